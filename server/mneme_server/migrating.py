@@ -17,15 +17,21 @@ from mneme_server.common.errors import DataLoss, FailedPrecondition, InvalidArgu
 from mneme_server.corpus.tenant_store import TenantStore
 from mneme_server.events.verifying import VerifyEvents
 from mneme_server.local.folder import only_process_in
+from mneme_server.proof.key_files import KeyFiles
+from mneme_server.proof.sealed_keys import KeyPlaces
+from mneme_server.proof.store.catalog import log_keys
+from mneme_server.proof.store.private_keys import SqlKeyPlaces, private_keys
 from mneme_server.runtime.answering import same_answers
 from mneme_server.runtime.kept import Kept, in_folder, in_postgres
-from mneme_server.runtime.moving import Moved, MoveTenants, Place
+from mneme_server.runtime.moving import CatalogRows, Moved, MoveTenants, Place
 from mneme_server.runtime.settings import ServerSettings
 from mneme_server.storage.unit import Unit
 from mneme_server.transport.logging import configure_logging
 
 _TOLD_EVERY_S = 1.0
 _FOLDER = "sqlite:"
+_KEYS = "keys"
+"""The folder of a data folder that holds the keys of logs."""
 
 
 def migrate(
@@ -62,9 +68,12 @@ def migrate(
     """
     configure_logging("warning", settings.log_format)
     done: list[dict[str, Any]] = []
-    with _places(settings, to) as (source, target):
+    with _places(settings, to) as (source, target, keys):
         checks = {"chains": _same_chains, "questions": same_answers}
-        move = MoveTenants(source, target, checks, told=_Telling(progress), remove=remove)
+        move = MoveTenants(
+            source, target, checks,
+            carry=keys.carry, left=keys.left, told=_Telling(progress), remove=remove,
+        )  # fmt: skip
         chosen = move.chosen(tenants)
         for tenant_id in chosen:
             found: dict[str, Any]
@@ -95,7 +104,7 @@ def _next(count: int, source: Place, target: Place, *, removed: bool) -> str:
 
 
 @contextmanager
-def _places(settings: ServerSettings, to: str) -> Iterator[tuple[Place, Place]]:
+def _places(settings: ServerSettings, to: str) -> Iterator[tuple[Place, Place, _Keys]]:
     """Open where tenants are and where they are to go, both for this process alone."""
     url = settings.database_url.get_secret_value() if settings.database_url else ""
     here = url or f"{_FOLDER}{settings.data_dir.absolute()}"
@@ -113,10 +122,12 @@ def _places(settings: ServerSettings, to: str) -> Iterator[tuple[Place, Place]]:
         folders |= {Path(one.removeprefix(_FOLDER)) for one in (here, there) if _in_files(one)}
         for folder in sorted(folders):
             opened.enter_context(only_process_in(folder))
-        yield _opened(opened, here), _opened(opened, there)
+        source, own = _opened(opened, here, settings)
+        target, other = _opened(opened, there, settings)
+        yield source, target, _Keys(own, other)
 
 
-def _opened(opened: ExitStack, place: str) -> Place:
+def _opened(opened: ExitStack, place: str, settings: ServerSettings) -> tuple[Place, KeyPlaces]:
     schema, branches = tenant_schema(), catalog_migrations()
     kept: Kept
     if _in_files(place):
@@ -130,7 +141,40 @@ def _opened(opened: ExitStack, place: str) -> Place:
         require_this_version(place, schema.migrations, (MIGRATIONS, *branches))
     catalog = Catalog(kept.catalog, *branches)
     opened.callback(catalog.close)
-    return Place(_shown(place), SqlMoves(catalog.database), kept.stores)
+    keys: KeyPlaces
+    if kept.shared:
+        keys = SqlKeyPlaces(catalog.database, KeyFiles(settings.data_dir / _KEYS))
+    else:
+        keys = KeyFiles(Path(place.removeprefix(_FOLDER)) / _KEYS)
+    moves = SqlMoves(catalog.database, [private_keys.name])
+    return Place(_shown(place), moves, kept.stores), keys
+
+
+class _Keys:
+    """Takes the keys that sign a tenant's log along: they are in the catalog, or in files."""
+
+    def __init__(self, source: KeyPlaces, target: KeyPlaces) -> None:
+        self._source, self._target = source, target
+
+    def carry(self, tenant_id: str, rows: CatalogRows) -> None:
+        """Copy the keys that the catalog tells of. Those that were retired may be gone."""
+        for row in rows.get(log_keys.name, ()):
+            try:
+                pem = self._source.read(tenant_id, row["number"])
+            except LookupError:
+                if row["retired_at"] is None:
+                    raise FailedPrecondition(
+                        f"key {row['number']} of tenant {tenant_id} cannot be read; put"
+                        f" {self._source.put_back} back",
+                        reason=Reason.INITIALIZATION_FAILED,
+                    ) from None
+            else:
+                self._target.replace(tenant_id, row["number"], pem)
+
+    def left(self, tenant_id: str) -> None:
+        """Remove the files of keys; those in a catalog went with its rows."""
+        if isinstance(self._source, KeyFiles):
+            self._source.remove(tenant_id, None)
 
 
 def _in_files(place: str) -> bool:

@@ -117,6 +117,7 @@ def test_there_and_back_a_tenant_answers_as_before_and_goes_on(data: Path, url: 
         record(api, event("the otter sleeps", id="later"), wait=True)
         after = answers(api)
         assert after["log"] != before["log"]
+        assert not [*(data / "keys" / "acme").glob("*")], "the catalog has the key of its log"
     back = migrate(data, SQLITE, database_url=url)
     assert back.returncode == 0, back.stderr
     with local_server(data) as server:
@@ -125,6 +126,10 @@ def test_there_and_back_a_tenant_answers_as_before_and_goes_on(data: Path, url: 
         assert api.recall.VerifyCertificate(valid).valid
         record(api, event("the heron sleeps", id="last"), wait=True)
         assert verify(api).valid
+        asked = cert_pb.RecallWithCertificateRequest(query="who sleeps")
+        signed = api.recall.RecallWithCertificate(asked).certificate.json
+        valid = cert_pb.VerifyCertificateRequest(json=signed)
+        assert api.recall.VerifyCertificate(valid).valid
 
 
 def test_a_tenant_that_is_moved_lives_there_and_the_others_stay(

@@ -113,6 +113,9 @@ class MoveTenants:
         source: where they live.
         target: where they are to live.
         checks: what has to hold besides equal rows, by name.
+        carry: brings what of a tenant is in neither store nor catalog to the new place, given its
+            rows in the catalog.
+        left: told of a tenant that lives in the new place, to remove that from the old one.
         told: told what is being done: the tenant, the step, how far, of how much.
         remove: whether what is left in the old place is removed.
     """
@@ -120,6 +123,8 @@ class MoveTenants:
     source: Place
     target: Place
     checks: Mapping[str, Check] = field(default_factory=dict)
+    carry: Callable[[str, CatalogRows], object] = lambda _tenant, _rows: None
+    left: Callable[[str], object] = lambda _tenant: None
     told: Callable[[str, str, int, int], object] = lambda _tenant, _step, _done, _all: None
     remove: bool = False
 
@@ -176,6 +181,7 @@ class MoveTenants:
         self.target.catalog.settle(tenant_id, rows)
         self._say(tenant_id, "clear")
         self.source.catalog.clear(tenant_id)
+        self.left(tenant_id)
         if self.remove:
             self._say(tenant_id, "remove")
             self.source.stores.remove(tenant_id)
@@ -189,6 +195,7 @@ class MoveTenants:
         try:
             moved = self._compared(tenant_id)
             rows = self.source.catalog.rows(tenant_id)
+            self.carry(tenant_id, rows)
             self.target.catalog.settle(tenant_id, rows, trial=True)
         except BaseException:
             self._give_up(tenant_id, before)
@@ -219,10 +226,12 @@ class MoveTenants:
 
     def _give_up(self, tenant_id: str, before: Standing | None) -> None:
         """Leave the new place as it was, without what was copied."""
-        arriving = before is not None and before.state == ARRIVING
+        before = None if before is not None and before.state == ARRIVING else before
         with suppress(MnemeError):  # Else the next attempt does that first.
             self.target.stores.remove(tenant_id)
-            self.target.catalog.stand(tenant_id, None if arriving else before)
+            if before is None:
+                self.target.catalog.clear(tenant_id)
+            self.target.catalog.stand(tenant_id, before)
 
     def _halfway(self, tenant_id: str) -> bool:
         """Tell whether the old place says that it moved, and the new one not yet."""

@@ -5,7 +5,7 @@ It is moved row by row, whatever tables capabilities have in the catalog: those 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -44,10 +44,16 @@ _OWN = frozenset({tenants.name, moves.name})
 
 
 class SqlMoves:
-    """Implements `runtime.moving.MovingCatalog`."""
+    """Implements `runtime.moving.MovingCatalog`.
 
-    def __init__(self, database: Database) -> None:
+    Args:
+        database: the catalog's.
+        apart: the tables whose rows are moved otherwise.
+    """
+
+    def __init__(self, database: Database, apart: Collection[str] = ()) -> None:
         self._database = database
+        self._apart = frozenset(apart)
 
     def standing(self, tenant_id: str) -> Standing | None:
         query = (
@@ -72,7 +78,8 @@ class SqlMoves:
 
     def rows(self, tenant_id: str) -> CatalogRows:
         with self._database.read() as connection:
-            return _rows(connection, tenant_id)
+            found = _rows(connection, tenant_id)
+        return {table: rows for table, rows in found.items() if table not in self._apart}
 
     def arrive(self, tenant_id: str, move: str) -> None:
         known = self.standing(tenant_id)
