@@ -49,6 +49,7 @@ def test_given_auth_disabled_when_any_request_arrives_the_tenant_is_default(
         assert answer.tenant.tenant_id == "default"
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 def test_when_events_are_ingested_they_are_stamped_with_the_tenant(server: LocalServer) -> None:
     api = server.keys.tenant("stamped")
     record(api, event("words", agent_id="a"), wait=True)
@@ -58,6 +59,7 @@ def test_when_events_are_ingested_they_are_stamped_with_the_tenant(server: Local
         assert stamps == [(api.tenant_id,)], table
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 def test_given_the_local_backend_a_vector_has_384_dimensions_and_equal_texts_equal_vectors(
     server: LocalServer,
 ) -> None:
@@ -75,6 +77,7 @@ def test_given_the_local_backend_a_vector_has_384_dimensions_and_equal_texts_equ
     assert not np.allclose(vectors["1"], vectors["2"])
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 def test_given_a_tool_error_is_ingested_then_it_is_queued_for_embedding(tmp_path: Path) -> None:
     with local_server(tmp_path / "data") as server:
         server.application.runtime.pipeline.stop()
@@ -135,6 +138,7 @@ def test_a_lesson_saved_as_in_a_notebook_is_listed_and_found_by_relevance(api: A
     assert [item.id for item in list_lessons(api, category="error-handling")] == [other.id]
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 def test_a_lesson_is_embedded_as_its_title_and_content(server: LocalServer) -> None:
     api = server.keys.tenant("lesson")
     lesson(api, "The title", "and the content")

@@ -155,6 +155,7 @@ def rejecting(kind: type[Exception]) -> Iterator[None]:
         reject()
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 @_MANY
 @given(data=st.data(), place=places, bit=st.integers(0, 7))
 def test_a_flipped_bit_of_a_row_or_tile_is_found_and_named(
@@ -184,6 +185,7 @@ def _require_nothing_is_made_of_it(made: Made) -> None:
         assert len({one.source_id for one in answer.results}.intersection(_SHOWN)) < len(_SHOWN)
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 @_FEWER
 @given(place=places, bit=st.integers(0, 7))
 def test_a_flipped_bit_of_a_head_is_found(made: Made, place: float, bit: int) -> None:

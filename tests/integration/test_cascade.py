@@ -106,6 +106,7 @@ def orphans(database: sqlite3.Connection) -> dict[str, list[object]]:
     return {what: rows for what, rows in found.items() if rows}
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 def test_no_orphan_stays_and_the_log_says_what_went(api: Api, database: sqlite3.Connection) -> None:
     assert orphans(database) == {}
     request = pb.DeleteMemoriesRequest(memory_ids=["a"], cascade=True)
@@ -126,6 +127,7 @@ def test_no_orphan_stays_and_the_log_says_what_went(api: Api, database: sqlite3.
     }  # fmt: skip
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 def test_without_cascade_episodes_stay_and_only_what_was_said_of_the_memory_names_it(
     api: Api, database: sqlite3.Connection
 ) -> None:
@@ -134,6 +136,7 @@ def test_without_cascade_episodes_stay_and_only_what_was_said_of_the_memory_name
     assert database.execute("SELECT COUNT(*) FROM episodes").fetchone() == (2,)
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 def test_the_queries_find_orphans(api: Api, database: sqlite3.Connection) -> None:
     """Those of what is here, where rows are taken away behind the server's back."""
     found: set[str] = set()

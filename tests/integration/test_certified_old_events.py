@@ -7,6 +7,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from mneme.proof import verify_certificate
 from mneme.v1 import auth_pb2
 from mneme.v1 import certificate_pb2 as cert_pb
@@ -43,6 +44,7 @@ def certified(api: Api) -> dict[str, str]:
     return {item.source_id: item.content for item in found.items}
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 def test_what_was_logged_as_a_document_stays_proved_when_its_chain_is_made_anew(
     server: LocalServer,
 ) -> None:

@@ -148,6 +148,7 @@ def _put(database: Path, content: bytes) -> None:
     part.replace(database)
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 def test_a_damaged_database_is_a_clear_error_for_its_tenant_only(server: LocalServer) -> None:
     api, other = server.keys.tenant("broken"), server.keys.tenant("whole")
     fill(api)
@@ -166,6 +167,7 @@ def test_a_damaged_database_is_a_clear_error_for_its_tenant_only(server: LocalSe
     assert_everything_is_found(api)
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 def test_a_schema_of_which_sqlite_quotes_no_utf8_is_a_clear_error_too(server: LocalServer) -> None:
     victim = server.keys.tenant()
     fill(victim)
@@ -188,6 +190,7 @@ def test_a_schema_of_which_sqlite_quotes_no_utf8_is_a_clear_error_too(server: Lo
     assert_everything_is_found(victim)
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 def test_a_tenants_database_from_a_newer_version_is_refused_and_left_alone(
     server: LocalServer,
 ) -> None:
@@ -208,6 +211,7 @@ def test_a_tenants_database_from_a_newer_version_is_refused_and_left_alone(
     assert_everything_is_found(api)
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 def test_a_catalog_from_a_newer_version_keeps_the_server_from_starting(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with local_server(data) as server:
@@ -295,6 +299,7 @@ def _when(condition: Callable[[], bool]) -> None:
     raise AssertionError("it did not come about within 30 seconds")
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 def test_tenants_with_a_queue_are_embedded_after_a_restart_without_being_asked(
     tmp_path: Path,
 ) -> None:

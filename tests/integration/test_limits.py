@@ -59,6 +59,7 @@ def test_a_counter_beyond_its_end_is_refused(api: Api) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 def test_a_counter_that_was_stored_as_a_float_is_read_and_mended(
     api: Api, server: LocalServer
 ) -> None:

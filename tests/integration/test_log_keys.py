@@ -36,6 +36,7 @@ def stored_keys(data: Path, tenant_id: str) -> list[str]:
     return sorted(files)
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 def test_a_tenant_is_made_with_its_key(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with local_server(data) as server:
@@ -51,6 +52,7 @@ def test_a_tenant_is_made_with_its_key(tmp_path: Path) -> None:
         assert keys_of(server.keys.admin) == before
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 def test_a_tenant_from_before_there_were_keys_gets_its_key_when_it_is_needed(
     tmp_path: Path,
 ) -> None:
@@ -68,6 +70,7 @@ def test_a_tenant_from_before_there_were_keys_gets_its_key_when_it_is_needed(
         assert stored_keys(data, "default") == stored_keys(data, "older") == ["1.pem"]
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 def test_without_the_secret_of_keys_no_tenant_is_made(tmp_path: Path) -> None:
     data, secret = tmp_path / "data", tmp_path / "secret"
     with (

@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from google.protobuf import json_format
 from mneme.v1 import discovery_pb2 as pb
 from mneme.v1 import episode_pb2, operation_service_pb2, skill_service_pb2
@@ -34,6 +35,7 @@ def operations(api: Api) -> list[str]:
     return [one.id for one in listed.operations if one.kind == "discover"]
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 def test_the_server_discovers_by_itself_once_a_night_also_after_a_restart(tmp_path: Path) -> None:
     told = [
         episode_pb2.Episode(

@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from integration.test_alerts import history, rule, triggered
 from mneme.v1 import alert_service_pb2 as pb
 from mneme_server.common.clock import now_us
@@ -34,6 +35,7 @@ def silence(api: Api) -> pb.AlertRule:
     return rule(api, "NO_EVENTS_FOR", window_minutes=10)
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 def test_a_server_opens_the_quiet_tenant_that_is_due_and_no_other(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with local_server(data) as server:

@@ -67,6 +67,7 @@ def flipped(data: Path, table: str, column: str, where: str, place: int = 6) -> 
         connection.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", [changed])
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 @pytest.mark.parametrize(
     ("table", "column", "where", "said"),
     [
@@ -94,6 +95,7 @@ def test_a_changed_byte_is_named_and_nothing_is_signed(
     assert said in failure.message
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 def test_a_changed_neighbour_in_a_tile_is_found(data: Path) -> None:
     flipped(data, "log_tiles", "hashes", "level = 0 AND number = 0", place=100 * 32)
     with local_server(data) as server, refused() as failure:
@@ -102,6 +104,7 @@ def test_a_changed_neighbour_in_a_tile_is_found(data: Path) -> None:
     assert "a tile was changed" in failure.message
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 @pytest.mark.parametrize("left", [1, 0])
 def test_a_dropped_leaf_is_found(data: Path, left: int) -> None:
     with database(data) as connection:
@@ -115,6 +118,7 @@ def test_a_dropped_leaf_is_found(data: Path, left: int) -> None:
     assert "it was cut" in failure.message
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 def test_a_folder_that_was_put_back_by_hand_signs_nothing_under_the_old_name(
     data: Path, tmp_path: Path
 ) -> None:
@@ -135,6 +139,7 @@ def test_a_folder_that_was_put_back_by_hand_signs_nothing_under_the_old_name(
     assert second.code == grpc.StatusCode.DATA_LOSS
 
 
+@pytest.mark.on_sqlite("it makes or restores a backup")
 def test_a_restored_tenant_starts_a_log_of_another_name_that_names_the_old_head(
     data: Path,
 ) -> None:
@@ -175,6 +180,7 @@ def test_a_forked_log_is_caught_by_who_kept_a_head(data: Path, tmp_path: Path) -
         verify_consistency(one.size, one.root, other.size, other.root, [])
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 def test_private_keys_are_the_servers_users_alone_and_encrypted_with_a_secret(
     data: Path, tmp_path: Path
 ) -> None:

@@ -247,6 +247,7 @@ def test_metrics_are_taken_and_dropped(api: Api, exporting: Callable[[Api], Expo
     assert not exporting(api).metrics().HasField("partial_success")
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 def test_a_damaged_row_holds_up_nothing(tmp_path: Path) -> None:
     with local_server(tmp_path, otlp_wait_seconds=3600) as server:
         api = server.keys.tenant()

@@ -41,6 +41,7 @@ def delete(api: Api, *memory_ids: str, **fields: Any) -> pb.DeleteMemoriesRespon
     return api.memory.DeleteMemories(pb.DeleteMemoriesRequest(memory_ids=memory_ids, **fields))
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 def test_statistics_count_what_is_there(api: Api) -> None:
     insert(api, "a", tags=["red", "blue"], metadata=struct(kind="x", deep={"n": 1}))
     insert(api, "b", tags=["red"], metadata=struct(kind="y"))
@@ -98,6 +99,7 @@ def test_a_cleared_cache_is_empty_and_what_was_stored_stays(api: Api) -> None:
     assert answer.figures.cache_hits == 1
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 def test_a_vacuum_gives_back_what_deleted_rows_took_and_loses_nothing(api: Api) -> None:
     new = [
         pb.NewMemory(
@@ -116,6 +118,7 @@ def test_a_vacuum_gives_back_what_deleted_rows_took_and_loses_nothing(api: Api) 
     assert clear(api, stats_pb.CACHE_KIND_PATTERNS).vacuumed is False
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 def test_a_large_database_gives_back_its_free_pages(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,6 +151,7 @@ def test_a_memory_is_ready_for_the_model_that_runs_and_for_no_other(api: Api) ->
         assert (failure.reason, failure.field) == ("DIMENSION_MISMATCH", field)
 
 
+@pytest.mark.on_sqlite("emptying a memory is refused there")
 def test_a_reset_needs_the_tenants_name_and_an_administrator(server: LocalServer) -> None:
     api = server.keys.tenant("upkeep")
     insert(api, "a")

@@ -97,6 +97,7 @@ def changed(server: LocalServer, api: Api, statement: str) -> None:
     database.close()
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 def test_a_damaged_checkpoint_is_named_and_the_session_can_be_deleted(tmp_path: Path) -> None:
     with local_server(tmp_path / "data") as server:
         api = learner(server.keys)
@@ -118,6 +119,7 @@ def test_a_damaged_checkpoint_is_named_and_the_session_can_be_deleted(tmp_path: 
         teach(Session(api, "q_learning", action_space=discrete(3)), 1)
 
 
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -156,6 +158,7 @@ def test_a_prediction_is_good_for_thirty_days(
     session.reward(made, 1.0)
 
 
+@pytest.mark.on_sqlite("it makes or restores a backup")
 def test_a_restored_tenant_knows_what_it_knew_when_it_was_backed_up(server: LocalServer) -> None:
     from mneme.v1 import admin_service_pb2 as admin_pb
 
