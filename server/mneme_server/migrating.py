@@ -22,10 +22,10 @@ from mneme_server.proof.sealed_keys import KeyPlaces
 from mneme_server.proof.store.catalog import log_keys
 from mneme_server.proof.store.private_keys import SqlKeyPlaces, private_keys
 from mneme_server.runtime.answering import same_answers
-from mneme_server.runtime.kept import Kept, in_folder, in_postgres
+from mneme_server.runtime.kept import Kept, in_folder, require_driver
 from mneme_server.runtime.moving import CatalogRows, Moved, MoveTenants, Place
 from mneme_server.runtime.settings import ServerSettings
-from mneme_server.storage.unit import Unit
+from mneme_server.storage.unit import TenantSchema, Unit
 from mneme_server.transport.logging import configure_logging
 
 _TOLD_EVERY_S = 1.0
@@ -133,12 +133,8 @@ def _opened(opened: ExitStack, place: str, settings: ServerSettings) -> tuple[Pl
     if _in_files(place):
         kept = in_folder(Path(place.removeprefix(_FOLDER)), schema)
     else:
-        kept = in_postgres(place, schema, (MIGRATIONS, *branches))
+        kept = _in_postgres(opened, place, schema, (MIGRATIONS, *branches))
     opened.callback(kept.close)
-    if kept.shared:
-        from mneme_server.storage.postgres.moving import require_this_version
-
-        require_this_version(place, schema.migrations, (MIGRATIONS, *branches))
     catalog = Catalog(kept.catalog, *branches)
     opened.callback(catalog.close)
     keys: KeyPlaces
@@ -148,6 +144,24 @@ def _opened(opened: ExitStack, place: str, settings: ServerSettings) -> tuple[Pl
         keys = KeyFiles(Path(place.removeprefix(_FOLDER)) / _KEYS)
     moves = SqlMoves(catalog.database, [private_keys.name])
     return Place(_shown(place), moves, kept.stores), keys
+
+
+def _in_postgres(
+    opened: ExitStack, url: str, schema: TenantSchema, catalog_folders: Sequence[Path]
+) -> Kept:
+    """Open a PostgreSQL, not as a server that serves from it: as one that lets none."""
+    require_driver()
+    from mneme_server.storage.postgres.catalog import PostgresCatalog
+    from mneme_server.storage.postgres.moving import held_alone, require_this_version
+    from mneme_server.storage.postgres.store import PostgresStores
+
+    stores = PostgresStores(url, schema)
+    opened.callback(stores.close)
+    catalog = PostgresCatalog(url, catalog_folders)
+    opened.callback(catalog.close)
+    opened.enter_context(held_alone(url))
+    require_this_version(url, schema.migrations, catalog_folders)
+    return Kept(stores, catalog, lambda: None)
 
 
 class _Keys:

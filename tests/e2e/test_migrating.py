@@ -289,6 +289,19 @@ def test_nothing_is_moved_while_a_server_runs(data: Path, url: str) -> None:
     assert "another process is using" in failed.stderr
 
 
+def test_nothing_is_moved_while_a_server_serves_from_the_database(
+    data: Path, url: str, tmp_path: Path
+) -> None:
+    with local_server(data) as server:
+        server.keys.tenant("first")
+    with local_server(tmp_path / "there", database_url=url):
+        for to, settings in ((url, {}), (SQLITE, {"database_url": url})):
+            folder = tmp_path / "own" if settings else data
+            failed = migrate(folder, to, **settings)
+            assert failed.returncode == 1
+            assert "a server serves from the database" in failed.stderr
+
+
 def test_what_was_changed_on_the_way_does_not_arrive(
     data: Path, url: str, postgres: PostgresServer
 ) -> None:

@@ -64,7 +64,7 @@ def where_kept(
             " choose another MNEME_DATA_DIR, or leave MNEME_DATABASE_URL away",
             reason=Reason.INITIALIZATION_FAILED,
         )
-    return in_postgres(settings.database_url.get_secret_value(), schema, catalog_folders)
+    return _in_postgres(settings.database_url.get_secret_value(), schema, catalog_folders)
 
 
 def in_folder(folder: Path, schema: TenantSchema) -> Kept:
@@ -72,17 +72,8 @@ def in_folder(folder: Path, schema: TenantSchema) -> Kept:
     return Kept(SqliteStores(folder / "tenants", schema), folder / CATALOG_NAME, lambda: None)
 
 
-def in_postgres(url: str, schema: TenantSchema, catalog_folders: Sequence[Path]) -> Kept:
-    """Keep tenants and catalog in a PostgreSQL.
-
-    Raises:
-        As `where_kept`.
-    """
-    if find_spec("psycopg") is None:
-        raise FailedPrecondition(
-            "MNEME_DATABASE_URL needs what is not installed: pip install 'mneme-grpc[postgres]'",
-            reason=Reason.INITIALIZATION_FAILED,
-        )
+def _in_postgres(url: str, schema: TenantSchema, catalog_folders: Sequence[Path]) -> Kept:
+    require_driver()
     from mneme_server.storage.postgres.catalog import PostgresCatalog
     from mneme_server.storage.postgres.node import Node
     from mneme_server.storage.postgres.schema import prepare
@@ -96,3 +87,16 @@ def in_postgres(url: str, schema: TenantSchema, catalog_folders: Sequence[Path])
         opened.callback(stores.close)
         catalog = PostgresCatalog(url, catalog_folders)
         return Kept(stores, catalog, opened.pop_all().close)
+
+
+def require_driver() -> None:
+    """See that what PostgreSQL's stores need is installed.
+
+    Raises:
+        FailedPrecondition: it is not.
+    """
+    if find_spec("psycopg") is None:
+        raise FailedPrecondition(
+            "MNEME_DATABASE_URL needs what is not installed: pip install 'mneme-grpc[postgres]'",
+            reason=Reason.INITIALIZATION_FAILED,
+        )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from psycopg import sql
@@ -10,6 +11,27 @@ from psycopg import sql
 from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.storage.migrate import revisions_of
 from mneme_server.storage.postgres.connecting import CATALOG, SCHEMA, connect
+
+_SERVING = "mneme: node"
+"""What a server that serves from the database has locked."""
+
+
+@contextmanager
+def held_alone(url: str) -> Iterator[None]:
+    """Let no server serve from the database for the block, whose schemas are there.
+
+    Raises:
+        FailedPrecondition: one does.
+    """
+    with connect(url) as connection:
+        lock = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
+        row = connection.execute(lock, (_SERVING,)).fetchone()
+        if not row or not row[0]:
+            raise FailedPrecondition(
+                "a server serves from the database, or tenants are being moved; stop it first",
+                reason=Reason.INITIALIZATION_FAILED,
+            )
+        yield
 
 
 def require_this_version(url: str, tenants: Sequence[Path], catalog: Sequence[Path]) -> None:
