@@ -43,7 +43,10 @@ from mneme_server.transport.server import GrpcServer, Pem, ServerOptions, Tls
 from mneme_server.transport.service import joined
 
 _FLUSH_S = 60.0
+_KEYS_KNOWN_S = 0.5
+"""How long a key is let in without another look, where another server may have revoked it."""
 _SWEEP_S = 3600.0
+_TAKE_OVER_S = 2.0
 
 
 class Opened:
@@ -80,7 +83,7 @@ class Opened:
             opened.callback(self.catalog.close)
             self.runtime = Runtime(
                 settings, self.catalog.tenants, schema, kept.stores,
-                progress=progress, spans=spans.root,
+                progress=progress, node=kept.node, spans=spans.root,
             )  # fmt: skip
             opened.callback(self.runtime.close)
             self._resources = opened.pop_all()
@@ -118,7 +121,9 @@ class Application:
         self._opened = Opened(settings, progress=progress, hold=hold, spans=spans)
         self.runtime = runtime = self._opened.runtime
         catalog = self._opened.catalog
-        self._authenticator = Authenticator(catalog.keys)
+        self._authenticator = Authenticator(
+            catalog.keys, known_for_s=_KEYS_KNOWN_S if self._opened.shared else None
+        )
         self._flusher = Repeating(self._authenticator.flush, _FLUSH_S, "key-usage")
         files = TenantFiles(settings.data_dir / "tenants", runtime.tenants, runtime.stores)
         self._tenants = Tenants(catalog.tenants, files, self._authenticator)
@@ -138,6 +143,7 @@ class Application:
         self._closing = [part.close for part in parts if part.close is not None]
         self._resuming = [part.resume for part in parts if part.resume is not None]
         self._sweeper = Repeating(self._operations.forget_expired, _SWEEP_S, "expiry")
+        self._taking_over = Repeating(self._operations.look_again, _TAKE_OVER_S, "take-over")
         self._server = GrpcServer(
             _server_options(settings, local),
             joined(service for part in parts for service in (*part.services, *part.calls)),
@@ -176,6 +182,8 @@ class Application:
             resume()
         self._flusher.start()
         self._sweeper.start()
+        if self._opened.shared:
+            self._taking_over.start()
         if self._settings.metrics_listen:
             self._endpoint = MetricsEndpoint(self._metrics, self._settings.metrics_listen)
         if self._http is not None:
@@ -201,6 +209,7 @@ class Application:
             last.callback(self._authenticator.flush)
             last.callback(self._flusher.stop)
             last.callback(self._sweeper.stop)
+            last.callback(self._taking_over.stop)
             if self._endpoint is not None:
                 last.callback(self._endpoint.close)
             if self._http is not None:
@@ -218,6 +227,7 @@ class Application:
         """Close what was opened when the start failed."""
         self._flusher.stop()
         self._sweeper.stop()
+        self._taking_over.stop()
         if self._http is not None:
             self._http.stop()
         if self._endpoint is not None:
@@ -311,6 +321,8 @@ def reindex(
     opened = Opened(settings, progress=progress)
     runtime = opened.runtime
     try:
+        if runtime.cluster is not None:
+            runtime.cluster.require_alone()
         tenants = [tenant_id] if tenant_id else _all_tenants(opened.catalog)
         for name in tenants:
             opened.catalog.tenants.get(name)

@@ -31,7 +31,7 @@ def gauges_of(runtime: Runtime) -> Sequence[Gauge]:
         Gauge(
             "mneme_index_documents",
             "Documents that can be recalled, over the open tenants.",
-            lambda: sum(tenant.index.columns.size for tenant in open_tenants()),
+            lambda: sum(tenant.recallable_count for tenant in open_tenants()),
         ),
         Gauge(
             "mneme_embedding_cache_hits",

@@ -136,31 +136,6 @@ def test_a_database_that_is_gone_for_a_moment_is_retryable_and_loses_nothing(
         assert sorted(one.id for one in list_events(api)) == ["e1", "e2"]
 
 
-def test_a_second_server_is_refused_while_one_serves(
-    server: LocalServer, tmp_path: Path, url: str
-) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-m", "mneme_server", "serve"],
-        env=environment(tmp_path / "second", database_url=url),
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    assert ran.returncode != 0
-    assert "more than one at a time is not supported yet" in ran.stderr
-
-
-def test_one_that_another_took_over_from_neither_reads_nor_writes(
-    server: LocalServer, url: str, postgres: PostgresServer
-) -> None:
-    api = server.keys.tenant("acme", *ALL)
-    record(api, event("mine", id="e1"))
-    database = url.partition("@/")[2].partition("?")[0]
-    postgres.execute("UPDATE mneme.node SET id = 'another'", database=database)
-    for call in (lambda: record(api, event("late", id="e2")), lambda: list_events(api)):
-        with pytest.raises(grpc.RpcError) as refused:
-            call()
-        assert _code(refused) == grpc.StatusCode.FAILED_PRECONDITION
-
-
 def test_a_folder_that_holds_tenants_on_sqlite_is_not_taken_for_empty(
     tmp_path: Path, url: str
 ) -> None:

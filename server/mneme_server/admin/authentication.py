@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
 from mneme_server.admin.model import secret_hash
@@ -25,11 +26,28 @@ class Authenticator:
     A revocation must call `forget`; a deleted tenant `forget_all`. Times of last use are collected
     in memory and written by `flush`, which somebody calls about once a minute: a crash may lose
     the last of them, and no call waits for the write.
+
+    Args:
+        keys: the catalog's.
+        clock: tells the time, in microseconds.
+        known_for_s: how long a key is remembered without another look, where others may revoke it
+            without telling: in seconds. None: until it is forgotten.
+        monotonic: tells what that is measured by, in seconds.
     """
 
-    def __init__(self, keys: KeyCatalog, clock: Callable[[], int] = now_us) -> None:
+    def __init__(
+        self,
+        keys: KeyCatalog,
+        clock: Callable[[], int] = now_us,
+        *,
+        known_for_s: float | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._keys = keys
         self._clock = clock
+        self._known_for_s = known_for_s
+        self._monotonic = monotonic
+        self._known_until: dict[bytes, float] = {}
         self._lock = threading.Lock()
         self._callers: dict[bytes, Caller] = {}
         self._generation = 0
@@ -44,7 +62,10 @@ class Authenticator:
         """
         hashed = secret_hash(secret)
         caller = self._callers.get(hashed)
-        if caller is None:
+        if caller is None or (
+            self._known_for_s is not None
+            and self._monotonic() >= self._known_until.get(hashed, 0.0)
+        ):
             caller = self._look_up(hashed)
         self._note_use(caller.key_id)
         return caller
@@ -84,9 +105,11 @@ class Authenticator:
             raise
 
     def _look_up(self, hashed: bytes) -> Caller:
-        generation = self._generation
+        generation, asked_s = self._generation, self._monotonic()
         key = self._keys.find(hashed)
         if key is None or key.revoked_at_us is not None:
+            with self._lock:
+                self._callers.pop(hashed, None)
             raise Unauthenticated(
                 "the API key is unknown or was revoked; ask the server's operator for one"
                 " (mneme admin keys create)",
@@ -98,7 +121,10 @@ class Authenticator:
             if generation == self._generation:
                 if len(self._callers) >= _CACHED_KEYS:
                     self._callers.clear()
+                    self._known_until.clear()
                 self._callers[hashed] = caller
+                if self._known_for_s is not None:
+                    self._known_until[hashed] = asked_s + self._known_for_s
         return caller
 
     def _note_use(self, key_id: str) -> None:

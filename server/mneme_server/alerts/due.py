@@ -52,10 +52,14 @@ class DueWorker(TenantWorker):
         for tenant_id, due_us in self._noted.items():
             self.wake(tenant_id, due_us)
 
+    def look_again(self) -> None:
+        """See `TenantWorker`."""
+        self.resume()
+
     def closing(self, tenant: OpenTenant[Any]) -> None:
         """Note the turn of a tenant that is about to be closed."""
         tenant_id, due_us = tenant.tenant_id, self.due_of(tenant.tenant_id)
-        if due_us == self._noted.get(tenant_id):
+        if due_us == self._noted.get(tenant_id) or not self.is_mine(tenant_id):
             return
         self._due.set(tenant_id, self._kind, due_us)
         if due_us is None:

@@ -209,14 +209,26 @@ class LiveIndex(Generic[C]):
         Raises:
             Abandoned: nobody waits for the call any more.
         """
-        if not self._has(number):
-            self._know(number)
-            self._mend()
+        if not self.learn_of(number):
             with self._moved:
                 deadline.wait_for(
-                    self._moved, lambda: self._has(number) or self._closing.is_set(), timeout_s
+                    self._moved, lambda: self.holds(number) or self._closing.is_set(), timeout_s
                 )
-        return self._has(number)
+        return self.holds(number)
+
+    def learn_of(self, number: int) -> bool:
+        """Have the index catch up to a row that the store has, soon; tell whether it has."""
+        if self.holds(number):
+            return True
+        self._know(number)
+        self._mend()
+        return False
+
+    def holds(self, number: int) -> bool:
+        """Tell whether the index holds what there is up to a row, or failed: then its answers are
+        marked as partial."""
+        index = self._current
+        return index.position.number >= number or index.partial
 
     def clean(self) -> None:
         """Put another in the place of the index that keeps nothing of what was removed, in memory
@@ -238,10 +250,6 @@ class LiveIndex(Generic[C]):
         if thread is not None:
             thread.join()
         self._current.close()
-
-    def _has(self, number: int) -> bool:
-        index = self._current
-        return index.position.number >= number or index.partial
 
     def _know(self, number: int) -> None:
         with self._starting:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Generic, Protocol
@@ -26,14 +25,14 @@ from mneme_server.common.errors import (
     Unavailable,
 )
 from mneme_server.corpus.feed import FeedRow, Position
+from mneme_server.corpus.freshness import Freshness
+from mneme_server.corpus.known_rows import KnownRows
 from mneme_server.corpus.live_index import LiveIndex, ManagedIndex, Steps, do_at_once
 from mneme_server.corpus.ports import CorpusIndex
 from mneme_server.corpus.tenant_store import TenantStore, U_co
 
 _log = structlog.get_logger(__name__)
 
-_MARKS = 4_096
-"""Rows of the feed whose marks are known without a look at the store."""
 LONGEST_WAIT_S = 60.0
 """How long a caller without a deadline waits for embeddings."""
 _BASE_BYTES = 700_000
@@ -55,6 +54,10 @@ class OpenTenant(Generic[U_co]):
         by_turns: see `LiveIndex`.
         committed: see `TenantListener`.
         before_closing: called with this before it is closed; may still write.
+        followed: others write to the tenant, too, and `told` is called with what they wrote.
+
+    Attributes:
+        generation: what names the store.
     """
 
     def __init__(
@@ -68,9 +71,11 @@ class OpenTenant(Generic[U_co]):
         by_turns: Callable[[Steps], None] = do_at_once,
         committed: Callable[[str], None] = lambda _tenant: None,
         before_closing: Callable[[OpenTenant[U_co]], None] = lambda _tenant: None,
+        followed: bool = False,
     ) -> None:
         self.tenant_id = tenant_id
         self._store = store
+        opened_s = time.monotonic()
         self._index = LiveIndex(tenant_id, index, self._changes_after, by_turns)
         self._queue_limit = queue_limit
         self._wake = wake
@@ -82,19 +87,53 @@ class OpenTenant(Generic[U_co]):
         self._leaving = self._replaced = False
         with store.read() as unit:
             self._pending = unit.queue.depth()
-            self._generation = unit.feed.generation() or 0
-            self._head = unit.feed.head()
-        self._marks = OrderedDict([self._head])  # Of the newest rows, by number.
+            self.generation = unit.feed.generation() or 0
+            head = unit.feed.head()
+        self._rows = KnownRows(head)
+        self._freshness = Freshness(self._index.holds, opened_s) if followed else None
+        self._seen_elsewhere = head.number
+        self._miscounted = False  # Others queued documents, or took some off the queue.
 
     @property
     def index(self) -> CorpusIndex:
-        """The index in use, for one call: another may take its place, with other rows."""
+        """The index in use, for one call: another may take its place, with other rows. Raises
+        Unavailable where others write to the tenant, too, and it cannot be told what."""
+        if self._freshness is not None:
+            self._freshness.require()
         return self._index.current
+
+    @property
+    def recallable_count(self) -> int:
+        """Documents that can be recalled, those that are archived included."""
+        return self._index.current.columns.size
 
     @property
     def pending(self) -> int:
         """Documents that wait for their embedding."""
+        if self._miscounted and self._write_lock.acquire(blocking=False):
+            try:
+                self._count_again()
+            finally:
+                self._write_lock.release()
         return self._pending
+
+    def told(self, newest: Position, asked_s: float) -> bool:
+        """Take note of the feed's newest row, as it was asked for at a time of the monotonic clock.
+
+        Returns whether others wrote something since the last time.
+        """
+        number = newest.number
+        self._index.learn_of(number)
+        if self._freshness is not None:
+            self._freshness.told(number, asked_s)
+        if number <= max(self._rows.head.number, self._seen_elsewhere):
+            return False
+        self._seen_elsewhere = number
+        self._miscounted = True
+        with self._committed:
+            self._commits += 1
+            self._committed.notify_all()
+        return True
 
     @property
     def index_mode(self) -> str:
@@ -140,8 +179,8 @@ class OpenTenant(Generic[U_co]):
             self._pending += changes.queued
             self._index.apply(changes)
             if changes.position is not None:
-                self._note(changes.position)
-            consistency.wrote(ConsistencyToken(self._generation, *self._head))
+                self._rows.note(changes.position)
+            consistency.wrote(ConsistencyToken(self.generation, *self._rows.head))
         with self._committed:
             self._commits += 1
             self._committed.notify_all()
@@ -161,7 +200,7 @@ class OpenTenant(Generic[U_co]):
             Unavailable: it took more than `LONGEST_WAIT_S`.
         """
         place = Position(token.number, token.mark)
-        if token.generation != self._generation or not self._holds(place):
+        if token.generation != self.generation or not self._holds(place):
             return False
         if not self._index.wait_for(place.number, LONGEST_WAIT_S):
             raise Unavailable(
@@ -172,17 +211,21 @@ class OpenTenant(Generic[U_co]):
         return True
 
     def _holds(self, place: Position) -> bool:
-        known = self._marks.get(place.number)
+        known = self._rows.mark_of(place.number)
         if known is not None:
             return known == place.mark
         with self._store.read() as unit:
             return unit.feed.holds(place)
 
-    def _note(self, position: Position) -> None:
-        self._head = position
-        self._marks[position.number] = position.mark
-        if len(self._marks) > _MARKS:
-            self._marks.popitem(last=False)
+    def _count_again(self) -> None:
+        """Count what waits for its embedding. The caller holds the lock of writers."""
+        try:
+            with self._store.read() as unit:
+                self._pending = unit.queue.depth()
+        except Unavailable:  # Then it is not known to be empty.
+            self._pending = max(1, self._pending)
+        else:
+            self._miscounted = False
 
     def _changes_after(self, place: Position, limit: int) -> Sequence[FeedRow]:
         with self._store.read() as unit:
@@ -209,7 +252,7 @@ class OpenTenant(Generic[U_co]):
     @property
     def queue_is_long(self) -> bool:
         """Whether the embedding queue holds more than half of what it may."""
-        return self._pending * 2 > self._queue_limit
+        return self.pending * 2 > self._queue_limit
 
     def require_room(self, documents: int) -> None:
         """Refuse when `documents` more would overfill the embedding queue.
@@ -224,10 +267,11 @@ class OpenTenant(Generic[U_co]):
                 " (MNEME_EMBED_QUEUE_LIMIT); nothing was recorded, send fewer at a time",
                 reason=Reason.QUEUE_FULL,
             )
-        excess = self._pending + documents - self._queue_limit
+        pending = self.pending
+        excess = pending + documents - self._queue_limit
         if excess > 0:
             raise ResourceExhausted(
-                f"{self._pending} texts are waiting for embedding, the limit is"
+                f"{pending} texts are waiting for embedding, the limit is"
                 f" {self._queue_limit}; nothing was recorded, try again later",
                 reason=Reason.QUEUE_FULL,
                 retry_after_s=max(1.0, excess / ASSUMED_TEXTS_PER_SECOND),
@@ -312,6 +356,8 @@ class OpenTenant(Generic[U_co]):
         """Close the index and the store. Nobody may use the memory any more."""
         self._before_closing(self)
         with self._write_lock:
+            if self._miscounted:
+                self._count_again()
             self._index.close()
             self._store.close()
 

@@ -86,7 +86,7 @@ def _build(host: Host) -> Parts:
     runtime, tenants = host.runtime, host.tenants
     settings = host.settings(LearningSettings)
     files = TenantModelFiles(host.settings(ServerSettings).data_dir)
-    open_sessions = OpenSessions(find_algorithm, settings.learning_open_sessions)
+    open_sessions = OpenSessions(find_algorithm, settings.learning_open_sessions, runtime.lease_of)
     runtime.before_closing(open_sessions.park_all)
     runtime.listen(_Forget(open_sessions))
     sessions = Sessions(tenants, open_sessions, files)

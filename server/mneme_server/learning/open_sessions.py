@@ -6,15 +6,16 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 
 import structlog
 
-from mneme_server.common import deadline
+from mneme_server.common import deadline, fencing
 from mneme_server.common.canonical import Json
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import FailedPrecondition, NotFound, Reason, Unavailable
+from mneme_server.common.fencing import Fence
 from mneme_server.common.stored import damaged
 from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.learning.actions import Actions
@@ -165,11 +166,20 @@ class OpenSessions:
     Args:
         algorithm: returns an algorithm by its name, or None.
         most: of a tenant; the one that was used longest ago is parked for another.
+        lease_of: returns the lease under which a tenant's sessions are in memory and are saved;
+            None where there is one server only. It raises Unavailable where another holds it.
     """
 
-    def __init__(self, algorithm: Callable[[str], Algorithm | None], most: int) -> None:
+    def __init__(
+        self,
+        algorithm: Callable[[str], Algorithm | None],
+        most: int,
+        lease_of: Callable[[str], Fence | None] = lambda _tenant: None,
+    ) -> None:
         self._algorithm = algorithm
         self._most = most
+        self._lease_of = lease_of
+        self._leases: dict[str, Fence] = {}  # Under which the sessions in memory were opened.
         self._lock = threading.Lock()  # Guards what follows.
         self._open: dict[str, OrderedDict[str, LiveSession]] = {}
         self._opening: dict[tuple[str, str], threading.Lock] = {}
@@ -183,13 +193,21 @@ class OpenSessions:
             NotFound: there is none.
             FailedPrecondition: this server cannot run it.
             DataLoss: what it has learned is damaged.
+            Unavailable: another server has it in memory.
         """
-        live = self._take(tenant, session_id)
-        try:
-            yield live
-        finally:
-            with self._lock:
-                live.users -= 1
+        with ExitStack() as leased:
+            fence = self._lease_of(tenant.tenant_id)
+            if fence is not None:
+                leased.enter_context(fencing.under(fence))
+                if self._leases.get(tenant.tenant_id) != fence:
+                    self._leases[tenant.tenant_id] = fence
+                    self.forget(tenant.tenant_id)  # Another server had them meanwhile.
+            live = self._take(tenant, session_id)
+            try:
+                yield live
+            finally:
+                with self._lock:
+                    live.users -= 1
 
     def find(self, tenant_id: str, session_id: str) -> LiveSession | None:
         """Return a session if it is in memory, to look at it."""
@@ -232,12 +250,14 @@ class OpenSessions:
 
     def park_all(self, tenant: Tenant) -> None:
         """Save a tenant's sessions and forget them: it is about to be closed."""
-        for live in self.all_of(tenant.tenant_id):
-            try:
-                with live.telling:
-                    live.save(tenant)
-            finally:
-                self.drop(tenant.tenant_id, live)
+        fence = self._leases.pop(tenant.tenant_id, None)
+        with nullcontext() if fence is None else fencing.under(fence):
+            for live in self.all_of(tenant.tenant_id):
+                try:
+                    with live.telling:
+                        live.save(tenant)
+                finally:
+                    self.drop(tenant.tenant_id, live)
 
     def _take(self, tenant: Tenant, session_id: str) -> LiveSession:
         key = (tenant.tenant_id, session_id)

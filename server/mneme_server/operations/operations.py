@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from mneme_server.common import deadline, interpreter
+from mneme_server.common import deadline, fencing, interpreter
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import (
@@ -20,6 +20,7 @@ from mneme_server.common.errors import (
     PermissionDenied,
     Reason,
 )
+from mneme_server.common.fencing import Fence
 from mneme_server.common.identity import Caller, KeyScope
 from mneme_server.common.ids import new_id
 from mneme_server.common.progress import Progress, Step
@@ -31,7 +32,7 @@ from mneme_server.operations.model import (
     OperationFilter,
     Task,
 )
-from mneme_server.operations.ports import OperationStore
+from mneme_server.operations.ports import Leases, OperationStore
 from mneme_server.operations.running import Run
 
 MOST_UNFINISHED = 100
@@ -95,9 +96,19 @@ class Operations:
         store: keeps them.
         jobs: does their work.
         places: calls that may wait for an operation's end at once; each holds a thread.
+        leases: where other servers have the same operations, say which of them are this one's.
     """
 
-    def __init__(self, store: OperationStore, jobs: JobRunner, *, places: int) -> None:
+    def __init__(
+        self,
+        store: OperationStore,
+        jobs: JobRunner,
+        *,
+        places: int,
+        leases: Leases | None = None,
+    ) -> None:
+        self._leases = leases
+        self._taken: dict[Key, Fence] = {}  # Of what was taken over and has not begun.
         self._store = store
         self._jobs = jobs
         self._places = threading.Semaphore(places)
@@ -196,16 +207,26 @@ class Operations:
         found = self._find(caller, operation_id, tenant_id)
         with self._lock:
             run, _ = self._runs.get(found.key, (None, None))
-        if run is not None and self._places.acquire(blocking=False):
+        elsewhere = run is None and self._leases is not None and not found.done
+        if (run is not None or elsewhere) and self._places.acquire(blocking=False):
             interpreter.leave_turn()
             try:
                 with deadline.within(seconds):
-                    while not run.ended.wait(deadline.pause(deadline.LOOK_EVERY_S)):
+                    while not self._has_ended(found.key, run):
                         if not deadline.time_left() or self._jobs.stopping:
                             break
             finally:
                 self._places.release()
         return self.get(caller, operation_id, tenant_id)
+
+    def _has_ended(self, key: Key, run: Run | None) -> bool:
+        """Wait a little; return whether an operation has ended."""
+        pause_s = deadline.pause(deadline.LOOK_EVERY_S)
+        if run is not None:
+            return run.ended.wait(pause_s)
+        threading.Event().wait(pause_s)  # Another server does it.
+        found = self._store.get(key)
+        return found is None or found.done
 
     def cancel(self, caller: Caller, operation_id: str, tenant_id: str = "") -> Operation:
         """Have an operation stop; return it as it is now. One that has ended stays as it is.
@@ -249,19 +270,52 @@ class Operations:
 
     def recover(self) -> None:
         """Bring what was interrupted to one state or the other, before anything is served."""
-        self._recovered = self._store.unfinished()
+        taken = [self._take_over(operation) for operation in self._store.unfinished()]
+        self._recovered = [operation for operation in taken if operation is not None]
         for operation in self._recovered:
-            work = self._works.get(operation.kind)
-            if work is not None and operation.attempts:
-                _log.info("operation was interrupted", operation=operation.key.id,
-                          kind=operation.kind, tenant=operation.tenant_id)  # fmt: skip
-                work.recover(operation.tenant_id, operation.kept)
+            self._recover(operation)
 
     def resume(self) -> None:
         """Go on with what was interrupted, and what had not begun."""
         for operation in self._recovered:
             self._submit(operation)
         self._recovered = ()
+
+    def look_again(self) -> None:
+        """Take over what servers left that are gone, and call off here what was called off by way
+        of another."""
+        for operation in self._store.unfinished():
+            with self._lock:
+                here = operation.key in self._runs
+            if here and operation.cancel_requested:
+                self._call_off(operation.key)
+            elif not here:
+                taken = self._take_over(operation)
+                if taken is not None:
+                    self._recover(taken)
+                    self._submit(taken)
+
+    def _take_over(self, operation: Operation) -> Operation | None:
+        """Return an operation, as it is now, that is to be done here; None where another server
+        does it, or has done it."""
+        if self._leases is None:
+            return operation
+        fence = self._leases.take(_lease(operation.key), operation.tenant_id)
+        if fence is None:
+            return None
+        now = self._store.get(operation.key)
+        if now is None or now.done:
+            self._leases.give_back(fence)
+            return None
+        self._taken[operation.key] = fence
+        return now
+
+    def _recover(self, operation: Operation) -> None:
+        work = self._works.get(operation.kind)
+        if work is not None and operation.attempts:
+            _log.info("operation was interrupted", operation=operation.key.id,
+                      kind=operation.kind, tenant=operation.tenant_id)  # fmt: skip
+            work.recover(operation.tenant_id, operation.kept)
 
     def forget_expired(self) -> None:
         """Forget what ended long enough ago."""
@@ -276,13 +330,28 @@ class Operations:
 
             def work(step: Step) -> None:
                 try:
-                    run(step)
+                    self._do(operation, run, step)
                 finally:
                     with self._lock:
                         self._runs.pop(operation.key, None)
 
             job = self._jobs.submit(operation.tenant_id, work, on_progress=run.note)
             self._runs[operation.key] = run, job
+
+    def _do(self, operation: Operation, run: Run, step: Step) -> None:
+        if self._leases is None:
+            run(step)
+            return
+        name = _lease(operation.key)
+        fence = self._taken.pop(operation.key, None) or self._leases.take(name, operation.tenant_id)
+        if fence is None:
+            run.ended.set()  # Here, that is.
+            return
+        try:
+            with fencing.under(fence):
+                run(step)
+        finally:
+            self._leases.give_back(fence)
 
     def _call_off(self, key: Key) -> None:
         with self._lock:
@@ -310,6 +379,10 @@ class Operations:
         if run is None or operation.done:
             return operation
         return replace(operation, progress=run.progress)
+
+
+def _lease(key: Key) -> str:
+    return f"operation/{key.owner}/{key.id}"
 
 
 def _require_may_name(caller: Caller, tenant_id: str) -> None:

@@ -6,8 +6,25 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from mneme_server.common.canonical import JsonObject
+from mneme_server.common.fencing import Fence
 from mneme_server.common.progress import Progress
 from mneme_server.operations.model import Key, Operation, OperationFilter, State
+
+
+class Leases(Protocol):
+    """Says which operations are this server's to do, where others have the same operations."""
+
+    def take(self, name: str, tenant_id: str) -> Fence | None:
+        """Take the lease of a piece of a tenant's work, unless another server holds it that lives.
+
+        Raises:
+            Unavailable: it cannot be told now.
+        """
+        ...
+
+    def give_back(self, fence: Fence) -> None:
+        """Let another server take the lease."""
+        ...
 
 
 class OperationStore(Protocol):

@@ -112,6 +112,8 @@ class Gathering(Generic[C, U]):
 class CountsWriter(TenantWorker, Generic[C, U]):
     """Writes the counts of each tenant that has some, a while after the first of them."""
 
+    everywhere = True
+
     def __init__(
         self, tenants: OpenTenants[U], gathering: Gathering[C, U], work: str, thread: str
     ) -> None:

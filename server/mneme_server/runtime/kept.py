@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from mneme_server.common.errors import FailedPrecondition, Reason
+from mneme_server.corpus.nodes import Node
 from mneme_server.corpus.tenant_store import TenantStores
 from mneme_server.runtime.settings import ServerSettings
 from mneme_server.storage.database import Database
@@ -26,12 +27,14 @@ class Kept:
     Args:
         stores: the tenants.
         catalog: the catalog's file, or its database.
+        node: this server among those that share them; None where it is the only one.
         close: lets go of it all.
     """
 
     stores: TenantStores[Unit]
     catalog: Path | Database
     close: Callable[[], object]
+    node: Node | None = None
 
     @property
     def shared(self) -> bool:
@@ -50,8 +53,8 @@ def where_kept(
         catalog_folders: the folders of revisions of the catalog.
 
     Raises:
-        FailedPrecondition: the settings ask for what there is not, another server serves from the
-            database, or another version made it.
+        FailedPrecondition: the settings ask for what there is not, or another version made the
+            database.
         Unavailable: the database cannot be reached now.
     """
     file = settings.data_dir / CATALOG_NAME
@@ -75,18 +78,17 @@ def in_folder(folder: Path, schema: TenantSchema) -> Kept:
 def _in_postgres(url: str, schema: TenantSchema, catalog_folders: Sequence[Path]) -> Kept:
     require_driver()
     from mneme_server.storage.postgres.catalog import PostgresCatalog
-    from mneme_server.storage.postgres.node import Node
-    from mneme_server.storage.postgres.schema import prepare
+    from mneme_server.storage.postgres.node import Node as PostgresNode
     from mneme_server.storage.postgres.store import PostgresStores
 
     with ExitStack() as opened:
-        prepare(url, schema.migrations)
-        node = Node(url)
-        opened.callback(node.close)
-        stores = PostgresStores(url, schema, node=node.id)
+        stores = PostgresStores(url, schema)
         opened.callback(stores.close)
         catalog = PostgresCatalog(url, catalog_folders)
-        return Kept(stores, catalog, opened.pop_all().close)
+        opened.callback(catalog.close)
+        node = PostgresNode(url, stores.database)
+        opened.callback(node.close)
+        return Kept(stores, catalog, opened.pop_all().close, node)
 
 
 def require_driver() -> None:

@@ -37,6 +37,7 @@ class TenantOpener:
         by_turns: see `LiveIndex`.
         committed: see `TenantListener`.
         before_closing: called with an open tenant before it is closed; may still write.
+        followed: other servers write to the tenants, too; see `OpenTenant`.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class TenantOpener:
         by_turns: Callable[[Steps], None],
         committed: Callable[[str], None],
         before_closing: Callable[[OpenTenant[Unit]], None],
+        followed: bool = False,
     ) -> None:
         self._stores = stores
         self._root = root
@@ -65,6 +67,7 @@ class TenantOpener:
         self._by_turns = by_turns
         self._committed = committed
         self._before_closing = before_closing
+        self._followed = followed
 
     def __call__(self, tenant_id: str) -> OpenTenant[Unit]:
         """Open the tenant's memory; its folder is made at first.
@@ -97,6 +100,7 @@ class TenantOpener:
                 by_turns=self._by_turns,
                 committed=self._committed,
                 before_closing=self._before_closing,
+                followed=self._followed,
             )
         except BaseException:
             store.close()
@@ -116,9 +120,12 @@ def require_model(store: TenantStore[Unit], model: EmbeddingModel, tenant_id: st
         stored = unit.embedding_model()
     if stored is None:
         with store.write() as unit:
-            unit.set_embedding_model(model)
-            unit.feed.renew_generation()
-    elif stored != model:
+            stored = unit.embedding_model()  # Another server may have been faster.
+            if stored is None:
+                unit.set_embedding_model(model)
+                unit.feed.renew_generation()
+                stored = model
+    if stored != model:
         raise FailedPrecondition(
             f"the memories of tenant {tenant_id} were embedded with {stored.model_id}"
             f" ({stored.dimensions} dimensions), the server runs {model.model_id}"

@@ -8,11 +8,14 @@ from typing import Any, Protocol
 
 import structlog
 
+from mneme_server.common.clock import now_us
 from mneme_server.common.consistency import ConsistencyToken
-from mneme_server.common.errors import FailedPrecondition, Reason
+from mneme_server.common.errors import FailedPrecondition, Reason, Unavailable
+from mneme_server.common.fencing import Fence
 from mneme_server.common.open_files import most_files
 from mneme_server.common.tracing import NOTHING, Span
 from mneme_server.common.watchdog import Watchdog
+from mneme_server.corpus.nodes import Node
 from mneme_server.corpus.tenant import OpenTenant, TenantListener
 from mneme_server.corpus.tenant_store import TenantStores
 from mneme_server.embedding.batcher import MicroBatcher
@@ -22,6 +25,7 @@ from mneme_server.embedding.port import Embedder
 from mneme_server.embedding.remote import RemoteEmbedder
 from mneme_server.embedding.soon import SoonEmbedder
 from mneme_server.index.settings import IndexSettings
+from mneme_server.runtime.cluster import Cluster
 from mneme_server.runtime.embedding import EmbeddingPipeline
 from mneme_server.runtime.following import DurableFollower, FollowerWorker
 from mneme_server.runtime.foreground import Foreground
@@ -42,6 +46,9 @@ _QUERY_PATIENCE_S = 5.0
 """So long a query waits for its vector: without it the answer is worse."""
 _WRITE_PATIENCE_S = 2.0
 """So long a write does: without its vector it is embedded a moment later."""
+_SOON_US = 500_000
+"""How long after another server wrote to a tenant its work is looked for; it may write more."""
+_HELD_RETRY_S = 5.0
 _JOB_THREADS = 4
 """Jobs on threads at once. Most of their time they wait: for a disk, a queue, a process."""
 
@@ -83,6 +90,7 @@ class Runtime:
         schema: what a tenant's database is made of.
         stores: where the tenants are kept.
         progress: told what takes long.
+        node: this server among those that share the tenants; None where it is the only one.
         spans: what the spans of work in the background are parts of.
 
     Raises:
@@ -98,6 +106,7 @@ class Runtime:
         stores: TenantStores[Unit],
         *,
         progress: Callable[[str], None],
+        node: Node | None = None,
         spans: Span = NOTHING,
     ) -> None:
         self.schema = schema
@@ -150,6 +159,7 @@ class Runtime:
                     by_turns=self.foreground.finish,
                     committed=self._committed,
                     before_closing=self._closing,
+                    followed=node is not None,
                 ),
                 memory_bytes=settings.open_tenants_bytes,
                 most=most_files() // _FILES_EACH // 2,
@@ -158,6 +168,18 @@ class Runtime:
                 on_removed=self._removed,
             )
             opened.callback(self.tenants.close)
+            self.cluster: Cluster | None = None
+            if node is not None:
+                self.cluster = Cluster(
+                    node,
+                    self.tenants,
+                    settings.data_dir / "tenants",
+                    known.get,
+                    committed_elsewhere=self._committed_elsewhere,
+                    look_after=self._look_after,
+                    look_again=self._look_again,
+                )
+                self.listen(self.cluster)
             self.pipeline = EmbeddingPipeline(
                 self.tenants.open,
                 self.background_embedder,
@@ -178,6 +200,8 @@ class Runtime:
         if name in self._workers:
             raise ValueError(f"two jobs are called {name}")
         self._workers[name] = job
+        if self.cluster is not None:
+            job.share(self.cluster.leases)
         self._resources.callback(job.stop)
 
     def follow(self, follower: DurableFollower) -> None:
@@ -204,6 +228,25 @@ class Runtime:
         with self.tenants.open(tenant_id) as memory:
             return memory.wait_until_as_fresh(token)
 
+    def lease_of(self, tenant_id: str) -> Fence | None:
+        """Return the lease of a tenant's work, which this server holds then; None where it is the
+        only server.
+
+        Raises:
+            Unavailable: another server holds it.
+        """
+        if self.cluster is None:
+            return None
+        fence = self.cluster.leases.hold(tenant_id)
+        if fence is None:
+            raise Unavailable(
+                f"another server holds the work of the tenant {tenant_id}, its learning sessions"
+                " too; ask that one, or wait until it lets go of the tenant",
+                reason=Reason.TRANSACTION_FAILED,
+                retry_after_s=_HELD_RETRY_S,
+            )
+        return fence
+
     def wake(self, job: str, tenant_id: str, due_us: int = 0) -> None:
         """Tell a job that a tenant has work, due at this time; the default is now."""
         self._workers[job].wake(tenant_id, due_us)
@@ -211,6 +254,9 @@ class Runtime:
     def start(self) -> None:
         """Start the jobs; they go on with what an earlier run left."""
         jobs = (self.pipeline, *self._workers.values())
+        if self.cluster is not None:
+            self.pipeline.share(self.cluster.leases)
+            self.cluster.start()
         for tenant_id in self._known.dirty_tenants():
             for job in jobs:
                 job.wake(tenant_id)
@@ -227,6 +273,8 @@ class Runtime:
         if isinstance(self._embedder, RemoteEmbedder):  # The steps at hand may wait for it.
             self._embedder.hang_up()
         self.jobs.close()
+        if self.cluster is not None:
+            self.cluster.begin_stop()
         self._resources.close()
 
     def _wake(self, tenant_id: str) -> None:
@@ -235,6 +283,29 @@ class Runtime:
     def _committed(self, tenant_id: str) -> None:
         for listener in self._listeners:
             listener.committed(tenant_id)
+
+    def _committed_elsewhere(self, tenant_id: str) -> None:
+        """Pass on that another server wrote to a tenant: to the work of this server, and to what
+        each server does for itself."""
+        mine = self.cluster is not None and self.cluster.leases.holds(tenant_id)
+        for listener in self._listeners:
+            if isinstance(listener, TenantWorker) and not listener.everywhere:
+                continue
+            if listener is not self.cluster:
+                listener.committed(tenant_id)
+        if mine:
+            self._look_after(tenant_id, now_us() + _SOON_US)
+            self._wake(tenant_id)
+
+    def _look_after(self, tenant_id: str, due_us: int = 0) -> None:
+        """Have the jobs look what there is to do."""
+        for job in (self.pipeline, *self._workers.values()):
+            if not job.everywhere:
+                job.wake(tenant_id, due_us)
+
+    def _look_again(self) -> None:
+        for job in self._workers.values():
+            job.look_again()
 
     def _closing(self, tenant: OpenTenant[Any]) -> None:
         for write in self._before_closing:
@@ -253,8 +324,13 @@ class Runtime:
             job.wake(tenant_id)
 
     def _closed(self, tenant_id: str) -> None:
-        if not any(job.is_waiting(tenant_id) for job in self._workers.values()):
+        if any(job.is_waiting(tenant_id) for job in self._workers.values()):
+            return
+        if self.cluster is None:
             self._known.mark_clean(tenant_id)
+        elif self.cluster.leases.holds(tenant_id):
+            self._known.mark_clean(tenant_id)
+            self.cluster.leases.release(tenant_id)
 
 
 def _embedder(settings: ServerSettings, progress: Callable[[str], None]) -> Embedder:

@@ -10,13 +10,15 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from functools import partial
+from typing import Protocol
 
 import structlog
 
-from mneme_server.common import fairness
+from mneme_server.common import fairness, fencing
 from mneme_server.common.backoff import doubled
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import MnemeError, NotFound
+from mneme_server.common.fencing import Fence, LeaseLost
 from mneme_server.common.panics import is_failure
 from mneme_server.common.watchdog import Watchdog
 
@@ -37,6 +39,27 @@ _LAST_STEP_S = 2.0
 _log = structlog.get_logger(__name__)
 
 
+class Leases(Protocol):
+    """Says which tenants' work is this server's."""
+
+    def hold(self, tenant_id: str) -> Fence | None:
+        """Return the lease of a tenant's work, which is taken if it is free; None where another
+        server holds it, which will be told that there is work.
+
+        Raises:
+            Unavailable: it cannot be told now.
+        """
+        ...
+
+    def holds(self, tenant_id: str) -> bool:
+        """Tell whether the lease is held here, as far as is known."""
+        ...
+
+    def lost(self, fence: Fence) -> None:
+        """Note that another server has taken over."""
+        ...
+
+
 def retry_delay_s(attempts: int) -> float:
     """Return how long work waits that has failed before, in seconds: doubled by every attempt."""
     return doubled(_FIRST_RETRY_S, attempts, _LONGEST_RETRY_S)
@@ -44,6 +67,9 @@ def retry_delay_s(attempts: int) -> float:
 
 class TenantWorker(ABC):
     """Drains the queues of all tenants, in turn, on one thread.
+
+    Where several servers serve the same tenants, a step is done by whoever holds the lease of the
+    tenant's work; the others drop the turn, and that one is told.
 
     A step that takes long waits for its tenant: one that opens, or takes a large write in. Another
     thread takes the others' turns meanwhile.
@@ -53,7 +79,11 @@ class TenantWorker(ABC):
         thread: the thread's name.
     """
 
+    everywhere = False
+    """Whether each server does it for itself, of what it has in memory."""
+
     def __init__(self, work: str, thread: str) -> None:
+        self._leases: Leases | None = None
         self._work = work
         self._name = thread
         self._watchdog = Watchdog()
@@ -70,6 +100,19 @@ class TenantWorker(ABC):
 
         Returns the time of its next turn in microseconds, or None when its queue is empty.
         """
+
+    def share(self, leases: Leases) -> None:
+        """Do only what is leased to this server. Before it is started."""
+        if not self.everywhere:
+            self._leases = leases
+
+    def look_again(self) -> None:
+        """Take note of turns that other servers may have noted; there are none."""
+        return None
+
+    def is_mine(self, tenant_id: str) -> bool:
+        """Tell whether this server does the tenant's work, as far as it knows."""
+        return self._leases is None or self._leases.holds(tenant_id)
 
     def start(self, watchdog: Watchdog | None = None) -> None:
         """Start the worker; the watchdog tells which steps take long."""
@@ -132,10 +175,22 @@ class TenantWorker(ABC):
 
     def _do_step(self, tenant_id: str) -> None:
         fairness.enter(tenant_id)
+        fence: Fence | None = None
         try:
-            due_us = self.step(tenant_id)
+            if self._leases is None:
+                due_us = self.step(tenant_id)
+            else:
+                fence = self._leases.hold(tenant_id)
+                if fence is None:
+                    return
+                with fencing.under(fence):
+                    due_us = self.step(tenant_id)
         except NotFound:
             return  # The tenant was deleted meanwhile.
+        except LeaseLost:
+            if self._leases is not None and fence is not None:
+                self._leases.lost(fence)
+            due_us = now_us()  # Another server has the work now, and is told.
         except BaseException as error:
             if not is_failure(error):
                 raise

@@ -55,6 +55,7 @@ class SqlFeed:
         self._connection = connection
         self._tenant_id = tenant_id
         self._kept = kept
+        self.renewed = ""  # The generation as it is stored, once this transaction has renewed it.
 
     def append(self, change: CorpusChange) -> Position:
         """Write the row of a transaction, as the last thing before it is committed."""
@@ -108,7 +109,8 @@ class SqlFeed:
     def renew_generation(self) -> int:
         """Give the store another name, since its rows are no longer those that were known."""
         made = secrets.randbits(_MARK_BITS)
-        row = {"tenant_id": self._tenant_id, "key": _GENERATION, "value": f"{made:016x}"}
+        self.renewed = stored_generation(made)
+        row = {"tenant_id": self._tenant_id, "key": _GENERATION, "value": self.renewed}
         self._connection.execute(upsert(settings), row)
         return made
 
@@ -154,6 +156,11 @@ class SqlFeed:
                 followers.c.tenant_id == self._tenant_id, followers.c.name == follower
             )
         )
+
+
+def stored_generation(generation: int) -> str:
+    """Return what names a store as it is kept."""
+    return f"{generation:016x}"
 
 
 def _encoded(change: CorpusChange) -> Mapping[str, Any]:

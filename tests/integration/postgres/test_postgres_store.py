@@ -89,7 +89,7 @@ def test_every_table_is_locked_for_its_owner_too(filled: Any, postgres: Postgres
         " WHERE nspname = 'mneme' AND relkind = 'r'"
         " AND NOT (relrowsecurity AND relforcerowsecurity)"
     )
-    assert sorted(open_) == [("alembic_version",), ("node",), ("revisions",)]
+    assert sorted(open_) == [("alembic_version",), ("leases",), ("nodes",), ("revisions",)]
 
 
 def test_every_key_and_every_index_begins_with_the_tenant(

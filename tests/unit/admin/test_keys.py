@@ -92,6 +92,22 @@ def test_a_revocation_during_a_look_up_is_not_undone_by_it(keys: ApiKeys, catalo
         authenticator.authenticate(created.secret)
 
 
+def test_a_key_that_another_server_revoked_is_refused_once_it_was_known_for_long_enough(
+    keys: ApiKeys, catalog: Catalog
+) -> None:
+    passed = 0.0
+    created = keys.create("default", "a", frozenset(), 0)
+    authenticator = Authenticator(catalog.keys, known_for_s=0.5, monotonic=lambda: passed)
+    authenticator.authenticate(created.secret)
+    catalog.keys.revoke(created.key.id, 1)
+    passed = 0.4
+    assert authenticator.authenticate(created.secret).key_id == created.key.id
+    passed = 0.5
+    with pytest.raises(Unauthenticated):
+        authenticator.authenticate(created.secret)
+    assert authenticator.known(created.secret) is None
+
+
 def test_revoking_again_keeps_the_first_time(keys: ApiKeys) -> None:
     key = keys.create("default", "a", frozenset(), 0).key
     assert keys.revoke(key.id) == keys.revoke(key.id)

@@ -9,10 +9,12 @@ from pathlib import Path
 from psycopg import sql
 from sqlalchemy import Connection
 
+from mneme_server.common import fencing
 from mneme_server.storage import driver
 from mneme_server.storage.database import Database
 from mneme_server.storage.migrate import revisions_of
 from mneme_server.storage.postgres.connecting import CATALOG, connect, engine_of, vacuum
+from mneme_server.storage.postgres.database import lease_required
 from mneme_server.storage.postgres.pool import Begin, Pool
 from mneme_server.storage.postgres.upgrading import upgrade
 
@@ -60,7 +62,11 @@ class PostgresCatalog(Database):
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """See `Database`."""
-        with self._pool.transaction(_WRITE) as connection:
+        fence, begin = fencing.current(), _WRITE
+        if fence is not None:
+            statements = sql.SQL("; ").join([begin.statements, lease_required(fence, hold=True)])
+            begin = Begin("", statements)
+        with self._pool.transaction(begin) as connection:
             yield connection
             driver.commit(connection)
 

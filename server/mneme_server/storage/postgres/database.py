@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 
 from mneme_server.common import deadline, interpreter
 from mneme_server.common.errors import Reason, Unavailable
+from mneme_server.common.fencing import Fence, fence_of
 from mneme_server.storage import driver
 from mneme_server.storage.database import Database
 from mneme_server.storage.guard import require_tenant
@@ -43,7 +44,6 @@ class PostgresDatabase:
     Args:
         url: where it is, as libpq reads it.
         knows: the revisions of the schema that those who use it know.
-        node: who this is, if transactions are to be refused once another serves.
         readers: connections that read, at most.
         writers: connections that write, at most.
 
@@ -57,12 +57,10 @@ class PostgresDatabase:
         url: str,
         knows: Collection[str],
         *,
-        node: str = "",
         readers: int = READERS,
         writers: int = WRITERS,
     ) -> None:
         self.url = url
-        self.node = node
         self.knows = knows
         self.engine = engine_of(url, SCHEMA, ROLE, knows=knows)
         self.engine.update_execution_options(**{COUNTER: take_numbers})
@@ -82,6 +80,10 @@ class TenantDatabase(Database):
     Args:
         database: where they run.
         tenant_id: whose they are.
+
+    Attributes:
+        generation: what names the rows that are known, as it is stored; where it is set, nothing is
+            written to others.
     """
 
     def __init__(self, database: PostgresDatabase, tenant_id: str) -> None:
@@ -90,6 +92,7 @@ class TenantDatabase(Database):
         # Writers of this process wait in line here, and not each with a connection.
         self._turn = threading.Semaphore()
         self._closed = False
+        self.generation: str | None = None
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -116,7 +119,7 @@ class TenantDatabase(Database):
                 f"{SCHEMA}:{self._tenant_id}"
             )
             patience = {"lock_timeout": f"{round(LOCK_WAIT_S * 1000)}"}
-            begin = self._begin(_BEGIN_WRITE, [lock], patience)
+            begin = self._begin(_BEGIN_WRITE, [lock, *self._required()], patience)
             with self._database.writers.transaction(begin) as connection:
                 yield connection
                 interpreter.leave_turn()  # It waits for the disk.
@@ -142,12 +145,17 @@ class TenantDatabase(Database):
                 raise deadline.Abandoned
             settings = (settings or {}) | {"statement_timeout": f"{max(1, round(left * 1000))}"}
         said = {TENANT_SETTING: self._tenant_id} | (settings or {})
-        if self._database.node:
-            serving = sql.SQL("SELECT require_serving({})").format(self._database.node)
-            then = [*then, serving]
         each = (sql.SQL("set_config({}, {}, true)").format(*one) for one in said.items())
         parts = [sql.SQL(begin), sql.SQL("SELECT ") + sql.SQL(", ").join(each), *then]
         return Begin(self._tenant_id, sql.SQL("; ").join(parts))
+
+    def _required(self) -> Iterator[sql.Composable]:
+        """Yield what has to hold once the tenant's writers wait for this one."""
+        if self.generation is not None:
+            yield sql.SQL("SELECT require_generation({})").format(self.generation)
+        fence = fence_of(self._tenant_id)
+        if fence is not None:
+            yield lease_required(fence)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -156,6 +164,14 @@ class TenantDatabase(Database):
                 reason=Reason.INITIALIZATION_FAILED,
                 retry_after_s=_RETRY_S,
             )
+
+
+def lease_required(fence: Fence, *, hold: bool = False) -> sql.Composable:
+    """Return the statement that fails unless the lease is still this one, and with `hold` has it
+    stay so until the transaction ends."""
+    return sql.SQL("SELECT {}.require_lease({}, {}, {}, {})").format(
+        sql.Identifier(SCHEMA), fence.name, fence.node, fence.number, hold
+    )
 
 
 def take_numbers(connection: Connection, tenant_id: str, table: str, count: int) -> int:

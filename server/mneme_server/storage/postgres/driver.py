@@ -19,13 +19,15 @@ from mneme_server.common.errors import (
     ResourceExhausted,
     Unavailable,
 )
+from mneme_server.common.fencing import LeaseLost
 
 _SOON_S = 0.5
 _DISK_FULL_RETRY_S = 30.0
 _LOST_RETRY_S = 1.0
 _NUL = "cannot contain NUL"
-_TAKEN_OVER = "MN001"
-"""See `node`."""
+LEASE_LOST, GENERATION_GONE = "MN002", "MN003"
+"""The SQLSTATEs of transactions that begin on behalf of work that another server has taken over, or
+of a tenant whose rows are not those any more that were known; see `node_schema`."""
 
 
 class DriverConnection(psycopg.Connection[Any]):  # type: ignore[misc]  # Any to the checker
@@ -66,10 +68,13 @@ def meaning(error: BaseException) -> MnemeError | None:
     """
     if isinstance(error, psycopg.DataError) and _NUL in str(error):
         return _nul(error)
-    if isinstance(error, psycopg.Error) and error.sqlstate == _TAKEN_OVER:
-        return FailedPrecondition(
-            "another server serves from the database now; this one has to be stopped",
-            reason=Reason.DATABASE_ERROR,
+    if isinstance(error, psycopg.Error) and error.sqlstate == LEASE_LOST:
+        return LeaseLost()
+    if isinstance(error, psycopg.Error) and error.sqlstate == GENERATION_GONE:
+        return Unavailable(
+            "the tenant was deleted, or put back, by way of another server; nothing was written",
+            reason=Reason.TRANSACTION_FAILED,
+            retry_after_s=_LOST_RETRY_S,
         )
     return next((make(error) for kind, make in _MEANINGS if isinstance(error, kind)), None)
 

@@ -1,81 +1,218 @@
-"""Which server serves from a database: one at a time, so far.
+"""This server as one of those that serve from a database: all are equal.
 
-Several would each search an index that does not follow what the others write. Whoever starts while
-another serves is refused; and should one lose its hold, e.g. as the database is failed over, and
-another begin to serve, then no transaction of the former begins any more.
+Each follows the feeds of the tenants that it has open, by asking for their newest rows. Work that
+must be done once is leased, by tenant: the lease names its server, which says every other second
+that it lives, by the database's clock; what the work writes is checked against the lease, in its
+transaction. Nothing here holds content, and so it stands outside of row-level security.
 """
 
 from __future__ import annotations
 
-import time
-from contextlib import suppress
+import secrets
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
 
 import psycopg
+from psycopg import sql
 
 from mneme_server.common.errors import FailedPrecondition, Reason
+from mneme_server.common.fencing import Fence
 from mneme_server.common.ids import new_id
-from mneme_server.storage.postgres.connecting import ROLE, SCHEMA, connect
+from mneme_server.corpus.feed import Position
+from mneme_server.corpus.nodes import Head
+from mneme_server.storage.driver import driver_of
+from mneme_server.storage.postgres.connecting import CATALOG, SCHEMA, connect
+from mneme_server.storage.postgres.database import PostgresDatabase, TenantDatabase
+from mneme_server.storage.postgres.driver import DriverConnection, meaning
 
-TAKEN_OVER = "MN001"
-"""The SQLSTATE of a transaction that a server begins which does not serve any more."""
-
-NODE = (
-    "CREATE TABLE node (id TEXT NOT NULL)",
-    f"GRANT SELECT ON node TO {ROLE}",
-    "CREATE FUNCTION require_serving(which TEXT) RETURNS VOID STABLE LANGUAGE plpgsql AS $$"
-    " BEGIN IF NOT EXISTS (SELECT 1 FROM node WHERE id = which) THEN"
-    f" RAISE EXCEPTION 'another server serves from this database' USING ERRCODE = '{TAKEN_OVER}';"
-    " END IF; END $$",
-)
-"""What makes the table that names the server, and what compares with it."""
-
+LIVES_S = 8.0
+"""How long a server counts as alive after it said so last."""
+_CHANNEL = "mneme_feed"
+_FENCE_BITS = 62
+_KEPT_S = 3600
 _LOCK = "mneme: node"
-_PATIENCE_S = 15.0
-"""How long the database may take to notice that the server before this one is gone."""
-_LOOK_S = 0.2
+"""What a server of the version before held alone; it served one at a time."""
+_ALIVE = (
+    f"SELECT 1 FROM {SCHEMA}.nodes AS n WHERE n.id = l.node AND n.alive_until > clock_timestamp()"
+)
+_TAKE = (
+    "INSERT INTO leases AS l (name, node, fence) VALUES (%s, %s, %s)"
+    " ON CONFLICT (name) DO UPDATE SET node = excluded.node, fence = excluded.fence,"
+    f" wanted = FALSE WHERE l.node = excluded.node OR NOT EXISTS ({_ALIVE}) RETURNING fence"
+)
+_RELEASE = "DELETE FROM leases WHERE name = %s AND node = %s AND fence = %s"
+_ORPHANS = (
+    f"SELECT t.id FROM {CATALOG}.tenants AS t WHERE t.dirty AND t.state = 'active' AND NOT EXISTS"
+    f" (SELECT 1 FROM {SCHEMA}.leases AS l WHERE l.name = t.id AND EXISTS ({_ALIVE}))"
+)
 
 
 class Node:
-    """This server, as the one that serves from a database whose schema is there.
+    """Implements `corpus.nodes.Node`. What follows the feed is for one thread; leases for any.
 
     Args:
-        url: where the database is.
+        url: where the database is; its schema is there.
+        database: the same, for transactions of tenants.
 
     Raises:
-        FailedPrecondition: another serves.
+        FailedPrecondition: a server of the version before serves, which must be the only one.
         Unavailable: the database cannot be reached now.
     """
 
-    def __init__(self, url: str) -> None:
+    lives_s = LIVES_S
+
+    def __init__(self, url: str, database: PostgresDatabase) -> None:
         self.id = new_id()
-        self._connection = connect(url)
+        self._url = url
+        self._database = database
+        self._connection: DriverConnection | None = None
+        self._telling: DriverConnection | None = None
+        self._tells_as = 0
+        with self._asking():
+            pass
+
+    def listen(self, seconds: float) -> None:
+        """Wait until another server tells of a commit, or the time is up."""
+        with self._asking() as connection:
+            for told in connection.notifies(timeout=seconds):
+                if told.pid != self._tells_as:
+                    return
+
+    def tell(self) -> None:
+        """Tell the others that something was committed. For one thread, which is another."""
         try:
-            self._take()
-        except BaseException:
-            self.close()
-            raise
+            if self._telling is None or self._telling.closed:
+                self._telling = connect(self._url)
+                self._tells_as = self._telling.info.backend_pid
+            self._telling.execute(f"NOTIFY {_CHANNEL}")
+        except psycopg.Error as error:
+            _close(self._telling)
+            self._telling = None
+            raise meaning(error) or error from error
+
+    def heads(self, tenants: Collection[str]) -> Sequence[Head]:
+        """Return where the tenants' feeds are."""
+        with self._asking() as connection:
+            rows = connection.execute(
+                f"SELECT * FROM {SCHEMA}.feed_heads(%s)", (list(tenants),)
+            ).fetchall()
+        return [
+            Head(tenant_id, Position(number, mark), None if made is None else int(made, 16))
+            for tenant_id, number, mark, made in rows
+        ]
+
+    def beat(self) -> Sequence[str]:
+        """Say that this server lives; return the servers that do not any more."""
+        with self._asking() as connection:
+            connection.execute(
+                f"INSERT INTO {SCHEMA}.nodes VALUES (%s, clock_timestamp() + %s * interval '1 s')"
+                " ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until",
+                (self.id, LIVES_S),
+            )
+            connection.execute(
+                f"DELETE FROM {SCHEMA}.nodes WHERE alive_until <"
+                f" clock_timestamp() - interval '{_KEPT_S} s'"
+            )
+            rows = connection.execute(
+                f"SELECT id FROM {SCHEMA}.nodes WHERE alive_until <= clock_timestamp()"
+            ).fetchall()
+        return [str(node) for (node,) in rows]
+
+    def others(self) -> int:
+        """Return how many other servers live."""
+        with self._asking() as connection:
+            row = connection.execute(
+                f"SELECT count(*) FROM {SCHEMA}.nodes"
+                " WHERE alive_until > clock_timestamp() AND id <> %s",
+                (self.id,),
+            ).fetchone()
+        return int(row[0]) if row else 0
+
+    def orphans(self) -> Sequence[str]:
+        """Return the tenants that have work which nobody who lives holds the lease of."""
+        with self._asking() as connection:
+            return [str(tenant) for (tenant,) in connection.execute(_ORPHANS).fetchall()]
+
+    def want(self, tenants: Collection[str]) -> Collection[str]:
+        """Have who holds the leases of these tenants look what there is to do; return the tenants
+        of which somebody does who lives."""
+        with self._asking() as connection:
+            rows = connection.execute(
+                f"UPDATE {SCHEMA}.leases AS l SET wanted = TRUE WHERE name = ANY(%s)"
+                f" AND EXISTS ({_ALIVE}) RETURNING name",
+                (list(tenants),),
+            ).fetchall()
+        return {str(tenant) for (tenant,) in rows}
+
+    def wanted(self) -> Sequence[str]:
+        """Return the tenants whose leases are held here that others found work for, once."""
+        with self._asking() as connection:
+            rows = connection.execute(
+                f"UPDATE {SCHEMA}.leases SET wanted = FALSE WHERE node = %s AND wanted"
+                " RETURNING name",
+                (self.id,),
+            ).fetchall()
+        return [str(tenant) for (tenant,) in rows]
+
+    def take(self, name: str, tenant_id: str) -> Fence | None:
+        """Take the lease of a tenant's work of that name, unless another server holds it that
+        lives."""
+        number = secrets.randbits(_FENCE_BITS)
+        taken = self._write(tenant_id, _TAKE, (name, self.id, number)).fetchone()
+        return None if taken is None else Fence(name, tenant_id, self.id, number)
+
+    def release(self, fence: Fence) -> None:
+        """Let another server take the lease."""
+        self._write(fence.tenant_id, _RELEASE, (fence.name, fence.node, fence.number))
 
     def close(self) -> None:
-        """Let another serve."""
-        with suppress(psycopg.Error):
-            self._connection.close()
+        """Leave: others take over what is leased to this server at once."""
+        with suppress(Exception), self._asking() as connection:
+            connection.execute(f"DELETE FROM {SCHEMA}.nodes WHERE id = %s", (self.id,))
+        _close(self._connection)
+        _close(self._telling)
 
-    def _take(self) -> None:
-        until = time.monotonic() + _PATIENCE_S
-        while not self._locked():
-            if time.monotonic() > until:
+    def _write(self, tenant_id: str, statement: str, values: tuple[object, ...]) -> Any:
+        """Run a statement while the tenant's writers wait: what was written under a lease before
+        is there then."""
+        with TenantDatabase(self._database, tenant_id).write() as connection:
+            try:
+                return driver_of(connection).execute(statement, values)
+            except psycopg.Error as error:
+                raise meaning(error) or error from error
+
+    @contextmanager
+    def _asking(self) -> Iterator[DriverConnection]:
+        try:
+            if self._connection is None:
+                self._connection = self._connected()
+            yield self._connection
+        except psycopg.Error as error:
+            _close(self._connection)
+            self._connection = None
+            raise meaning(error) or error from error
+
+    def _connected(self) -> DriverConnection:
+        connection = connect(self._url)
+        try:
+            row = connection.execute(
+                "SELECT pg_try_advisory_lock_shared(hashtextextended(%s, 0))", (_LOCK,)
+            ).fetchone()
+            if not row or not row[0]:
                 raise FailedPrecondition(
-                    "another server serves from the database of MNEME_DATABASE_URL; more than one"
-                    " at a time is not supported yet",
+                    "a server of an older version serves from the database of MNEME_DATABASE_URL,"
+                    " which has to be the only one: stop it first",
                     reason=Reason.INITIALIZATION_FAILED,
                 )
-            time.sleep(_LOOK_S)
-        with self._connection.transaction():
-            self._connection.execute(f"DELETE FROM {SCHEMA}.node")
-            self._connection.execute(f"INSERT INTO {SCHEMA}.node VALUES (%s)", (self.id,))
+            connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(_CHANNEL)))
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
-    def _locked(self) -> bool:
-        row = self._connection.execute(
-            "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", (_LOCK,)
-        ).fetchone()
-        return bool(row and row[0])
+
+def _close(connection: DriverConnection | None) -> None:
+    if connection is not None:
+        with suppress(psycopg.Error):
+            connection.close()

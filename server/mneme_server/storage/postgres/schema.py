@@ -28,7 +28,7 @@ from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.storage.driver import driver_of
 from mneme_server.storage.postgres.connecting import ROLE, SCHEMA, connect
 from mneme_server.storage.postgres.driver import DriverConnection
-from mneme_server.storage.postgres.node import NODE
+from mneme_server.storage.postgres.node_schema import make_node_tables
 from mneme_server.storage.postgres.tenancy import as_tenants_tables, locks, tables_of_tenants
 from mneme_server.storage.postgres.upgrading import upgrade
 from mneme_server.storage.schema import metadata
@@ -55,6 +55,9 @@ def prepare(url: str, migrations: Sequence[Path]) -> None:
         _require_server(connection)
         _make_schema(connection)
         upgrade(url, SCHEMA, migrations, make=_make, around=_upgraded)
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (_LOCK,))
+            make_node_tables(connection)
         _require_role(connection)
 
 
@@ -72,7 +75,7 @@ def _make_schema(connection: DriverConnection) -> None:
 
 
 def _make(connection: Connection) -> None:
-    for statement in (*statements(), *NODE):
+    for statement in statements():
         connection.exec_driver_sql(statement)
 
 
@@ -115,7 +118,11 @@ def remove_rows(connection: Connection, tenant_id: str) -> None:
         driver_of(connection).execute(f"DELETE FROM {name} WHERE tenant_id = %s", (tenant_id,))
     for table in reversed(metadata.sorted_tables):
         connection.execute(delete(table).where(table.c.tenant_id == tenant_id))
-    driver_of(connection).execute("DELETE FROM numbers WHERE tenant_id = %s", (tenant_id,))
+    for statement in (
+        "DELETE FROM numbers WHERE tenant_id = %s",
+        "DELETE FROM leases WHERE name = %s",
+    ):
+        driver_of(connection).execute(statement, (tenant_id,))
 
 
 def unknown_tables(connection: Connection) -> list[str]:

@@ -9,6 +9,7 @@ from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.common.identity import check_tenant_id
 from mneme_server.corpus.feed import START
 from mneme_server.storage.corpus_source import SqlCorpusSource
+from mneme_server.storage.feed import stored_generation
 from mneme_server.storage.migrate import revisions_of
 from mneme_server.storage.postgres.database import PostgresDatabase, TenantDatabase
 from mneme_server.storage.postgres.schema import prepare, remove_rows, unknown_tables
@@ -22,7 +23,6 @@ class PostgresStores:
     Args:
         url: where it is, as libpq reads it; its user owns the schema, which is made when missing.
         schema: what a tenant's tables are.
-        node: who this is, if transactions are to be refused once another serves; see `node.Node`.
 
     Raises:
         Unavailable: the database cannot be reached now.
@@ -30,14 +30,14 @@ class PostgresStores:
             database does not fit.
     """
 
-    def __init__(self, url: str, schema: TenantSchema, *, node: str = "") -> None:
+    def __init__(self, url: str, schema: TenantSchema) -> None:
         prepare(url, schema.migrations)
         self._schema = schema
-        self._database = PostgresDatabase(url, revisions_of(schema.migrations).keys(), node=node)
+        self.database = PostgresDatabase(url, revisions_of(schema.migrations).keys())
 
     def open(self, tenant_id: str) -> PostgresTenantStore:
         """Open the tenant's store; it holds no connection while it is idle."""
-        return PostgresTenantStore(self._database, check_tenant_id(tenant_id), self._schema)
+        return PostgresTenantStore(self.database, check_tenant_id(tenant_id), self._schema)
 
     def holds(self, tenant_id: str) -> bool:
         """See `TenantStores`."""
@@ -51,23 +51,31 @@ class PostgresStores:
 
     def remove(self, tenant_id: str) -> None:
         """See `TenantStores`."""
-        database = TenantDatabase(self._database, check_tenant_id(tenant_id))
+        database = TenantDatabase(self.database, check_tenant_id(tenant_id))
         with database.write() as connection:
             remove_rows(connection, tenant_id)
 
     def close(self) -> None:
         """Close all connections."""
-        self._database.close()
+        self.database.close()
 
 
 class PostgresTenantStore:
-    """Implements `corpus.tenant_store.TenantStore[Unit]`."""
+    """Implements `corpus.tenant_store.TenantStore[Unit]`.
+
+    It writes to the rows that it was opened on: not where another server has deleted the tenant
+    meanwhile, or put others in their place.
+    """
 
     def __init__(self, database: PostgresDatabase, tenant_id: str, schema: TenantSchema) -> None:
         self._database = TenantDatabase(database, tenant_id)
         self._tenant_id = tenant_id
         self._schema = schema
         self.source = SqlCorpusSource(self._database, tenant_id, schema.kinds.by_name)
+        with self.read() as unit:
+            generation = unit.feed.generation()
+        if generation is not None:
+            self._database.generation = stored_generation(generation)
 
     @property
     def memory_bytes(self) -> int:
@@ -87,6 +95,8 @@ class PostgresTenantStore:
             unit = PostgresUnit(connection, self._tenant_id, self._schema)
             yield unit
             unit.seal()
+        if unit.feed.renewed:
+            self._database.generation = unit.feed.renewed
 
     def compact(self, worth_rewriting: float) -> bool:
         """See `TenantStore`. The database server takes back by itself what deleted rows took."""

@@ -1,0 +1,84 @@
+"""What servers that serve the same tenants know of each other: the port that a shared store has."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from mneme_server.common.fencing import Fence
+from mneme_server.corpus.feed import Position
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where a tenant's feed is: its newest row, and the generation of its store; None where nothing
+    is kept of it any more."""
+
+    tenant_id: str
+    newest: Position
+    generation: int | None
+
+
+class Node(Protocol):
+    """This server among those that serve the same tenants.
+
+    Each method raises Unavailable where the store cannot be reached now. `take` and `release` are
+    for any thread, `tell` for one of its own, the others for one together.
+    """
+
+    @property
+    def id(self) -> str:
+        """What names it, as long as its process lives."""
+        ...
+
+    @property
+    def lives_s(self) -> float:
+        """How long it counts as alive after a `beat`, in seconds."""
+        ...
+
+    def listen(self, seconds: float) -> None:
+        """Wait until another server tells of a commit, or the time is up."""
+        ...
+
+    def tell(self) -> None:
+        """Tell the others that something was committed. It may get lost."""
+        ...
+
+    def heads(self, tenants: Collection[str]) -> Sequence[Head]:
+        """Return where the tenants' feeds are."""
+        ...
+
+    def beat(self) -> Sequence[str]:
+        """Say that this server lives; return the servers that do not any more."""
+        ...
+
+    def others(self) -> int:
+        """Return how many other servers live."""
+        ...
+
+    def orphans(self) -> Sequence[str]:
+        """Return the tenants that have work which nobody who lives holds the lease of."""
+        ...
+
+    def want(self, tenants: Collection[str]) -> Collection[str]:
+        """Have who holds the leases of these tenants look what there is to do; return the tenants
+        of which somebody does who lives."""
+        ...
+
+    def wanted(self) -> Sequence[str]:
+        """Return the tenants whose leases are held here that others found work for, once."""
+        ...
+
+    def take(self, name: str, tenant_id: str) -> Fence | None:
+        """Take the lease of a tenant's work of that name, unless another server holds it that
+        lives."""
+        ...
+
+    def release(self, fence: Fence) -> None:
+        """Let another server take the lease."""
+        ...
+
+    def close(self) -> None:
+        """Leave: others take over what is leased to this server at once."""
+        ...

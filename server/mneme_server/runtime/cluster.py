@@ -1,0 +1,243 @@
+"""Serving tenants that other servers serve, too: following what they write, and sharing the work.
+
+One thread asks for the newest rows of the feeds of all open tenants, every 50 ms at the latest;
+what another server tells of a commit only shortens the wait, and may get lost. Another thread tells
+the others of this server's commits, of as many at once as there were meanwhile.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from mneme_server.common.errors import FailedPrecondition, MnemeError, NotFound, Reason
+from mneme_server.common.panics import is_failure
+from mneme_server.corpus.nodes import Head, Node
+from mneme_server.runtime.leases import Leases
+from mneme_server.runtime.opening import INDEX_FOLDERS
+from mneme_server.runtime.registry import TenantRegistry
+
+ASKED_EVERY_S = 0.05
+_LEAST_PAUSE_S = 0.005
+_BEAT_S = 1.5
+_SWEPT_S = 2.0
+_TIDIED_S = 15.0
+_AGAIN_S = 0.5
+_TELL_AT_MOST_EVERY_S = 0.01
+_STOP_S = 5.0
+
+_log = structlog.get_logger(__name__)
+
+
+class Cluster:
+    """This server as one of several. Implements `TenantListener`.
+
+    Args:
+        node: what the store knows of it.
+        tenants: those that are open.
+        root: the folder with a folder for each tenant.
+        require: raises NotFound where there is no such tenant.
+        committed_elsewhere: called with a tenant that another server wrote to.
+        look_after: called with a tenant that may have work which nobody does.
+        look_again: called now and then; others may have noted turns.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        tenants: TenantRegistry[Any],
+        root: Path,
+        require: Callable[[str], object],
+        *,
+        committed_elsewhere: Callable[[str], None],
+        look_after: Callable[[str], None],
+        look_again: Callable[[], None],
+    ) -> None:
+        self.leases = Leases(node)
+        self._node = node
+        self._tenants = tenants
+        self._root = root
+        self._require = require
+        self._committed_elsewhere = committed_elsewhere
+        self._look_after = look_after
+        self._look_again = look_again
+        self._stopping = threading.Event()
+        self._to_tell = threading.Event()
+        self._beaten_s = self._swept_s = self._tidied_s = float("-inf")
+        self._gone: Collection[str] = ()
+        self._dropping: set[str] = set()
+        self._failing = False
+        self._others = 0
+        self._beat(time.monotonic())  # Before anybody asks for a lease.
+        self._threads = [
+            threading.Thread(target=self._follow, name="feed-following", daemon=True),
+            threading.Thread(target=self._tell, name="feed-telling", daemon=True),
+        ]
+
+    def start(self) -> None:
+        """Begin to follow."""
+        for thread in self._threads:
+            thread.start()
+
+    def committed(self, tenant_id: str) -> None:
+        """Have the others told of a commit, soon."""
+        if self._others:
+            self._to_tell.set()
+
+    def require_alone(self) -> None:
+        """Check that no other server serves the tenants.
+
+        Raises:
+            FailedPrecondition: one does.
+        """
+        if self._others:
+            raise FailedPrecondition(
+                f"{self._others} other servers serve from the database; stop them first",
+                reason=Reason.INITIALIZATION_FAILED,
+            )
+
+    def removed(self, tenant_id: str, *, replaced: bool) -> None:
+        """Nothing follows: the lease goes with the tenant's rows, or stays."""
+
+    def begin_stop(self) -> None:
+        """Stop following, and tell nobody any more. Leases are held on to."""
+        self._stopping.set()
+        self._to_tell.set()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join(_STOP_S)
+
+    def close(self) -> None:
+        """Leave. Whatever is leased to this server others take over at once."""
+        self.begin_stop()
+        self._node.close()
+
+    def _follow(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._tick()
+            except BaseException as error:
+                if not is_failure(error):
+                    raise
+                if not self._failing:
+                    _log.warning("the feeds cannot be followed now", error=str(error),
+                                 exc_info=not isinstance(error, MnemeError))  # fmt: skip
+                self._failing = True
+                self._stopping.wait(_AGAIN_S)
+            else:
+                if self._failing:
+                    _log.info("the feeds are followed again")
+                self._failing = False
+
+    def _tick(self) -> None:
+        now = time.monotonic()
+        if now - self._beaten_s >= _BEAT_S:
+            self._beat(now)
+        self._hear(now)
+        self._share()
+        if now - self._swept_s >= _SWEPT_S:
+            self._swept_s = now
+            for tenant_id in self._node.orphans():
+                self._have_done(tenant_id)
+        if now - self._tidied_s >= _TIDIED_S:
+            self._tidied_s = now
+            self._look_again()
+            self._tidy()
+        if not self._stopping.wait(_LEAST_PAUSE_S):
+            self._node.listen(max(0.0, ASKED_EVERY_S - (time.monotonic() - now)))
+
+    def _hear(self, now: float) -> None:
+        memories = {memory.tenant_id: memory for memory in self._tenants.open_tenants()}
+        if not memories:
+            return
+        for head in self._node.heads(memories):
+            memory = memories[head.tenant_id]
+            if head.generation != memory.generation:
+                self._drop(head)
+            elif memory.told(head.newest, now):
+                self._committed_elsewhere(head.tenant_id)
+
+    def _share(self) -> None:
+        """Have others told of work that is theirs, and hear what is this server's."""
+        wanted = self.leases.wanted()
+        if wanted:
+            free = set(wanted) - set(self._node.want(wanted))
+            self.leases.free(free)
+            for tenant_id in free:
+                self._look_after(tenant_id)
+        if self.leases.held():
+            for tenant_id in self._node.wanted():
+                self._look_after(tenant_id)
+
+    def _beat(self, now: float) -> None:
+        gone, self._others = self._node.beat(), self._node.others()
+        self.leases.alive(now)
+        self._beaten_s = now
+        if set(gone) - set(self._gone):
+            # What they wrote last they may not have told of.
+            for tenant_id in self.leases.held():
+                self._look_after(tenant_id)
+        self._gone = gone
+
+    def _have_done(self, tenant_id: str) -> None:
+        self.leases.free([tenant_id])
+        self._look_after(tenant_id)
+
+    def _drop(self, head: Head) -> None:
+        """Let go of a tenant that another server has deleted, or whose rows are others now."""
+        if head.tenant_id in self._dropping:
+            return
+        self._dropping.add(head.tenant_id)
+        threading.Thread(
+            target=self._dropped, args=(head,), name="tenant-dropping", daemon=True
+        ).start()
+
+    def _dropped(self, head: Head) -> None:
+        try:
+            gone = head.generation is None
+            with self._tenants.removing(head.tenant_id, replaced=not gone):
+                if gone:
+                    self._remove_index(head.tenant_id)
+        except MnemeError as error:
+            _log.warning("a tenant that is gone is still in use", tenant=head.tenant_id,
+                         error=error.message)  # fmt: skip
+        finally:
+            self._dropping.discard(head.tenant_id)
+
+    def _tidy(self) -> None:
+        """Remove the indexes of tenants that were deleted by way of other servers."""
+        for folder in self._root.iterdir() if self._root.exists() else ():
+            try:
+                self._require(folder.name)
+            except NotFound:
+                try:
+                    with self._tenants.removing(folder.name, timeout_s=0.0):
+                        self._remove_index(folder.name)
+                except MnemeError:
+                    continue  # It is in use, or being deleted here; it goes the next time.
+
+    def _remove_index(self, tenant_id: str) -> None:
+        folder = self._root / tenant_id
+        for part in INDEX_FOLDERS:
+            shutil.rmtree(folder / part, ignore_errors=True)
+        with suppress(OSError):  # Something else lies there.
+            folder.rmdir()
+
+    def _tell(self) -> None:
+        while True:
+            self._to_tell.wait()
+            if self._stopping.is_set():
+                return
+            self._to_tell.clear()
+            try:
+                self._node.tell()
+            except MnemeError:
+                continue  # The others find out by asking.
+            self._stopping.wait(_TELL_AT_MOST_EVERY_S)

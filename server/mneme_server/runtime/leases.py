@@ -1,0 +1,134 @@
+"""Which tenants' background work this server does, where several serve the same tenants.
+
+The lease of a tenant's work is taken before the first step, and kept until the tenant is closed
+with nothing left to do. Whoever finds work for a tenant whose lease another server holds has that
+one told. Nothing rests on what is remembered here: whatever a step writes is checked against the
+lease in the store (`common.fencing`).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Collection
+
+import structlog
+
+from mneme_server.common.errors import MnemeError, Reason, Unavailable
+from mneme_server.common.fencing import Fence
+from mneme_server.corpus.nodes import Node
+
+_ELSEWHERE_S = 1.0
+"""How long is relied on that another server holds a lease: whoever it is is told of the work."""
+_RETRY_S = 1.0
+
+_log = structlog.get_logger(__name__)
+
+
+class Leases:
+    """The leases of one server. Thread-safe.
+
+    Args:
+        node: the server.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._lock = threading.Lock()  # Guards what follows; never held while the store is asked.
+        self._held: dict[str, Fence] = {}
+        self._elsewhere: dict[str, float] = {}
+        self._wanted: set[str] = set()
+        self._alive_until_s = float("-inf")
+        self.taken = self.lost_count = 0
+
+    def alive(self, asked_s: float) -> None:
+        """Note that the store was told at this time, by the monotonic clock, that this server
+        lives."""
+        self._alive_until_s = asked_s + self._node.lives_s
+
+    def hold(self, tenant_id: str) -> Fence | None:
+        """Return the lease of a tenant's work, which is taken if it is free; None where another
+        server holds it, which will be told that there is work.
+
+        Raises:
+            Unavailable: the store cannot be reached, or does not know that this server lives.
+        """
+        now = time.monotonic()
+        self._require_alive(now)
+        with self._lock:
+            held = self._held.get(tenant_id)
+            if held is not None:
+                return held
+            if now - self._elsewhere.get(tenant_id, float("-inf")) < _ELSEWHERE_S:
+                self._wanted.add(tenant_id)
+                return None
+        taken = self._node.take(tenant_id, tenant_id)
+        with self._lock:
+            if taken is None:
+                self._elsewhere[tenant_id] = now
+                self._wanted.add(tenant_id)
+            else:
+                self._held[tenant_id] = taken
+                self._elsewhere.pop(tenant_id, None)
+                self.taken += 1
+        return taken
+
+    def take(self, name: str, tenant_id: str) -> Fence | None:
+        """Take the lease of a piece of work of its own, for `give_back`, unless another server
+        holds it that lives.
+
+        Raises:
+            As `hold`.
+        """
+        self._require_alive(time.monotonic())
+        return self._node.take(name, tenant_id)
+
+    def give_back(self, fence: Fence) -> None:
+        """Let another server take the lease."""
+        try:
+            self._node.release(fence)
+        except MnemeError as error:  # It stays this server's, which takes it again.
+            _log.warning("a lease was not released", work=fence.name, error=error.message)
+
+    def _require_alive(self, now: float) -> None:
+        if now >= self._alive_until_s:
+            raise Unavailable(
+                "the database could not be told that this server lives",
+                reason=Reason.DATABASE_ERROR,
+                retry_after_s=_RETRY_S,
+            )
+
+    def holds(self, tenant_id: str) -> bool:
+        """Tell whether the lease is held here, as far as is known."""
+        return tenant_id in self._held
+
+    def held(self) -> Collection[str]:
+        """Return the tenants whose leases are held here."""
+        with self._lock:
+            return list(self._held)
+
+    def lost(self, fence: Fence) -> None:
+        """Note that another server has taken over."""
+        with self._lock:
+            if self._held.get(fence.tenant_id) == fence:
+                del self._held[fence.tenant_id]
+                self.lost_count += 1
+
+    def release(self, tenant_id: str) -> None:
+        """Let another server take the lease, if it is held here."""
+        with self._lock:
+            fence = self._held.pop(tenant_id, None)
+        if fence is not None:
+            self.give_back(fence)
+
+    def wanted(self) -> Collection[str]:
+        """Return, once, the tenants that there is work for whose leases others hold."""
+        with self._lock:
+            wanted, self._wanted = self._wanted, set()
+            return wanted
+
+    def free(self, tenants: Collection[str]) -> None:
+        """Note that nobody who lives holds the leases of these tenants."""
+        with self._lock:
+            for tenant_id in tenants:
+                self._elsewhere.pop(tenant_id, None)

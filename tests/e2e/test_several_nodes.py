@@ -1,0 +1,314 @@
+"""Equal servers on one PostgreSQL: what one wrote, another answers, and no work is done twice."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from mneme.v1 import admin_service_pb2 as admin_pb
+from mneme.v1 import event_service_pb2 as events_pb
+from mneme.v1 import recall_service_pb2 as recall_pb
+from mneme_server.common.identity import KeyScope
+from mneme_server.operations.model import State
+from mneme_server.storage.postgres.node import Node
+from support.api import Api
+from support.learning import Session, discrete
+from support.making import event, list_events, recall, record, verify
+from support.postgres import PostgresServer, running
+from support.server import LocalServer, ServerProcess, local_server, server_process
+
+TOKEN, FRESH = "mneme-consistency-token", "mneme-at-least-as-fresh"
+PATIENCE_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def database(postgres: PostgresServer, request: pytest.FixtureRequest) -> str:
+    """The name of a database that holds nothing yet."""
+    name = "t_" + hashlib.sha256(request.node.name.encode()).hexdigest()[:16]
+    postgres.execute(f"CREATE DATABASE {name}")
+    return name
+
+
+@pytest.fixture
+def url(postgres: PostgresServer, database: str) -> str:
+    return postgres.url(database)
+
+
+@pytest.fixture
+def two(tmp_path: Path, url: str) -> Iterator[tuple[LocalServer, LocalServer]]:
+    """Two servers, each with a data folder of its own."""
+    with (
+        local_server(tmp_path / "one", database_url=url) as one,
+        local_server(tmp_path / "other", database_url=url) as other,
+    ):
+        yield one, other
+
+
+def eventually(holds: Callable[[], bool], what: str) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < until, what
+        time.sleep(0.05)
+
+
+def patiently(call: Callable[[], Any]) -> Any:
+    """Call as a client does: again while the server says that it may be tried again."""
+    until = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return call()
+        except grpc.RpcError as error:
+            if error.code() != grpc.StatusCode.UNAVAILABLE or time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+
+
+def written(api: Api, text: str, id: str) -> str:
+    """Record an event; return the token of the answer."""
+    request = events_pb.RecordEventsRequest(events=[event(text, id=id)])
+    _, call = api.events.RecordEvents.with_call(request)
+    return str(dict(call.trailing_metadata())[TOKEN])
+
+
+def texts(api: Api, query: str, fresh: str = "") -> list[str]:
+    """Recall by words alone, which are found as soon as they are recorded."""
+    request = recall_pb.RecallRequest(query=query, mode=recall_pb.RECALL_MODE_LEXICAL)
+    metadata = ((FRESH, fresh),) if fresh else ()
+    answer, call = api.recall.Recall.with_call(request, metadata=metadata)
+    assert not dict(call.trailing_metadata())
+    return [found.text for found in answer.results]
+
+
+def test_what_one_wrote_another_answers_under_its_token_each_time(
+    two: tuple[LocalServer, LocalServer],
+) -> None:
+    one, other = two
+    here = one.keys.tenant("acme")
+    there = other.keys.key("acme-1")
+    for number in range(20):
+        writes, reads = (here, there) if number % 2 else (there, here)
+        token = written(writes, f"the heron ate fish{number}", f"e{number}")
+        assert texts(reads, f"fish{number}", token) == [f"the heron ate fish{number}"]
+    assert verify(here, "s").valid
+
+
+def test_without_a_token_it_is_answered_soon_though_nobody_is_told_of_commits(
+    two: tuple[LocalServer, LocalServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Node, "tell", lambda _self: None)
+    one, other = two
+    here = one.keys.tenant("acme")
+    there = other.keys.key("acme-1")
+    assert texts(there, "heron") == []
+    record(here, event("the heron ate", id="e1"))
+    eventually(lambda: texts(there, "heron") == ["the heron ate"], "it was never found")
+
+
+def test_a_watch_shows_what_another_server_records(two: tuple[LocalServer, LocalServer]) -> None:
+    one, other = two
+    here = one.keys.tenant("acme")
+    there = other.keys.key("acme-1")
+    watch = there.events.WatchEvents(events_pb.WatchEventsRequest(), timeout=PATIENCE_S)
+    next(watch)
+    record(here, event("the heron ate", id="e1"))
+    assert next(watch).event.id == "e1"
+    watch.cancel()
+
+
+def test_both_record_and_each_text_is_embedded_once(
+    two: tuple[LocalServer, LocalServer], postgres: PostgresServer, database: str
+) -> None:
+    one, other = two
+    apis = (one.keys.tenant("acme"), other.keys.key("acme-1"))
+
+    def send(which: int) -> None:
+        for batch in range(5):
+            record(
+                apis[which],
+                *(
+                    event(f"bird {which} {batch} {n} sings", session=f"s{which}",
+                          id=f"{which}-{batch}-{n}")
+                    for n in range(10)
+                ),
+            )  # fmt: skip
+
+    threads = [threading.Thread(target=send, args=(which,)) for which in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    def counted(what: str) -> int:
+        (row,) = postgres.execute(f"SELECT {what}", database=database)
+        return int(row[0])
+
+    eventually(
+        lambda: counted("count(*) FROM mneme.embedding_queue") == 0, "the queue did not drain"
+    )
+    documents = counted("count(*) FROM mneme.documents WHERE tenant_id = 'acme-1'")
+    assert documents == 100
+    assert counted("count(*) FROM mneme.vectors WHERE tenant_id = 'acme-1'") == documents
+    taken = "value FROM mneme.numbers WHERE tenant_id = 'acme-1' AND name = 'vectors'"
+    assert counted(taken) == documents, "a number was used for each text, and no more"
+    for api in apis:
+        assert len(list_events(api)) == 100
+        assert recall(api, "which bird sings").results
+
+
+def test_a_revoked_key_is_refused_by_the_other_server_within_a_second(
+    two: tuple[LocalServer, LocalServer],
+) -> None:
+    one, other = two
+    one.keys.tenant("acme")
+    created = one.keys.admin.admin.CreateApiKey(
+        admin_pb.CreateApiKeyRequest(tenant_id="acme-1", name="x", scopes=[1])
+    )
+    api = other.keys.api(created.secret, "acme-1")
+    assert list_events(api) == []
+    one.keys.admin.admin.RevokeApiKey(admin_pb.RevokeApiKeyRequest(api_key_id=created.api_key.id))
+    time.sleep(1.0)  # What is promised.
+    with pytest.raises(grpc.RpcError) as refused:
+        list_events(api)
+    assert refused.value.code() == grpc.StatusCode.UNAUTHENTICATED
+
+
+def test_a_tenant_that_one_deletes_the_other_forgets(
+    two: tuple[LocalServer, LocalServer], postgres: PostgresServer, database: str
+) -> None:
+    one, other = two
+    here = one.keys.tenant("acme")
+    there = other.keys.key("acme-1")
+    record(there, event("remember this", id="e1"), wait=True)
+    record(here, event("and this", id="e2"), wait=True)
+    one.keys.admin.admin.DeleteTenant(admin_pb.DeleteTenantRequest(tenant_id="acme-1"))
+
+    def refused() -> bool:
+        try:
+            record(there, event("late", id="late"))
+        except grpc.RpcError:
+            return True
+        return False
+
+    assert refused(), "nothing is written to a tenant that is gone"
+    rows = postgres.execute("SELECT count(*) FROM mneme.events", database=database)
+    assert rows == [(0,)]
+    index = other.data_dir / "tenants" / "acme-1" / "lexical"
+    eventually(lambda: not index.exists(), "the other server keeps its index")
+
+
+def test_a_learning_session_is_run_by_one_server_and_refused_by_the_other(
+    two: tuple[LocalServer, LocalServer],
+) -> None:
+    one, other = two
+    here = one.keys.tenant("acme")
+    there = other.keys.key("acme-1")
+    session = Session(here, "q_learning", action_space=discrete(2))
+    session.tell("left", 0, 1.0)
+    with pytest.raises(grpc.RpcError) as refused:
+        Session(there, "q_learning", action_space=discrete(2))
+    assert refused.value.code() == grpc.StatusCode.UNAVAILABLE
+    session.tell("left", 0, 1.0)
+    assert session.stored().transitions == 2
+
+
+def test_an_operation_of_a_server_that_is_gone_is_done_by_one_of_the_others(
+    two: tuple[LocalServer, LocalServer], postgres: PostgresServer, database: str
+) -> None:
+    """It stands in the catalog as it does where its server was killed before it began; as nobody
+    knows its kind, it ends as failed."""
+    two[0].keys.tenant("acme")
+    postgres.execute(
+        "INSERT INTO mneme.leases VALUES ('operation/acme-1/left', 'a server that is gone', 1)",
+        "INSERT INTO mneme_catalog.operations (owner, id, kind, tenant_id, scope, request,"
+        " created_at, state, cancellable, cancel_requested, attempts, kept)"
+        f" VALUES ('acme-1', 'left', 'unknown', 'acme-1', {KeyScope.READ.value}, '{{}}', 1,"
+        f" {State.QUEUED.value}, true, false, 0, '{{}}')",
+        database=database,
+    )
+    left = "SELECT state, attempts FROM mneme_catalog.operations WHERE id = 'left'"
+    eventually(
+        lambda: postgres.execute(left, database=database) == [(State.FAILED.value, 1)],
+        "it was not done, or more than once",
+    )
+    lease = "SELECT * FROM mneme.leases WHERE name = 'operation/acme-1/left'"
+    eventually(lambda: postgres.execute(lease, database=database) == [], "its lease stays")
+
+
+def test_a_server_that_is_killed_under_load_loses_nothing_and_another_does_its_work(
+    tmp_path: Path, url: str, postgres: PostgresServer, database: str
+) -> None:
+    killed = ServerProcess(tmp_path / "killed", database_url=url)
+    with server_process(tmp_path / "left", database_url=url) as left:
+        api = killed.keys.tenant("acme")
+        other = left.keys.key("acme-1")
+        acknowledged: list[str] = []
+        begun = threading.Event()
+
+        def send() -> None:
+            for batch in range(1_000):
+                ids = [f"{batch}-{n}" for n in range(10)]
+                sent = [event(f"heron {one} eats fish", session="s", id=one) for one in ids]
+                try:
+                    record(api, *sent)
+                except (grpc.RpcError, ValueError):  # It is gone, and so is the channel.
+                    return
+                acknowledged.extend(ids)
+                if batch == 5:
+                    begun.set()
+
+        sender = threading.Thread(target=send)
+        sender.start()
+        assert begun.wait(PATIENCE_S)
+        record(other, event("meanwhile", session="o", id="o"))
+        owners = postgres.execute(
+            "SELECT node FROM mneme.leases WHERE name = 'acme-1'", database=database
+        )
+        assert len(owners) == 1
+        killed.kill()
+        sender.join()
+        found = [one.id for one in patiently(lambda: list_events(other))]
+        assert len(found) == len(set(found)), "nothing twice"
+        assert set(acknowledged) <= set(found)
+        assert patiently(lambda: verify(other, "s")).valid
+
+        def drained() -> bool:
+            rows = postgres.execute("SELECT count(*) FROM mneme.embedding_queue", database=database)
+            return rows == [(0,)]
+
+        eventually(drained, "nobody embeds what the killed server left")
+        (after,) = postgres.execute(
+            "SELECT node FROM mneme.leases WHERE name = 'acme-1'", database=database
+        )
+        assert after != owners[0], "the lease has moved"
+        record(other, event("one more for the crow", session="o", id="c"), wait=True)
+        last = acknowledged[-1]
+        assert texts(other, f"heron {last}")[0].startswith("heron")
+
+
+def test_without_the_database_nothing_old_is_answered_and_it_may_be_tried_again(
+    tmp_path: Path,
+) -> None:
+    with running() as own, local_server(tmp_path / "data", database_url=own.url()) as server:
+        api = server.keys.tenant("acme")
+        record(api, event("the heron ate", id="e1"))
+        assert texts(api, "heron") == ["the heron ate"]
+        own.stop(kill=True)
+        try:
+            with pytest.raises(grpc.RpcError) as refused:
+                texts(api, "heron")
+            assert refused.value.code() == grpc.StatusCode.UNAVAILABLE
+        finally:
+            own.start()
+        assert patiently(lambda: texts(api, "heron")) == ["the heron ate"]
