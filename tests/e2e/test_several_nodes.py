@@ -12,6 +12,7 @@ from typing import Any
 import grpc
 import pytest
 from mneme.v1 import admin_service_pb2 as admin_pb
+from mneme.v1 import auth_pb2
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme_server.common.identity import KeyScope
@@ -25,6 +26,7 @@ from support.server import LocalServer, ServerProcess, local_server, server_proc
 
 TOKEN, FRESH = "mneme-consistency-token", "mneme-at-least-as-fresh"
 PATIENCE_S = 60.0
+LEARN = (auth_pb2.KEY_SCOPE_READ, auth_pb2.KEY_SCOPE_WRITE, auth_pb2.KEY_SCOPE_LEARN)
 
 
 @pytest.fixture(scope="module")
@@ -212,14 +214,14 @@ def test_a_learning_session_is_run_by_one_server_and_refused_by_the_other(
     two: tuple[LocalServer, LocalServer],
 ) -> None:
     one, other = two
-    here = one.keys.tenant("acme")
-    there = other.keys.key("acme-1")
+    here = one.keys.tenant("acme", *LEARN)
+    there = other.keys.key("acme-1", *LEARN)
     session = Session(here, "q_learning", action_space=discrete(2))
-    session.tell("left", 0, 1.0)
+    session.tell({"at": "left"}, 0, 1.0)
     with pytest.raises(grpc.RpcError) as refused:
         Session(there, "q_learning", action_space=discrete(2))
     assert refused.value.code() == grpc.StatusCode.UNAVAILABLE
-    session.tell("left", 0, 1.0)
+    session.tell({"at": "left"}, 0, 1.0)
     assert session.stored().transitions == 2
 
 

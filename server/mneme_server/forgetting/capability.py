@@ -31,7 +31,14 @@ def _build(host: Host) -> Parts:
     database = host.get(Database)
     catalog = SqlForgettingCatalog(database)
     kept = partial(_kept_elsewhere, database.shared, host.settings(ServerSettings))
-    forget = Forget(host.tenants, catalog, host.forgetting, kept)
+    cluster = host.runtime.cluster
+
+    def alone() -> int:
+        if cluster is not None:
+            cluster.require_alone()
+        return kept()
+
+    forget = Forget(host.tenants, catalog, host.forgetting, alone)
     tenants.also_delete(catalog.drop)
     backups.also_apply(forget.apply)
     erase = Erase(

@@ -11,7 +11,6 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Collection
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from mneme_server.common.errors import FailedPrecondition, MnemeError, NotFound,
 from mneme_server.common.panics import is_failure
 from mneme_server.corpus.nodes import Head, Node
 from mneme_server.runtime.leases import Leases
-from mneme_server.runtime.opening import INDEX_FOLDERS
 from mneme_server.runtime.registry import TenantRegistry
 
 ASKED_EVERY_S = 0.05
@@ -204,7 +202,7 @@ class Cluster:
             gone = head.generation is None
             with self._tenants.removing(head.tenant_id, replaced=not gone):
                 if gone:
-                    self._remove_index(head.tenant_id)
+                    self._remove_folder(head.tenant_id)
         except MnemeError as error:
             _log.warning("a tenant that is gone is still in use", tenant=head.tenant_id,
                          error=error.message)  # fmt: skip
@@ -212,23 +210,21 @@ class Cluster:
             self._dropping.discard(head.tenant_id)
 
     def _tidy(self) -> None:
-        """Remove the indexes of tenants that were deleted by way of other servers."""
+        """Remove the folders of tenants that were deleted by way of other servers."""
         for folder in self._root.iterdir() if self._root.exists() else ():
             try:
                 self._require(folder.name)
             except NotFound:
                 try:
                     with self._tenants.removing(folder.name, timeout_s=0.0):
-                        self._remove_index(folder.name)
+                        self._remove_folder(folder.name)
                 except MnemeError:
                     continue  # It is in use, or being deleted here; it goes the next time.
 
-    def _remove_index(self, tenant_id: str) -> None:
+    def _remove_folder(self, tenant_id: str) -> None:
         folder = self._root / tenant_id
-        for part in INDEX_FOLDERS:
-            shutil.rmtree(folder / part, ignore_errors=True)
-        with suppress(OSError):  # Something else lies there.
-            folder.rmdir()
+        if not any(folder.glob("*.db*")):  # Those are of tenants that were kept on SQLite.
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _tell(self) -> None:
         while True:

@@ -101,7 +101,13 @@ def test_every_key_and_every_index_begins_with_the_tenant(
         " JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = i.indkey[0]"
         " WHERE nspname = 'mneme' AND a.attname <> 'tenant_id'"
     )
-    assert sorted(others) == [("mneme.alembic_version_pkey",), ("mneme.revisions_pkey",)]
+    assert sorted(others) == [
+        ("mneme.alembic_version_pkey",),
+        ("mneme.leases_pkey",),
+        ("mneme.leases_wanted",),
+        ("mneme.nodes_pkey",),
+        ("mneme.revisions_pkey",),
+    ]
 
 
 def test_rows_are_numbered_by_their_tenant(stores: Any) -> None:

@@ -151,7 +151,7 @@ def test_tables_that_a_revision_makes_are_locked_for_all_but_their_tenant(
     assert place.ask(
         "SELECT relname FROM pg_class WHERE relnamespace = 'mneme'::regnamespace AND relkind = 'r'"
         " AND NOT (relrowsecurity AND relforcerowsecurity) ORDER BY 1"
-    ) == [("alembic_version",), ("node",), ("revisions",)]
+    ) == [("alembic_version",), ("leases",), ("nodes",), ("revisions",)]
 
 
 def test_rows_that_a_revision_numbers_are_numbered_on_by_their_tenant(

@@ -16,7 +16,6 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.common.fencing import Fence
 from mneme_server.common.ids import new_id
 from mneme_server.corpus.feed import Position
@@ -25,14 +24,13 @@ from mneme_server.storage.driver import driver_of
 from mneme_server.storage.postgres.connecting import CATALOG, SCHEMA, connect
 from mneme_server.storage.postgres.database import PostgresDatabase, TenantDatabase
 from mneme_server.storage.postgres.driver import DriverConnection, meaning
+from mneme_server.storage.postgres.node_schema import require_shared
 
 LIVES_S = 8.0
 """How long a server counts as alive after it said so last."""
 _CHANNEL = "mneme_feed"
 _FENCE_BITS = 62
 _KEPT_S = 3600
-_LOCK = "mneme: node"
-"""What a server of the version before held alone; it served one at a time."""
 _ALIVE = (
     f"SELECT 1 FROM {SCHEMA}.nodes AS n WHERE n.id = l.node AND n.alive_until > clock_timestamp()"
 )
@@ -196,15 +194,7 @@ class Node:
     def _connected(self) -> DriverConnection:
         connection = connect(self._url)
         try:
-            row = connection.execute(
-                "SELECT pg_try_advisory_lock_shared(hashtextextended(%s, 0))", (_LOCK,)
-            ).fetchone()
-            if not row or not row[0]:
-                raise FailedPrecondition(
-                    "a server of an older version serves from the database of MNEME_DATABASE_URL,"
-                    " which has to be the only one: stop it first",
-                    reason=Reason.INITIALIZATION_FAILED,
-                )
+            require_shared(connection)
             connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(_CHANNEL)))
         except BaseException:
             connection.close()

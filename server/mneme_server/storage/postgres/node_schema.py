@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.storage.postgres.connecting import ROLE, SCHEMA
 from mneme_server.storage.postgres.driver import GENERATION_GONE, LEASE_LOST, DriverConnection
 
 _THERE = "leases"
+ALONE = "mneme: node"
+"""The lock of a server of the version before, which held it alone: it served one at a time."""
 _STATEMENTS = (
     f"CREATE TABLE {SCHEMA}.nodes (id TEXT PRIMARY KEY, alive_until TIMESTAMPTZ NOT NULL)",
     f'CREATE TABLE {SCHEMA}.leases (name TEXT COLLATE "C" PRIMARY KEY, node TEXT NOT NULL,'
@@ -41,13 +44,38 @@ _STATEMENTS = (
     f" SELECT s.value INTO made FROM {SCHEMA}.settings AS s"
     " WHERE s.tenant_id = of_tenant AND s.key = 'generation';"
     " RETURN NEXT; END LOOP; END $$",
+    # What named the one server of the version before.
+    f"DROP FUNCTION IF EXISTS {SCHEMA}.require_serving",
+    f"DROP TABLE IF EXISTS {SCHEMA}.node",
 )
 
 
 def make_node_tables(connection: DriverConnection) -> None:
-    """Make them where they are not there yet, in the caller's transaction, as the schema's
-    owner."""
+    """Make them where they are not there yet, in the caller's transaction, as the schema's owner.
+
+    Raises:
+        FailedPrecondition: see `require_shared`.
+    """
     found = connection.execute("SELECT to_regclass(%s)", (f"{SCHEMA}.{_THERE}",)).fetchone()
     if found is None or found[0] is None:
+        require_shared(connection)
         for statement in _STATEMENTS:
             connection.execute(statement)
+
+
+def require_shared(connection: DriverConnection) -> None:
+    """See that no server of the version before serves, and let none begin while the connection
+    lives.
+
+    Raises:
+        FailedPrecondition: one does.
+    """
+    row = connection.execute(
+        "SELECT pg_try_advisory_lock_shared(hashtextextended(%s, 0))", (ALONE,)
+    ).fetchone()
+    if not row or not row[0]:
+        raise FailedPrecondition(
+            "a server of an older version serves from the database of MNEME_DATABASE_URL, which"
+            " has to be the only one: stop it first",
+            reason=Reason.INITIALIZATION_FAILED,
+        )
