@@ -210,6 +210,30 @@ def test_a_tenant_that_one_deletes_the_other_forgets(
     eventually(lambda: not index.exists(), "the other server keeps its index")
 
 
+def test_forgetting_is_refused_while_another_server_has_an_index_too(
+    tmp_path: Path, url: str
+) -> None:
+    def forget(server: LocalServer) -> Any:
+        return server.keys.admin.admin.Forget(
+            admin_pb.ForgetRequest(tenant_id="acme-1", agent_id="a", operation_id="f")
+        )
+
+    with local_server(tmp_path / "one", database_url=url, database_kept_days=1) as one:
+        api = one.keys.tenant("acme")
+        record(api, event("keep this", id="e1", agent_id="a"), wait=True)
+        with local_server(tmp_path / "other", database_url=url):
+
+            def refused() -> bool:
+                try:
+                    forget(one)
+                except grpc.RpcError as error:
+                    return error.code() == grpc.StatusCode.FAILED_PRECONDITION
+                return False
+
+            assert refused()
+            assert texts(api, "keep") == ["keep this"]
+
+
 def test_a_learning_session_is_run_by_one_server_and_refused_by_the_other(
     two: tuple[LocalServer, LocalServer],
 ) -> None:

@@ -23,8 +23,8 @@ class Head:
 class Node(Protocol):
     """This server among those that serve the same tenants.
 
-    Each method raises Unavailable where the store cannot be reached now. `take` and `release` are
-    for any thread, `tell` for one of its own, the others for one together.
+    Each method raises Unavailable where the store cannot be reached now. `take`, `release`
+    and `others` are for any thread, `tell` for one of its own, the rest for one together.
     """
 
     @property
@@ -49,8 +49,8 @@ class Node(Protocol):
         """Return where the tenants' feeds are."""
         ...
 
-    def beat(self) -> Sequence[str]:
-        """Say that this server lives; return the servers that do not any more."""
+    def beat(self) -> tuple[int, Sequence[str]]:
+        """Say that this server lives; return how many others do, and those that do not any more."""
         ...
 
     def others(self) -> int:

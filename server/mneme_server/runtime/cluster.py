@@ -94,10 +94,13 @@ class Cluster:
 
         Raises:
             FailedPrecondition: one does.
+            Unavailable: it cannot be told now.
         """
-        if self._others:
+        others = self._node.others()
+        if others:
             raise FailedPrecondition(
-                f"{self._others} other servers serve from the database; stop them first",
+                "other servers serve from the database, or did some seconds ago"
+                f" ({others}): stop them first",
                 reason=Reason.INITIALIZATION_FAILED,
             )
 
@@ -175,7 +178,7 @@ class Cluster:
                 self._look_after(tenant_id)
 
     def _beat(self, now: float) -> None:
-        gone, self._others = self._node.beat(), self._node.others()
+        self._others, gone = self._node.beat()
         self.leases.alive(now)
         self._beaten_s = now
         if set(gone) - set(self._gone):

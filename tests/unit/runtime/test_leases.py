@@ -49,8 +49,8 @@ class FakeNode:
     def heads(self, tenants: Collection[str]) -> Sequence[Head]:
         return []
 
-    def beat(self) -> Sequence[str]:
-        return []
+    def beat(self) -> tuple[int, Sequence[str]]:
+        return 1, []
 
     def others(self) -> int:
         return 1

@@ -39,6 +39,7 @@ _TAKE = (
     " ON CONFLICT (name) DO UPDATE SET node = excluded.node, fence = excluded.fence,"
     f" wanted = FALSE WHERE l.node = excluded.node OR NOT EXISTS ({_ALIVE}) RETURNING fence"
 )
+_OTHERS = f"SELECT id, alive_until > clock_timestamp() FROM {SCHEMA}.nodes WHERE id <> %s"
 _RELEASE = "DELETE FROM leases WHERE name = %s AND node = %s AND fence = %s"
 _ORPHANS = (
     f"SELECT t.id FROM {CATALOG}.tenants AS t WHERE t.dirty AND t.state = 'active' AND NOT EXISTS"
@@ -100,8 +101,8 @@ class Node:
             for tenant_id, number, mark, made in rows
         ]
 
-    def beat(self) -> Sequence[str]:
-        """Say that this server lives; return the servers that do not any more."""
+    def beat(self) -> tuple[int, Sequence[str]]:
+        """Say that this server lives; return how many others do, and those that do not any more."""
         with self._asking() as connection:
             connection.execute(
                 f"INSERT INTO {SCHEMA}.nodes VALUES (%s, clock_timestamp() + %s * interval '1 s')"
@@ -112,20 +113,15 @@ class Node:
                 f"DELETE FROM {SCHEMA}.nodes WHERE alive_until <"
                 f" clock_timestamp() - interval '{_KEPT_S} s'"
             )
-            rows = connection.execute(
-                f"SELECT id FROM {SCHEMA}.nodes WHERE alive_until <= clock_timestamp()"
-            ).fetchall()
-        return [str(node) for (node,) in rows]
+            others = connection.execute(_OTHERS, (self.id,)).fetchall()
+        gone = [str(node) for node, alive in others if not alive]
+        return len(others) - len(gone), gone
 
     def others(self) -> int:
-        """Return how many other servers live."""
-        with self._asking() as connection:
-            row = connection.execute(
-                f"SELECT count(*) FROM {SCHEMA}.nodes"
-                " WHERE alive_until > clock_timestamp() AND id <> %s",
-                (self.id,),
-            ).fetchone()
-        return int(row[0]) if row else 0
+        """Return how many other servers live. For any thread."""
+        with connect(self._url) as connection:
+            others = connection.execute(_OTHERS, (self.id,)).fetchall()
+        return sum(bool(alive) for _, alive in others)
 
     def orphans(self) -> Sequence[str]:
         """Return the tenants that have work which nobody who lives holds the lease of."""
