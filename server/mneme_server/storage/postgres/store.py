@@ -46,7 +46,7 @@ class PostgresStores:
 
     def shared_bytes(self, tenant_id: str) -> int:
         """See `TenantStores`."""
-        with TenantDatabase(self._database, check_tenant_id(tenant_id)).read() as connection:
+        with TenantDatabase(self.database, check_tenant_id(tenant_id)).read() as connection:
             return bytes_of(connection, tenant_id)
 
     def remove(self, tenant_id: str) -> None:
