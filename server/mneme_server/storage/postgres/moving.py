@@ -11,9 +11,7 @@ from psycopg import sql
 from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.storage.migrate import revisions_of
 from mneme_server.storage.postgres.connecting import CATALOG, SCHEMA, connect
-
-_SERVING = "mneme: node"
-"""What a server that serves from the database has locked."""
+from mneme_server.storage.postgres.node_schema import ALONE
 
 
 @contextmanager
@@ -25,7 +23,7 @@ def held_alone(url: str) -> Iterator[None]:
     """
     with connect(url) as connection:
         lock = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
-        row = connection.execute(lock, (_SERVING,)).fetchone()
+        row = connection.execute(lock, (ALONE,)).fetchone()
         if not row or not row[0]:
             raise FailedPrecondition(
                 "a server serves from the database, or tenants are being moved; stop it first",
