@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from mneme_server.common.errors import Reason, ResourceExhausted
 from mneme_server.common.identity import DEFAULT_TENANT
@@ -39,15 +40,22 @@ class Admission:
         """Have the call that gRPC submits next stand in its lane; tell whether there is room."""
         if method is None or method.scope is None:
             return self._workers.next_is(Lane(NOBODY, streams=method is not None))
-        tenant_id = self._without_key
+        tenant_id, whose = self._without_key, None
         for key, value in metadata:
             if key == "authorization":
                 secret = bearer(value if isinstance(value, str) else value.decode("latin-1"))
-                caller = self._authenticator.known(secret)
-                tenant_id = STRANGERS if caller is None else caller.tenant_id
+                whose = partial(self._tenant_of, secret)
+                tenant_id = whose() or STRANGERS
         # A watch lets its thread go once it is open.
         streams = method.stream is not None and method.stream is not StreamKind.WATCH
-        return self._workers.next_is(Lane(tenant_id, streams))
+        return self._workers.next_is(
+            Lane(tenant_id, streams), whose if tenant_id == STRANGERS else None
+        )
+
+    def _tenant_of(self, secret: str) -> str:
+        """Return whose key it is; nothing for one that was not used before, or is none."""
+        caller = self._authenticator.known(secret)
+        return "" if caller is None else caller.tenant_id
 
 
 def too_many_calls() -> ResourceExhausted:

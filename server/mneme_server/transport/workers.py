@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
@@ -27,6 +27,8 @@ class _Waiting:
     lane: Lane
     run: Callable[[], Any]
     future: Future[Any]
+    whose: Callable[[], str] | None
+    begun: bool = False
 
 
 class Workers(Executor):
@@ -57,6 +59,7 @@ class Workers(Executor):
         self._state = threading.Condition(lock)
         self._all_begun = threading.Condition(lock)
         self._waiting: FairQueue[_Waiting] = FairQueue()
+        self._strangers: deque[_Waiting] = deque()  # Of those, or that were: as they came.
         self._running: Counter[Lane] = Counter()
         self._busy = 0
         self._in_turn = 0
@@ -66,20 +69,27 @@ class Workers(Executor):
         self._idle = 0
         self._closed = False
 
-    def next_is(self, lane: Lane) -> bool:
-        """Say whose call this thread submits next, and tell whether there is room for it."""
-        self._arriving.lane = lane
+    def next_is(self, lane: Lane, whose: Callable[[], str] | None = None) -> bool:
+        """Say whose call this thread submits next, and tell whether there is room for it.
+
+        `whose` is for a lane of calls of whom it is not known: it takes no time, and returns the
+        tenant once it is, until then nothing. The call counts as that one's from then on.
+        """
+        self._arriving.lane, self._arriving.whose = lane, whose
         with self._state:
             return self._waiting.waiting_of(lane) < max(1, self._places - len(self._waiting))
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """See Executor."""
         lane = getattr(self._arriving, "lane", Lane(""))
-        waiting = _Waiting(lane, partial(fn, *args, **kwargs), Future())
+        whose = getattr(self._arriving, "whose", None)
+        waiting = _Waiting(lane, partial(fn, *args, **kwargs), Future(), whose)
         with self._state:
             if self._closed:
                 raise RuntimeError("the server takes no more calls")
             self._waiting.push(lane, waiting)
+            if whose is not None:
+                self._strangers.append(waiting)
             if lane.streams and self._idle:
                 self._state.notify()
             else:
@@ -154,6 +164,7 @@ class Workers(Executor):
         """Wait for a call that may begin; None when there will be none."""
         with self._state:
             while True:
+                self._look_at_strangers()
                 waiting = self._waiting.pop(self._may_begin)
                 if waiting is not None:
                     self._begin(waiting)
@@ -170,7 +181,21 @@ class Workers(Executor):
                 self._wait()
                 self._idle -= 1
 
+    def _look_at_strangers(self) -> None:
+        """Have those stand in their tenant's lane who are known by now, up to one who is not."""
+        while self._strangers:
+            first = self._strangers[0]
+            if not first.begun and first.whose is not None:
+                tenant_id = first.whose()
+                if not tenant_id:
+                    return
+                if self._waiting.remove(first.lane, first):
+                    first.lane = first.lane._replace(tenant_id=tenant_id)
+                    self._waiting.push(first.lane, first)
+            self._strangers.popleft()
+
     def _begin(self, waiting: _Waiting) -> None:
+        waiting.begun = True
         self._busy += 1
         self._running[waiting.lane] += 1
         if not waiting.lane.streams:

@@ -85,6 +85,26 @@ def test_two_busy_tenants_leave_room_for_a_third() -> None:
         wait_until(lambda: "calm" in calls.begun, "the third tenant's call begins")
 
 
+def test_calls_of_a_new_key_that_come_at_once_get_no_more_than_their_tenants_share() -> None:
+    known = dict[str, str]()
+
+    def call() -> None:
+        known["key"] = "busy"
+        calls.workers.is_of("busy")
+        calls._call("busy")
+
+    with held(8) as calls:
+        calls.submit("blocking", streams=True)
+        for _ in range(20):
+            calls.workers.next_is(Lane("?"), lambda: known.get("key", ""))
+            calls.workers.submit(call)
+        calls.wait_begun(5)
+        calls.submit("calm")
+        wait_until(lambda: "calm" in calls.begun, "another tenant's call begins")
+        assert calls.begun.count("busy") <= 5
+        calls.let_go("blocking")
+
+
 def test_streams_are_limited_by_their_seats_and_not_by_threads() -> None:
     with held(4) as calls:
         for _ in range(4):
