@@ -55,7 +55,8 @@ class Workers(Executor):
         self._places = places
         self._arriving = threading.local()
         self._serving = threading.local()
-        lock = threading.Lock()  # Guards what follows.
+        # Guards what follows. A finalizer that runs in here may leave the thread's turn.
+        lock = threading.RLock()
         self._state = threading.Condition(lock)
         self._all_begun = threading.Condition(lock)
         self._waiting: FairQueue[_Waiting] = FairQueue()

@@ -67,6 +67,16 @@ api_keys = Table(
     Index("ix_api_keys_created", "created_at", "id"),
 )
 
+moves = Table(
+    "tenant_moves",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("id", String, nullable=False),
+    # Where it lives now; empty while it arrives.
+    Column("place", String, nullable=False),
+    Column("moved_at", BigInteger, nullable=False),
+)
+
 
 class Catalog:
     """The catalog database. `tenants` and `keys` are its two halves; capabilities may have

@@ -14,7 +14,6 @@ from sqlalchemy import (
     Connection,
     Integer,
     MetaData,
-    String,
     Table,
     delete,
     insert,
@@ -23,22 +22,12 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
-from mneme_server.admin.store.catalog import api_keys, metadata, tenants
+from mneme_server.admin.store.catalog import api_keys, moves, tenants
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists, DataLoss
 from mneme_server.runtime.moving import CatalogRows, Standing
 from mneme_server.storage.database import Database
 from mneme_server.storage.living import ACTIVE, ARRIVING, MOVED
-
-moves = Table(
-    "tenant_moves",
-    metadata,
-    Column("tenant_id", String, primary_key=True),
-    Column("id", String, nullable=False),
-    # Where it lives now; empty while it arrives.
-    Column("place", String, nullable=False),
-    Column("moved_at", BigInteger, nullable=False),
-)
 
 _OWN = frozenset({tenants.name, moves.name})
 
