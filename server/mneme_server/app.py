@@ -126,7 +126,8 @@ class Application:
         )
         self._flusher = Repeating(self._authenticator.flush, _FLUSH_S, "key-usage")
         files = TenantFiles(settings.data_dir / "tenants", runtime.tenants, runtime.stores)
-        self._tenants = Tenants(catalog.tenants, files, self._authenticator)
+        elsewhere = None if runtime.cluster is None else runtime.cluster.elsewhere
+        self._tenants = Tenants(catalog.tenants, files, self._authenticator, elsewhere)
         self._keys = ApiKeys(catalog.keys, catalog.tenants, self._authenticator)
         self._metrics = Metrics()
         limit = find_limit()

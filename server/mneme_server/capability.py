@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mneme_server.corpus.dependents import Dependents
-from mneme_server.corpus.forgetting import WhileForgetting
+from mneme_server.corpus.forgetting import Purge, WhileForgetting
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.runtime.following import DurableFollower
@@ -54,9 +54,10 @@ class Parts:
     use cases that later capabilities may ask for, by their class. `jobs` are done beside the calls.
     `followers` see every change of every tenant, once. `dependents` rest on what other capabilities
     keep; `figures` are shown among a tenant's statistics. `forgetting` is held while something of a
-    tenant is forgotten, for what is kept in memory or in files. `resume` is called when the server
-    starts, once operations are: it goes on with what an earlier run left. `close` is called when
-    the server ends, after the last call.
+    tenant is forgotten, for what is kept in memory or in files; `purge` drops what is kept there of
+    what was erased, on each server that has the tenant. `resume` is called when the server starts,
+    once operations are: it goes on with what an earlier run left. `close` is called when the server
+    ends, after the last call.
     """
 
     services: Sequence[Service] = ()
@@ -65,6 +66,7 @@ class Parts:
     jobs: Mapping[str, TenantWorker] = field(default_factory=dict)
     followers: Sequence[DurableFollower] = ()
     forgetting: WhileForgetting | None = None
+    purge: Purge | None = None
     gauges: Sequence[Gauge] = ()
     dependents: Sequence[Dependents] = ()
     figures: Sequence[Figure] = ()
@@ -89,6 +91,9 @@ class Host:
         self._offers: dict[type, object] = {}
         self.forgetting: list[WhileForgetting] = []
         """What each capability does while something is forgotten; complete once all are built."""
+        self.purges: list[Purge] = []
+        """How each capability drops what it holds of what was erased; complete once all are
+        built."""
         self.offer(offers)
         self.dependents: list[Dependents] = []
         """What rests on something else, of all capabilities, in their order, once all are made."""
@@ -122,6 +127,8 @@ class Host:
         self.offer(parts.offers)
         if parts.forgetting is not None:
             self.forgetting.append(parts.forgetting)
+        if parts.purge is not None:
+            self.purges.append(parts.purge)
 
     def offer(self, offers: Sequence[object]) -> None:
         """Let later capabilities have these."""

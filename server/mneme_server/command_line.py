@@ -86,6 +86,22 @@ def _migrate(settings: Settings, arguments: Mapping[str, Any]) -> int:
         return _complain("interrupted; run it again to go on", _INTERRUPTED)
 
 
+def _nodes(settings: Settings, arguments: Mapping[str, Any]) -> int:
+    from mneme_server.runtime.kept import require_driver
+
+    if settings.database_url is None:
+        return _complain("without MNEME_DATABASE_URL there is one server only", _USAGE)
+    require_driver()
+    from mneme_server.storage.postgres.places import forget_place, places_of
+
+    url, gone = settings.database_url.get_secret_value(), arguments["gone"]
+    if gone is not None and not forget_place(url, gone):
+        return _complain(f"no server is known as {gone}, or it runs: stop it first", _FAILED)
+    for place, name, lives, owes in places_of(url):
+        print(f"{place}  {name}  {'runs' if lives else 'away'}  {owes} to erase")
+    return _OK
+
+
 def _config(settings: Settings, arguments: Mapping[str, str]) -> int:
     for name in Settings.model_fields:
         print(_as_toml(name, getattr(settings, name)))
@@ -140,6 +156,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     reindex.add_argument("--tenant", help="only this tenant; default: all")
     _migrate_command(commands)
+    nodes = _command(
+        commands,
+        "nodes",
+        "list the servers that are known to have data folders, where PostgreSQL keeps the tenants:"
+        " id, name, whether it runs, and how much that was forgotten or deleted it has yet to erase"
+        " from its disk",
+        _nodes,
+    )
+    nodes.add_argument(
+        "--gone",
+        metavar="ID",
+        help="first say that the disk of this one is gone for good: receipts name it no more",
+    )
     _command(commands, "config", "print the settings that would be used, as TOML", _config)
     return parser
 

@@ -86,7 +86,7 @@ class Delete:
         while True:
             task.report("deleting")
             try:
-                self.tenants.delete(task.request["caller_tenant"], task.tenant_id)
+                absent = self.tenants.delete(task.request["caller_tenant"], task.tenant_id)
             except Unavailable:
                 began = True  # Its calls are still running; it takes no new ones.
             except NotFound:
@@ -94,7 +94,7 @@ class Delete:
                     raise
                 return {}  # The start of the server has ended it.
             else:
-                return {}
+                return {"nodes": list(absent)} if absent else {}
 
     def recover(self, tenant_id: str, kept: Mapping[str, Any]) -> None:
         """Do nothing: each start of the server ends deletions."""

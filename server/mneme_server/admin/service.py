@@ -73,8 +73,8 @@ class AdminServicer:
 
     def DeleteTenant(self, request: pb.DeleteTenantRequest, call: Call) -> pb.DeleteTenantResponse:
         """Delete a tenant."""
-        self._tenants.delete(call.tenant, request.tenant_id)
-        return pb.DeleteTenantResponse()
+        absent = self._tenants.delete(call.tenant, request.tenant_id)
+        return pb.DeleteTenantResponse(nodes=absent)
 
     def CreateApiKey(self, request: pb.CreateApiKeyRequest, call: Call) -> pb.CreateApiKeyResponse:
         """Create a key."""

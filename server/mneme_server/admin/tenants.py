@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from mneme_server.admin.authentication import Authenticator
 from mneme_server.admin.model import Tenant
-from mneme_server.admin.ports import TenantCatalog, TenantFolders
+from mneme_server.admin.ports import RemovedElsewhere, TenantCatalog, TenantFolders
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists, FailedPrecondition, PermissionDenied
 from mneme_server.common.identity import DEFAULT_TENANT, Caller, KeyScope, check_tenant_id
@@ -17,16 +17,27 @@ class Tenants:
     """The tenants of the server.
 
     Deleting one goes in an order that can be cut short anywhere: first the catalog says that it
-    is going (nobody can open it any more), then its folder goes, then its rows. `resume_deletions`
-    ends at start-up what a crash interrupted.
+    is going (nobody can open it any more), then its folder goes, here and on other servers, then
+    its rows. `resume_deletions` ends at start-up what a crash interrupted.
+
+    Args:
+        catalog: the tenants that there are.
+        folders: what they lie in.
+        authenticator: knows their keys.
+        elsewhere: the other servers that have them; None for a server that is the only one.
     """
 
     def __init__(
-        self, catalog: TenantCatalog, folders: TenantFolders, authenticator: Authenticator
+        self,
+        catalog: TenantCatalog,
+        folders: TenantFolders,
+        authenticator: Authenticator,
+        elsewhere: RemovedElsewhere | None = None,
     ) -> None:
         self._catalog = catalog
         self._folders = folders
         self._authenticator = authenticator
+        self._elsewhere = elsewhere
         self._belongings: list[Callable[[str], None]] = []
         self._made_with: list[Callable[[str], object]] = []
 
@@ -106,17 +117,22 @@ class Tenants:
         if tenant_id not in self._catalog.being_deleted():
             self._catalog.get(tenant_id)
 
-    def delete(self, caller_tenant: str, tenant_id: str) -> None:
-        """Delete a tenant with its keys and its folder.
+    def delete(self, caller_tenant: str, tenant_id: str) -> Sequence[str]:
+        """Delete a tenant with its keys and its folder; return the names of servers that are away,
+        and may have an index of it on their disks until they start.
 
         Raises:
             NotFound: there is none.
             FailedPrecondition: it is the caller's own, or the one that always exists.
-            Unavailable: its calls are still running; it takes no more, and is gone at the next try.
+            Unavailable: its calls are still running, or another server still removes its index; it
+                takes no more calls, and is gone at the next try.
         """
         self._require_other(caller_tenant, tenant_id)
         self._catalog.mark_deleting(check_tenant_id(tenant_id), now_us())
-        self._finish(tenant_id)
+        self._remove(tenant_id)
+        absent = () if self._elsewhere is None else self._elsewhere.removed(tenant_id)
+        self._catalog.remove(tenant_id)
+        return absent
 
     @staticmethod
     def _require_other(caller_tenant: str, tenant_id: str) -> None:
@@ -135,12 +151,14 @@ class Tenants:
         """End the deletions that a crash interrupted; return their tenants."""
         interrupted = self._catalog.being_deleted()
         for tenant_id in interrupted:
-            self._finish(tenant_id)
+            self._remove(tenant_id)
+            if self._elsewhere is not None:
+                self._elsewhere.have_removed(tenant_id)
+            self._catalog.remove(tenant_id)
         return interrupted
 
-    def _finish(self, tenant_id: str) -> None:
+    def _remove(self, tenant_id: str) -> None:
         self._authenticator.forget_all()
         for belonging in self._belongings:
             belonging(tenant_id)
         self._folders.remove(check_tenant_id(tenant_id))
-        self._catalog.remove(tenant_id)

@@ -23,6 +23,11 @@ WhileForgetting: TypeAlias = Callable[
 is while the block runs, in which rows are erased. What it gives is told what went, once that is
 committed and before anything else happens to it."""
 
+Purge: TypeAlias = Callable[[str, Items], object]
+"""How a capability drops what a server holds of a tenant in memory, or in files, of what was erased
+from its store by way of any server. Of the items that went it is told as much as is known there:
+policies. The tenant may be closed, and cannot be opened then."""
+
 USER, AGENT, SESSION, PROJECT, TAG = "user", "agent", "session", "project", "tag"
 """What things are found by besides their ids."""
 TOUCHED = "_touched"

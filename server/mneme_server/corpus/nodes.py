@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from mneme_server.common.fencing import Fence
+from mneme_server.corpus.erasures import Erasure, Erasures
 from mneme_server.corpus.feed import Position
 
 
@@ -37,6 +38,11 @@ class Node(Protocol):
         """How long it counts as alive after a `beat`, in seconds."""
         ...
 
+    @property
+    def erasures(self) -> Erasures:
+        """What was erased by way of one server, and the others have yet to leave nothing of."""
+        ...
+
     def listen(self, seconds: float) -> None:
         """Wait until another server tells of a commit, or the time is up."""
         ...
@@ -55,6 +61,10 @@ class Node(Protocol):
 
     def others(self) -> int:
         """Return how many other servers live."""
+        ...
+
+    def due(self) -> Sequence[Erasure]:
+        """Return what this server's place owes."""
         ...
 
     def orphans(self) -> Sequence[str]:

@@ -352,6 +352,22 @@ class OpenTenant(Generic[U_co]):
             self._store.scrub()
         self._index.clean()
 
+    def clean(self, number: int) -> None:
+        """Leave nothing in the index, in memory or on the disk, of what was removed from the store
+        up to a row of the feed.
+
+        Raises:
+            Unavailable: it took more than `LONGEST_WAIT_S` to come to that row.
+            OSError: the disk is full or cannot be written.
+        """
+        if not self._index.wait_for(number, LONGEST_WAIT_S):
+            raise Unavailable(
+                "the index has not come to what was erased yet",
+                reason=Reason.TRANSACTION_FAILED,
+                retry_after_s=1.0,
+            )
+        self._index.clean()
+
     def close(self) -> None:
         """Close the index and the store. Nobody may use the memory any more."""
         self._before_closing(self)

@@ -58,6 +58,7 @@ def _build(host: Host) -> Parts:
             )
         ],
         offers=[listeners, record],
+        purge=watches.purge,
     )
 
 

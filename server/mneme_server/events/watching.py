@@ -255,6 +255,15 @@ class Watches(Generic[M]):
             feed.end = partial(farewell, tenant_id, replaced=replaced)
             feed.wake_all()
 
+    def purge(self, tenant_id: str, _found: object) -> None:
+        """Keep nothing of what was recorded: something was erased. Watches read what is left."""
+        feed = self._feeds.get(tenant_id)
+        if feed is None:
+            return
+        with feed.lock:
+            if feed.window is not None:
+                feed.window = _Window(feed.window.head, feed.window.head)
+
     def left(self, feed: _Feed[M], watch: Watch[M]) -> None:
         """Forget a watch."""
         with self._lock, feed.lock:

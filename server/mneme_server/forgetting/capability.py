@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -12,8 +13,12 @@ from mneme_server.admin.tenants import Tenants
 from mneme_server.capability import Capability, Host, Parts
 from mneme_server.common.clock import MICROSECONDS
 from mneme_server.common.errors import FailedPrecondition, Reason
+from mneme_server.corpus.forgetting import Items
+from mneme_server.corpus.tenant_store import TenantStores
 from mneme_server.forgetting.erasing import FORGET, Erase, Signing
+from mneme_server.forgetting.finding import POLICY
 from mneme_server.forgetting.forgetting import Forget
+from mneme_server.forgetting.ports import Nowhere
 from mneme_server.forgetting.service import ForgettingCalls
 from mneme_server.forgetting.store.catalog import SqlForgettingCatalog
 from mneme_server.forgetting.store.forgettings import FORGETS, SqlForgettings
@@ -22,6 +27,7 @@ from mneme_server.operations.operations import Operations
 from mneme_server.runtime.scrubbing import Scrubber
 from mneme_server.runtime.settings import ServerSettings
 from mneme_server.storage.database import Database
+from mneme_server.storage.unit import Unit
 from mneme_server.transport.service import Service
 
 
@@ -33,12 +39,19 @@ def _build(host: Host) -> Parts:
     kept = partial(_kept_elsewhere, database.shared, host.settings(ServerSettings))
     cluster = host.runtime.cluster
 
-    def alone() -> int:
+    def possible() -> int:
         if cluster is not None:
-            cluster.require_alone()
+            cluster.elsewhere.require_known()
         return kept()
 
-    forget = Forget(host.tenants, catalog, host.forgetting, alone)
+    def drop(tenant_id: str, found: Items) -> None:
+        host.runtime.embedder.cache.clear()
+        for purge in host.purges:
+            purge(tenant_id, found)
+
+    if cluster is not None:
+        cluster.erasing.also_drop(partial(_drop_here, host.runtime.stores, drop))
+    forget = Forget(host.tenants, catalog, host.forgetting, possible)
     tenants.also_delete(catalog.drop)
     backups.also_apply(forget.apply)
     erase = Erase(
@@ -47,16 +60,33 @@ def _build(host: Host) -> Parts:
         backups,
         host.get(Signing),
         [
-            lambda _tenant: host.runtime.embedder.cache.clear(),
+            lambda tenant: drop(tenant, {}),
             operations.forget_results,
             lambda _tenant: catalog.scrub(),
         ],
         kept,
+        Nowhere() if cluster is None else cluster.elsewhere,
     )
     descriptor = admin_service_pb2.DESCRIPTOR.services_by_name["AdminService"]
     kinds.bring(descriptor, {FORGET: erase})
-    calls = ForgettingCalls(tenants, forget, kinds, operations)
+    calls = ForgettingCalls(tenants, forget, erase, kinds, operations)
     return Parts(calls=[Service(descriptor, calls)], resume=calls.go_on)
+
+
+def _drop_here(
+    stores: TenantStores[Unit],
+    drop: Callable[[str, Items], object],
+    tenant_id: str,
+    forgetting_id: str,
+) -> None:
+    """Drop what this server holds, besides an index, of what another one has erased."""
+    store = stores.open(tenant_id)
+    try:
+        with store.read() as unit:
+            known = unit.forgettings.get(forgetting_id)
+    finally:
+        store.close()
+    drop(tenant_id, {} if known is None else {POLICY: set(known.outcome.policies)})
 
 
 def _kept_elsewhere(shared: bool, settings: ServerSettings) -> int:

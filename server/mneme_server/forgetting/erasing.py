@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 
 from mneme_server.common.canonical import Json, JsonObject, base64_text, canonical_json
@@ -12,7 +14,7 @@ from mneme_server.common.errors import Unavailable
 from mneme_server.forgetting.asking import digest_of
 from mneme_server.forgetting.forgetting import Forget
 from mneme_server.forgetting.model import Forgetting
-from mneme_server.forgetting.ports import EarlierBackups, Signer
+from mneme_server.forgetting.ports import EarlierBackups, Elsewhere, Nowhere, Signer
 from mneme_server.operations.model import Task
 
 FORGET = "forget"
@@ -75,6 +77,7 @@ class Erase:
         caches: called with the tenant; each drops what it holds in memory, or in the catalog.
         kept_elsewhere: returns for how long copies hold it that cannot be rewritten, in
             microseconds; 0 where there are none.
+        elsewhere: the other servers.
     """
 
     forget: Forget
@@ -83,23 +86,56 @@ class Erase:
     signer: Signer
     caches: Sequence[Callable[[str], object]]
     kept_elsewhere: Callable[[], int] = int
+    elsewhere: Elsewhere = field(default_factory=Nowhere)
 
     def run(self, task: Task) -> JsonObject:
         """Erase, and return the receipt."""
         tenant_id, forgetting_id = task.tenant_id, task.request["forgetting"]
         task.commit(begun=True)
-        task.report("hiding")
-        self.files.settle(tenant_id)
-        forgetting = self.forget.hide_again(tenant_id, forgetting_id)
-        if forgetting.receipt is None:
-            task.report("erasing")
-            for drop in self.caches:
-                drop(tenant_id)
-            self._scrub(tenant_id)
-            forgetting = self._receipted(tenant_id, forgetting)
+        if not self.forget.is_erased(tenant_id, forgetting_id):
+            self._erase(task, tenant_id, forgetting_id)
         self.forget.catalog.erased(tenant_id, forgetting_id)
-        assert forgetting.receipt is not None
-        return {"receipt": forgetting.receipt}
+        return {"receipt": self.told(tenant_id, forgetting_id).receipt}
+
+    def _erase(self, task: Task, tenant_id: str, forgetting_id: str) -> None:
+        task.report("hiding")
+        self.elsewhere.ask(tenant_id, forgetting_id)
+        self.files.settle(tenant_id)
+        self.elsewhere.settle(tenant_id, forgetting_id, partial(task.report, "hiding"))
+        forgetting = self.forget.hide_again(tenant_id, forgetting_id)
+        task.report("erasing")
+        for drop in self.caches:
+            drop(tenant_id)
+        self._scrub(tenant_id)
+        task.report("erasing on other servers")
+        absent = self.elsewhere.erase(
+            tenant_id,
+            forgetting_id,
+            self.forget.newest_row(tenant_id),
+            partial(task.report, "erasing on other servers"),
+        )
+        self._receipted(tenant_id, forgetting, absent)
+
+    def told(self, tenant_id: str, forgetting_id: str) -> Forgetting:
+        """Return a forgetting with its receipt as it is now: once servers have come back that were
+        away, and left nothing of it, a new one is signed that does not name them.
+
+        Raises:
+            NotFound: there is none.
+        """
+        forgetting = self.forget.get(tenant_id, forgetting_id)
+        receipt = forgetting.receipt
+        if receipt is None or not receipt.get("nodes"):
+            return forgetting
+        absent = self.elsewhere.absent(tenant_id, forgetting_id)
+        if list(absent) == receipt["nodes"]:
+            return forgetting
+        erased = replace(forgetting, erased_us=now_us())
+        said = json.loads(str(receipt["statement"]))
+        said |= {"erased_at": str(erased.erased_us), "nodes": list(absent)}
+        if not absent:
+            del said["nodes"]
+        return self._signed(tenant_id, erased, said)
 
     def recover(self, tenant_id: str, kept: Mapping[str, Any]) -> None:
         """Do nothing: it is run again, and calls find the state before it or the one after it."""
@@ -113,7 +149,7 @@ class Erase:
             return
         self.files.scrub(tenant_id)
 
-    def _receipted(self, tenant_id: str, forgetting: Forgetting) -> Forgetting:
+    def _receipted(self, tenant_id: str, forgetting: Forgetting, absent: Sequence[str]) -> None:
         erased = replace(forgetting, erased_us=now_us())
         assert erased.erased_us is not None
         kept = self.kept_elsewhere()
@@ -122,10 +158,14 @@ class Erase:
             erased,
             self.backups.made_before(tenant_id, forgetting.hidden_us),
             erased.erased_us + kept if kept else None,
+            absent,
         )
+        self._signed(tenant_id, erased, statement)
+
+    def _signed(self, tenant_id: str, forgetting: Forgetting, statement: JsonObject) -> Forgetting:
         text = canonical_json(statement)
         signed = {"statement": text, **self.signer.sign(tenant_id, text)}
-        done = replace(erased, receipt=receipt_of(statement) | signed)
+        done = replace(forgetting, receipt=receipt_of(statement) | signed)
         self.forget.save(tenant_id, done)
         return done
 
@@ -135,7 +175,11 @@ _TRIES = 30
 
 
 def statement_of(
-    tenant_id: str, forgetting: Forgetting, backups: Sequence[str], kept_until_us: int | None = None
+    tenant_id: str,
+    forgetting: Forgetting,
+    backups: Sequence[str],
+    kept_until_us: int | None = None,
+    nodes: Sequence[str] = (),
 ) -> JsonObject:
     """Return what a receipt says, to be signed: times are microseconds in texts."""
     said: dict[str, Json] = {
@@ -151,6 +195,8 @@ def statement_of(
     }
     if kept_until_us is not None:
         said["kept_until"] = str(kept_until_us)
+    if nodes:
+        said["nodes"] = list(nodes)
     return said
 
 
@@ -168,4 +214,5 @@ def receipt_of(statement: Mapping[str, Any]) -> dict[str, Any]:
         "policies": statement["policies"],
         "leaves": [{"first": first, "last": last} for first, last in statement["leaves"]],
         "backups": statement["backups"],
+        "nodes": statement.get("nodes", []),
     }

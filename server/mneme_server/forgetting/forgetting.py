@@ -114,6 +114,17 @@ class Forget:
             raise NotFound(f"nothing was forgotten as {forgetting_id}", field="operation_id")
         return found
 
+    def is_erased(self, tenant_id: str, forgetting_id: str) -> bool:
+        """Tell whether a forgetting has its receipt."""
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            known = unit.forgettings.get(forgetting_id)
+        return known is not None and known.receipt is not None
+
+    def newest_row(self, tenant_id: str) -> int:
+        """Return the number of the newest row of a tenant's feed."""
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            return unit.feed.head().number
+
     def save(self, tenant_id: str, forgetting: Forgetting) -> None:
         """Keep what became of a forgetting."""
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:

@@ -9,7 +9,7 @@ from mneme_server.admin.tenants import Tenants
 from mneme_server.common.error_facts import error_of
 from mneme_server.common.ids import new_id
 from mneme_server.corpus.forgetting import ForgetSelection
-from mneme_server.forgetting.erasing import FORGET, request_of
+from mneme_server.forgetting.erasing import FORGET, Erase, request_of
 from mneme_server.forgetting.forgetting import Forget
 from mneme_server.forgetting.messages import previewed, receipt, selection_of
 from mneme_server.operations.messages import OperationKinds
@@ -27,15 +27,22 @@ class ForgettingCalls:
     Args:
         tenants: those that there are.
         forget: finds and hides.
+        erase: knows what became of it.
         kinds: starts operations.
         operations: follows those that were started.
     """
 
     def __init__(
-        self, tenants: Tenants, forget: Forget, kinds: OperationKinds, operations: Operations
+        self,
+        tenants: Tenants,
+        forget: Forget,
+        erase: Erase,
+        kinds: OperationKinds,
+        operations: Operations,
     ) -> None:
         self._tenants = tenants
         self._forget = forget
+        self._erase = erase
         self._kinds = kinds
         self._operations = operations
 
@@ -53,7 +60,7 @@ class ForgettingCalls:
         if ended.error is not None:
             raise error_of(ended.error)
         return pb.ForgetResponse(
-            receipt=receipt(tenant_id, self._forget.get(tenant_id, started.id))
+            receipt=receipt(tenant_id, self._erase.told(tenant_id, started.id))
         )
 
     def StartForget(self, request: pb.StartForgetRequest, call: Call) -> pb.StartForgetResponse:

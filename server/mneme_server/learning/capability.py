@@ -76,10 +76,14 @@ class _WhileForgetting:
                 if any(items.get(kind) for kind in (STEP, POLICY, LEARNING_SESSION)):
                     erased()
                     self._wake(tenant.tenant_id)
-                for session_id in items.get(POLICY, ()):
-                    self._files.remove_of(tenant.tenant_id, session_id)
+                self.purge(tenant.tenant_id, items)
 
             yield told
+
+    def purge(self, tenant_id: str, items: Items) -> None:
+        """Remove the models of policies that began anew."""
+        for session_id in items.get(POLICY, ()):
+            self._files.remove_of(tenant_id, session_id)
 
 
 def _build(host: Host) -> Parts:
@@ -95,6 +99,7 @@ def _build(host: Host) -> Parts:
     wake = partial(runtime.wake, LEARNING_JOB)
     quota = TrainingQuota(open_sessions, settings.learning_seconds)
     record = Record(tenants, open_sessions, settings.learning_bytes, quota, wake)
+    while_forgetting = _WhileForgetting(open_sessions, files, wake)
     servicer = LearningServicer(
         algorithms=algorithms,
         start_session=StartSession(tenants, open_sessions, settings.learning_sessions),
@@ -124,7 +129,8 @@ def _build(host: Host) -> Parts:
             Figure("experiences", lambda unit: unit.learning_sessions.transitions()),
         ],
         jobs={LEARNING_JOB: LearningWorker(tenants.open, open_sessions, quota, runtime.foreground)},
-        forgetting=_WhileForgetting(open_sessions, files, wake),
+        forgetting=while_forgetting,
+        purge=while_forgetting.purge,
     )
 
 

@@ -28,6 +28,7 @@ def _build(host: Host) -> Parts:
         offers=[patterns, kept],
         figures=[Figure("patterns", lambda unit: unit.patterns.count())],
         jobs={"pattern-usage": usage.writer(host.tenants)},
+        purge=lambda tenant, _found: kept.clear(tenant),
     )
 
 

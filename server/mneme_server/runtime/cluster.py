@@ -7,7 +7,6 @@ the others of this server's commits, of as many at once as there were meanwhile.
 
 from __future__ import annotations
 
-import shutil
 import threading
 import time
 from collections.abc import Callable, Collection
@@ -19,6 +18,8 @@ import structlog
 from mneme_server.common.errors import FailedPrecondition, MnemeError, NotFound, Reason
 from mneme_server.common.panics import is_failure
 from mneme_server.corpus.nodes import Head, Node
+from mneme_server.runtime import places
+from mneme_server.runtime.erasing import Elsewhere, Erasing
 from mneme_server.runtime.leases import Leases
 from mneme_server.runtime.registry import TenantRegistry
 
@@ -27,6 +28,8 @@ _LEAST_PAUSE_S = 0.005
 _BEAT_S = 1.5
 _SWEPT_S = 2.0
 _TIDIED_S = 15.0
+_ERASED_S = 0.5
+"""How often is looked what was erased by way of other servers."""
 _AGAIN_S = 0.5
 _TELL_AT_MOST_EVERY_S = 0.01
 _STOP_S = 5.0
@@ -68,19 +71,27 @@ class Cluster:
         self._look_again = look_again
         self._stopping = threading.Event()
         self._to_tell = threading.Event()
-        self._beaten_s = self._swept_s = self._tidied_s = float("-inf")
+        self._beaten_s = self._swept_s = self._tidied_s = self._erased_s = float("-inf")
         self._gone: Collection[str] = ()
         self._dropping: set[str] = set()
         self._failing = False
         self._others = 0
+        places.enter(node.erasures, root.parent)  # Before it counts as alive: then it is known.
         self._beat(time.monotonic())  # Before anybody asks for a lease.
+        self.erasing = Erasing(node.erasures, tenants, root, require)
+        self.elsewhere = Elsewhere(node.erasures)
         self._threads = [
             threading.Thread(target=self._follow, name="feed-following", daemon=True),
             threading.Thread(target=self._tell, name="feed-telling", daemon=True),
         ]
 
     def start(self) -> None:
-        """Begin to follow."""
+        """Catch up with what was erased while this server was off, and begin to follow.
+
+        Raises:
+            Unavailable: the store cannot be reached now.
+        """
+        self.erasing.start(self._node.due())
         for thread in self._threads:
             thread.start()
 
@@ -111,6 +122,7 @@ class Cluster:
         """Stop following, and tell nobody any more. Leases are held on to."""
         self._stopping.set()
         self._to_tell.set()
+        self.erasing.begin_stop()
         for thread in self._threads:
             if thread.is_alive():
                 thread.join(_STOP_S)
@@ -143,6 +155,10 @@ class Cluster:
             self._beat(now)
         self._hear(now)
         self._share()
+        if now - self._erased_s >= _ERASED_S:
+            self._erased_s = now
+            if due := self._node.due():
+                self.erasing.note(due)
         if now - self._swept_s >= _SWEPT_S:
             self._swept_s = now
             for tenant_id in self._node.orphans():
@@ -205,7 +221,7 @@ class Cluster:
             gone = head.generation is None
             with self._tenants.removing(head.tenant_id, replaced=not gone):
                 if gone:
-                    self._remove_folder(head.tenant_id)
+                    places.remove_folder(self._root / head.tenant_id)
         except MnemeError as error:
             _log.warning("a tenant that is gone is still in use", tenant=head.tenant_id,
                          error=error.message)  # fmt: skip
@@ -220,14 +236,9 @@ class Cluster:
             except NotFound:
                 try:
                     with self._tenants.removing(folder.name, timeout_s=0.0):
-                        self._remove_folder(folder.name)
+                        places.remove_folder(folder)
                 except MnemeError:
                     continue  # It is in use, or being deleted here; it goes the next time.
-
-    def _remove_folder(self, tenant_id: str) -> None:
-        folder = self._root / tenant_id
-        if not any(folder.glob("*.db*")):  # Those are of tenants that were kept on SQLite.
-            shutil.rmtree(folder, ignore_errors=True)
 
     def _tell(self) -> None:
         while True:

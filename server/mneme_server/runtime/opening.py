@@ -19,6 +19,10 @@ from mneme_server.storage.unit import EmbeddingModel, Unit
 INDEX_FOLDERS = ("index", "lexical")
 """Of a tenant's folder: what lies there is built from the database, and can be built again."""
 
+COPIES = INDEX_FOLDERS
+"""All of a tenant's folder that is made of its rows: where servers share the rows, it goes from the
+disk of those that have the tenant closed when something is erased."""
+
 _log = structlog.get_logger(__name__)
 
 

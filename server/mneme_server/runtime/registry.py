@@ -121,6 +121,24 @@ class TenantRegistry(Generic[U]):
                 lambda: next(iter(slot.lent), last + 1) > last, timeout_s
             )
 
+    @contextmanager
+    def if_closed(self, tenant_id: str) -> Iterator[bool]:
+        """Tell whether a tenant is closed; if so, nobody can open it inside the block.
+
+        Raises:
+            Unavailable: it is being deleted or replaced.
+        """
+        slot, _ = self._take(tenant_id, lent=False)
+        try:
+            with slot.lock:
+                yield slot.memory is None
+        finally:
+            with self._lock:
+                slot.leases -= 1
+                if not slot.leases and slot.memory is None and not slot.removed:
+                    self._forget(tenant_id, slot)
+                self._released.notify_all()
+
     def open_tenants(self) -> Sequence[OpenTenant[U]]:
         """Return the memories that are open now, for measuring; do not keep them."""
         with self._lock:
@@ -179,7 +197,7 @@ class TenantRegistry(Generic[U]):
             )
         self._close_idle(everything=True)
 
-    def _take(self, tenant_id: str) -> tuple[_Slot[U], int]:
+    def _take(self, tenant_id: str, *, lent: bool = True) -> tuple[_Slot[U], int]:
         with self._lock:
             if self._stopping.is_set():
                 raise Unavailable(
@@ -197,7 +215,8 @@ class TenantRegistry(Generic[U]):
             self._slots.move_to_end(tenant_id)
             slot.leases += 1
             self._lease += 1
-            slot.lent[self._lease] = None
+            if lent:
+                slot.lent[self._lease] = None
             return slot, self._lease
 
     def _memory_of(self, tenant_id: str, slot: _Slot[U]) -> OpenTenant[U]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mneme_server.runtime.registry import TenantRegistry
 from mneme_server.storage.unit import Unit
 
-_LONGEST_S = 30.0
+LONGEST_CALL_S = 30.0
 """How long calls may go on that began before something was hidden: as long as most may last."""
 
 
@@ -21,7 +21,7 @@ class Scrubber:
 
     def settle(self, tenant_id: str) -> None:
         """Wait until the calls have ended that are under way."""
-        self._registry.wait_for_leases(tenant_id, _LONGEST_S)
+        self._registry.wait_for_leases(tenant_id, LONGEST_CALL_S)
 
     def scrub(self, tenant_id: str) -> None:
         """Rewrite the tenant's database and index without what was deleted."""

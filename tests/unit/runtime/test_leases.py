@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import pytest
 from mneme_server.common.errors import Unavailable
 from mneme_server.common.fencing import Fence, LeaseLost, current
+from mneme_server.corpus.erasures import Erasure
 from mneme_server.corpus.nodes import Head
 from mneme_server.runtime.leases import Leases
 from mneme_server.runtime.turns import TenantWorker
@@ -24,6 +26,7 @@ class Store:
 
 class FakeNode:
     lives_s = 3600.0
+    erasures: Any = None
 
     def __init__(self, store: Store, name: str) -> None:
         self.id = name
@@ -54,6 +57,9 @@ class FakeNode:
 
     def others(self) -> int:
         return 1
+
+    def due(self) -> Sequence[Erasure]:
+        return []
 
     def orphans(self) -> Sequence[str]:
         return []

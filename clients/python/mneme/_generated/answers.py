@@ -1412,6 +1412,11 @@ class DeleteTenantResponse(
 ):
     """The tenant has been deleted."""
 
+    nodes: list[str]
+    """Servers, by name, that were away and may have an index of it on their disks,
+    which they remove when they start. Empty where one server has the tenants.
+    """
+
 
 class DescribeAlgorithmsResponse(
     Answer[learning_service_pb2.DescribeAlgorithmsResponse],
@@ -2356,8 +2361,8 @@ class ForgetReceipt(Answer[forgetting_pb2.ForgetReceipt], of=forgetting_pb2.Forg
     """Since when nobody finds it."""
 
     erased_at: datetime | None
-    """Since when neither the tenant's files nor the server's memory hold it, or,
-    where PostgreSQL keeps the tenants, its tables; unset before.
+    """Since when neither the tenant's files nor the memory of a server hold it,
+    or, where PostgreSQL keeps the tenants, its tables; unset before.
     """
 
     statement: str
@@ -2377,6 +2382,13 @@ class ForgetReceipt(Answer[forgetting_pb2.ForgetReceipt], of=forgetting_pb2.Forg
     """Until when copies may hold it that the server cannot rewrite: the
     write-ahead log and the backups of PostgreSQL, and what its pages hold of
     deleted rows. Unset where SQLite keeps the tenants.
+    """
+
+    nodes: list[str]
+    """Servers, by name, that were away and may have it in an index on their
+    disks. They erase it before they serve the tenant again; then Forget with
+    the same id answers with a receipt that does not name them. Empty where one
+    server has the tenants.
     """
 
 

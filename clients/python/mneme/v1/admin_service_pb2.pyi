@@ -84,8 +84,10 @@ class DeleteTenantRequest(_message.Message):
     def __init__(self, tenant_id: _Optional[str] = ...) -> None: ...
 
 class DeleteTenantResponse(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("nodes",)
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    nodes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, nodes: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class CreateApiKeyRequest(_message.Message):
     __slots__ = ("tenant_id", "name", "scopes", "rate_limit")

@@ -50,7 +50,8 @@ class AdminServiceStub:
     """
     DeleteTenant: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.DeleteTenantRequest, _admin_service_pb2.DeleteTenantResponse]
     """Deletes a tenant: revokes its keys and removes its folder with everything
-    in it. Only a backup can bring it back.
+    in it. Only a backup can bring it back. Where several servers have the
+    tenant, each that lives has removed its index when the call answers.
 
     Scope: admin. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -169,7 +170,9 @@ class AdminServiceStub:
     tenant's files are rewritten without it, while the tenant is in use; writes
     wait for a part of that. The call waits for it and answers with the receipt.
     If the caller does not wait, or the server stops, the work goes on by itself,
-    as the operation `operation_id`.
+    as the operation `operation_id`. Where several servers have the tenant, each
+    that lives has left nothing of it by then; the receipt names those that are
+    away.
 
     Hash chains and the tenant's log still verify; they show the places as
     forgotten. What is sent again under the same event id stays forgotten. A
@@ -217,7 +220,8 @@ class AdminServiceAsyncStub(AdminServiceStub):
     """
     DeleteTenant: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.DeleteTenantRequest, _admin_service_pb2.DeleteTenantResponse]  # type: ignore[assignment]
     """Deletes a tenant: revokes its keys and removes its folder with everything
-    in it. Only a backup can bring it back.
+    in it. Only a backup can bring it back. Where several servers have the
+    tenant, each that lives has removed its index when the call answers.
 
     Scope: admin. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -336,7 +340,9 @@ class AdminServiceAsyncStub(AdminServiceStub):
     tenant's files are rewritten without it, while the tenant is in use; writes
     wait for a part of that. The call waits for it and answers with the receipt.
     If the caller does not wait, or the server stops, the work goes on by itself,
-    as the operation `operation_id`.
+    as the operation `operation_id`. Where several servers have the tenant, each
+    that lives has left nothing of it by then; the receipt names those that are
+    away.
 
     Hash chains and the tenant's log still verify; they show the places as
     forgotten. What is sent again under the same event id stays forgotten. A
@@ -399,7 +405,8 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_admin_service_pb2.DeleteTenantResponse, _abc.Awaitable[_admin_service_pb2.DeleteTenantResponse]]:
         """Deletes a tenant: revokes its keys and removes its folder with everything
-        in it. Only a backup can bring it back.
+        in it. Only a backup can bring it back. Where several servers have the
+        tenant, each that lives has removed its index when the call answers.
 
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -584,7 +591,9 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         tenant's files are rewritten without it, while the tenant is in use; writes
         wait for a part of that. The call waits for it and answers with the receipt.
         If the caller does not wait, or the server stops, the work goes on by itself,
-        as the operation `operation_id`.
+        as the operation `operation_id`. Where several servers have the tenant, each
+        that lives has left nothing of it by then; the receipt names those that are
+        away.
 
         Hash chains and the tenant's log still verify; they show the places as
         forgotten. What is sent again under the same event id stays forgotten. A

@@ -55,7 +55,7 @@ class LeafRange(_message.Message):
     def __init__(self, first: _Optional[int] = ..., last: _Optional[int] = ...) -> None: ...
 
 class ForgetReceipt(_message.Message):
-    __slots__ = ("id", "tenant_id", "counts", "policies", "leaves", "backups", "hidden_at", "erased_at", "statement", "signature", "public_key", "kept_until")
+    __slots__ = ("id", "tenant_id", "counts", "policies", "leaves", "backups", "hidden_at", "erased_at", "statement", "signature", "public_key", "kept_until", "nodes")
     ID_FIELD_NUMBER: _ClassVar[int]
     TENANT_ID_FIELD_NUMBER: _ClassVar[int]
     COUNTS_FIELD_NUMBER: _ClassVar[int]
@@ -68,6 +68,7 @@ class ForgetReceipt(_message.Message):
     SIGNATURE_FIELD_NUMBER: _ClassVar[int]
     PUBLIC_KEY_FIELD_NUMBER: _ClassVar[int]
     KEPT_UNTIL_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
     id: str
     tenant_id: str
     counts: _containers.RepeatedCompositeFieldContainer[ForgottenCount]
@@ -80,4 +81,5 @@ class ForgetReceipt(_message.Message):
     signature: bytes
     public_key: bytes
     kept_until: _timestamp_pb2.Timestamp
-    def __init__(self, id: _Optional[str] = ..., tenant_id: _Optional[str] = ..., counts: _Optional[_Iterable[_Union[ForgottenCount, _Mapping]]] = ..., policies: _Optional[_Iterable[str]] = ..., leaves: _Optional[_Iterable[_Union[LeafRange, _Mapping]]] = ..., backups: _Optional[_Iterable[str]] = ..., hidden_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., erased_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., statement: _Optional[str] = ..., signature: _Optional[bytes] = ..., public_key: _Optional[bytes] = ..., kept_until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    nodes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, id: _Optional[str] = ..., tenant_id: _Optional[str] = ..., counts: _Optional[_Iterable[_Union[ForgottenCount, _Mapping]]] = ..., policies: _Optional[_Iterable[str]] = ..., leaves: _Optional[_Iterable[_Union[LeafRange, _Mapping]]] = ..., backups: _Optional[_Iterable[str]] = ..., hidden_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., erased_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., statement: _Optional[str] = ..., signature: _Optional[bytes] = ..., public_key: _Optional[bytes] = ..., kept_until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., nodes: _Optional[_Iterable[str]] = ...) -> None: ...

@@ -43,7 +43,8 @@ export const calls = {
   },
   /**
    * Deletes a tenant: revokes its keys and removes its folder with everything
-   * in it. Only a backup can bring it back.
+   * in it. Only a backup can bring it back. Where several servers have the
+   * tenant, each that lives has removed its index when the call answers.
    *
    * Scope: admin. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -228,7 +229,9 @@ export const calls = {
    * tenant's files are rewritten without it, while the tenant is in use; writes
    * wait for a part of that. The call waits for it and answers with the receipt.
    * If the caller does not wait, or the server stops, the work goes on by itself,
-   * as the operation `operation_id`.
+   * as the operation `operation_id`. Where several servers have the tenant, each
+   * that lives has left nothing of it by then; the receipt names those that are
+   * away.
    *
    * Hash chains and the tenant's log still verify; they show the places as
    * forgotten. What is sent again under the same event id stays forgotten. A

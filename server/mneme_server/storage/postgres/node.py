@@ -18,6 +18,7 @@ from psycopg import sql
 
 from mneme_server.common.fencing import Fence
 from mneme_server.common.ids import new_id
+from mneme_server.corpus.erasures import Erasure
 from mneme_server.corpus.feed import Position
 from mneme_server.corpus.nodes import Head
 from mneme_server.storage.driver import driver_of
@@ -25,6 +26,7 @@ from mneme_server.storage.postgres.connecting import CATALOG, SCHEMA, connect
 from mneme_server.storage.postgres.database import PostgresDatabase, TenantDatabase
 from mneme_server.storage.postgres.driver import DriverConnection, meaning
 from mneme_server.storage.postgres.node_schema import require_shared
+from mneme_server.storage.postgres.places import Places
 
 LIVES_S = 8.0
 """How long a server counts as alive after it said so last."""
@@ -63,6 +65,7 @@ class Node:
 
     def __init__(self, url: str, database: PostgresDatabase) -> None:
         self.id = new_id()
+        self.erasures = Places(url, self.id)
         self._url = url
         self._database = database
         self._connection: DriverConnection | None = None
@@ -122,6 +125,11 @@ class Node:
         with connect(self._url) as connection:
             others = connection.execute(_OTHERS, (self.id,)).fetchall()
         return sum(bool(alive) for _, alive in others)
+
+    def due(self) -> Sequence[Erasure]:
+        """Return what this server's place owes."""
+        with self._asking() as connection:
+            return self.erasures.due(connection)
 
     def orphans(self) -> Sequence[str]:
         """Return the tenants that have work which nobody who lives holds the lease of."""

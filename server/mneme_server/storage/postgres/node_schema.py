@@ -5,6 +5,7 @@ from __future__ import annotations
 from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.storage.postgres.connecting import ROLE, SCHEMA
 from mneme_server.storage.postgres.driver import GENERATION_GONE, LEASE_LOST, DriverConnection
+from mneme_server.storage.postgres.places import make_place_tables
 
 _THERE = "leases"
 ALONE = "mneme: node"
@@ -61,6 +62,7 @@ def make_node_tables(connection: DriverConnection) -> None:
         require_shared(connection)
         for statement in _STATEMENTS:
             connection.execute(statement)
+    make_place_tables(connection)
 
 
 def require_shared(connection: DriverConnection) -> None:

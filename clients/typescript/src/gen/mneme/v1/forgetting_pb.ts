@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/forgetting.proto.
  */
 export const file_mneme_v1_forgetting: GenFile = /*@__PURE__*/
-  fileDesc("ChltbmVtZS92MS9mb3JnZXR0aW5nLnByb3RvEghtbmVtZS52MSJmCgpGb3JnZXRJdGVtEisKBGtpbmQYASABKAlCHbpIGnIYMhZeKFthLXpdW2Etel9dezAsMzF9KT8kEisKAmlkGAIgASgJQh+6SBxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokIpsDCgxGb3JnZXRGaWx0ZXISMgoFa2luZHMYASADKAlCI7pIIJIBHRAgGAEiF3IVMhNeW2Etel1bYS16X117MCwzMX0kEi4KB3VzZXJfaWQYAiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi8KCGFnZW50X2lkGAMgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIxCgpzZXNzaW9uX2lkGAQgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgdwcm9qZWN0GAUgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBI1CgR0YWdzGAYgAygJQie6SCSSASEQMhgBIhtyGRABGGQyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoKc3RhcnRfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIi0KDkZvcmdvdHRlbkNvdW50EgwKBGtpbmQYASABKAkSDQoFY291bnQYAiABKAMiKAoJTGVhZlJhbmdlEg0KBWZpcnN0GAEgASgDEgwKBGxhc3QYAiABKAMi6AIKDUZvcmdldFJlY2VpcHQSCgoCaWQYASABKAkSEQoJdGVuYW50X2lkGAIgASgJEigKBmNvdW50cxgDIAMoCzIYLm1uZW1lLnYxLkZvcmdvdHRlbkNvdW50EhAKCHBvbGljaWVzGAQgAygJEiMKBmxlYXZlcxgFIAMoCzITLm1uZW1lLnYxLkxlYWZSYW5nZRIPCgdiYWNrdXBzGAYgAygJEi0KCWhpZGRlbl9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZXJhc2VkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglzdGF0ZW1lbnQYCSABKAkSEQoJc2lnbmF0dXJlGAogASgMEhIKCnB1YmxpY19rZXkYCyABKAwSLgoKa2VwdF91bnRpbBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp]);
+  fileDesc("ChltbmVtZS92MS9mb3JnZXR0aW5nLnByb3RvEghtbmVtZS52MSJmCgpGb3JnZXRJdGVtEisKBGtpbmQYASABKAlCHbpIGnIYMhZeKFthLXpdW2Etel9dezAsMzF9KT8kEisKAmlkGAIgASgJQh+6SBxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokIpsDCgxGb3JnZXRGaWx0ZXISMgoFa2luZHMYASADKAlCI7pIIJIBHRAgGAEiF3IVMhNeW2Etel1bYS16X117MCwzMX0kEi4KB3VzZXJfaWQYAiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi8KCGFnZW50X2lkGAMgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIxCgpzZXNzaW9uX2lkGAQgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgdwcm9qZWN0GAUgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBI1CgR0YWdzGAYgAygJQie6SCSSASEQMhgBIhtyGRABGGQyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoKc3RhcnRfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIi0KDkZvcmdvdHRlbkNvdW50EgwKBGtpbmQYASABKAkSDQoFY291bnQYAiABKAMiKAoJTGVhZlJhbmdlEg0KBWZpcnN0GAEgASgDEgwKBGxhc3QYAiABKAMi9wIKDUZvcmdldFJlY2VpcHQSCgoCaWQYASABKAkSEQoJdGVuYW50X2lkGAIgASgJEigKBmNvdW50cxgDIAMoCzIYLm1uZW1lLnYxLkZvcmdvdHRlbkNvdW50EhAKCHBvbGljaWVzGAQgAygJEiMKBmxlYXZlcxgFIAMoCzITLm1uZW1lLnYxLkxlYWZSYW5nZRIPCgdiYWNrdXBzGAYgAygJEi0KCWhpZGRlbl9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZXJhc2VkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglzdGF0ZW1lbnQYCSABKAkSEQoJc2lnbmF0dXJlGAogASgMEhIKCnB1YmxpY19rZXkYCyABKAwSLgoKa2VwdF91bnRpbBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFbm9kZXMYDSADKAliBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp]);
 
 /**
  * ForgetItem names one thing.
@@ -382,8 +382,8 @@ export type ForgetReceipt = Message<"mneme.v1.ForgetReceipt"> & {
   hiddenAt?: Timestamp;
 
   /**
-   * Since when neither the tenant's files nor the server's memory hold it, or,
-   * where PostgreSQL keeps the tenants, its tables; unset before.
+   * Since when neither the tenant's files nor the memory of a server hold it,
+   * or, where PostgreSQL keeps the tenants, its tables; unset before.
    *
    * @generated from field: google.protobuf.Timestamp erased_at = 8;
    */
@@ -420,6 +420,16 @@ export type ForgetReceipt = Message<"mneme.v1.ForgetReceipt"> & {
    * @generated from field: google.protobuf.Timestamp kept_until = 12;
    */
   keptUntil?: Timestamp;
+
+  /**
+   * Servers, by name, that were away and may have it in an index on their
+   * disks. They erase it before they serve the tenant again; then Forget with
+   * the same id answers with a receipt that does not name them. Empty where one
+   * server has the tenants.
+   *
+   * @generated from field: repeated string nodes = 13;
+   */
+  nodes: string[];
 };
 
 /**
@@ -483,8 +493,8 @@ export type ForgetReceiptJson = {
   hiddenAt?: TimestampJson;
 
   /**
-   * Since when neither the tenant's files nor the server's memory hold it, or,
-   * where PostgreSQL keeps the tenants, its tables; unset before.
+   * Since when neither the tenant's files nor the memory of a server hold it,
+   * or, where PostgreSQL keeps the tenants, its tables; unset before.
    *
    * @generated from field: google.protobuf.Timestamp erased_at = 8;
    */
@@ -521,6 +531,16 @@ export type ForgetReceiptJson = {
    * @generated from field: google.protobuf.Timestamp kept_until = 12;
    */
   keptUntil?: TimestampJson;
+
+  /**
+   * Servers, by name, that were away and may have it in an index on their
+   * disks. They erase it before they serve the tenant again; then Forget with
+   * the same id answers with a receipt that does not name them. Empty where one
+   * server has the tenants.
+   *
+   * @generated from field: repeated string nodes = 13;
+   */
+  nodes?: string[];
 };
 
 /**
