@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from typing import TYPE_CHECKING
 
 from mneme import __version__
 
@@ -25,7 +26,6 @@ from mneme_server.gauges import gauges_of
 from mneme_server.http.options import HttpOptions
 from mneme_server.http.serving import HttpServer
 from mneme_server.local.folder import only_process_in
-from mneme_server.local.serving import LocalServing
 from mneme_server.operations.messages import OperationKinds
 from mneme_server.operations.operations import Operations
 from mneme_server.runtime.kept import where_kept
@@ -41,6 +41,9 @@ from mneme_server.transport.open_stream import Sending
 from mneme_server.transport.room import Room
 from mneme_server.transport.server import GrpcServer, Pem, ServerOptions, Tls
 from mneme_server.transport.service import joined
+
+if TYPE_CHECKING:  # It brings what makes certificates, which only a folder's own server does.
+    from mneme_server.local.serving import LocalServing
 
 _FLUSH_S = 60.0
 _KEYS_KNOWN_S = 0.5

@@ -218,8 +218,8 @@ class MicroBatcher:
                     if not counted:
                         self._withdraw(call, pieces, _too_slow())
         finally:
-            with self._state:
-                if counted:
+            if counted:
+                with self._state:
                     self._slow_calls -= Counter([call.tenant_id])  # Forgets who has none left.
 
     def _take_slow_seat(self, call: EmbedCall) -> bool:
@@ -248,7 +248,7 @@ class MicroBatcher:
     def _withdraw(self, call: EmbedCall, pieces: Sequence[Piece], error: EmbeddingError) -> None:
         """Fail a call that is not done and take what waits of it out of its line."""
         with self._state:
-            if call.done.is_set() or not pieces:
+            if call.is_over:
                 return
             call.error = error
             for piece in pieces:
@@ -322,8 +322,9 @@ class MicroBatcher:
             piece.rows = rows
             call.error = call.error or error
             call.pending -= 1
-            if call.pending == 0 or call.error is not None:
-                call.done.set()
+            is_over = call.is_over
+        if is_over:
+            call.done.set()  # Behind the lock: who is woken needs the interpreter, and only that.
 
 
 class _QuestionsView(EmbedderView):

@@ -46,6 +46,11 @@ class EmbedCall:
     done: threading.Event = field(default_factory=threading.Event)
     error: EmbeddingError | None = None
 
+    @property
+    def is_over(self) -> bool:
+        """Whether no piece of it is waited for any more."""
+        return self.pending == 0 or self.error is not None
+
 
 @dataclass(eq=False)
 class Piece:

@@ -66,12 +66,14 @@ def _telling(document: Document) -> frozenset[str]:
 
 def _alike(one: frozenset[str], words: Sequence[frozenset[str]], start: int) -> list[int]:
     """Return the places from `start` on that have most of their words in common with `one`."""
-    fewest = max(_FEWEST, _ALIKE * len(one))  # What both have is part of what either has.
-    common = map(len, map(one.__and__, words[start:]))
+    # What both have is part of what either has, so one is not much shorter than the other.
+    fewest, most = max(_FEWEST, _ALIKE * len(one)), len(one) / _ALIKE
     return [
         place
-        for place, shared in enumerate(common, start)
-        if shared >= fewest and shared >= _ALIKE * (len(one) + len(words[place]) - shared)
+        for place, other in enumerate(words[start:], start)
+        if fewest <= len(other) <= most
+        and (shared := len(one & other)) >= fewest
+        and shared >= _ALIKE * (len(one) + len(other) - shared)
     ]
 
 
