@@ -50,7 +50,7 @@ INSTALL_CHROMIUM := echo "Installing Chromium for the browser tests."; export DE
 	echo "Browser tests: skipped, Chromium cannot be installed"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-typescript setup-dashboard model demo picture serve dashboard screenshots chromium nginx \
+.PHONY: help setup setup-typescript setup-dashboard model demo picture serve serve-cluster dashboard screenshots chromium nginx \
 	test test-typescript test-dashboard dist lint lint-python lint-typescript lint-dashboard lint-proto \
 	breaking generate check-generate format bench bench-learning fuzz robustness clean
 
@@ -133,6 +133,10 @@ picture: setup ## Write docs/demo.svg, the picture in the README, anew
 serve: setup $(BUILT)/index.html ## Serve on 127.0.0.1:50051 without keys, data in ./mneme-data, and the dashboard on :8080
 	MNEME_AUTH=disabled $(BIN)/mneme-server serve
 
+# CLUSTER has flags for it: make serve-cluster CLUSTER="--folder /elsewhere --listen 127.0.0.1:0"
+serve-cluster: setup nginx $(BUILT)/index.html ## Serve from two nodes on one PostgreSQL behind nginx, on loopback, data in ./.cluster
+	@exec $(BIN)/python scripts/serve_cluster.py $(CLUSTER)
+
 # Twelve thousand tests with real servers on all cores meet a moment in which the machine does not
 # answer in time. What failed among the others is shown, and counts when it fails alone as well.
 AGAIN = echo "These failed among others; they are tried once more, alone." && \
@@ -176,7 +180,7 @@ lint-python: $(SETUP)
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	MYPYPATH=scripts $(BIN)/mypy scripts/demo.py scripts/reflect_examples.py scripts/reference.py scripts/parity.py scripts/commands.py \
-		scripts/apireference.py scripts/openapi.py scripts/agents_day.py
+		scripts/apireference.py scripts/openapi.py scripts/agents_day.py scripts/serve_cluster.py
 	$(BIN)/lint-imports
 
 lint-typescript: $(if $(NODE),$(NODE_SETUP))

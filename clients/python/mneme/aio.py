@@ -42,6 +42,7 @@ class AsyncMnemeClient(AsyncServices, AsyncRecordsAll):
         retries: int = 3,
         wait_for_ready: bool = False,
         read_own_writes: bool = True,
+        tenant: str | None = None,
         options: Iterable[tuple[str, Any]] = (),
     ) -> None:
         super().__init__(
@@ -55,6 +56,7 @@ class AsyncMnemeClient(AsyncServices, AsyncRecordsAll):
                 retries=retries,
                 wait_for_ready=wait_for_ready,
                 read_own_writes=read_own_writes,
+                tenant=tenant,
                 options=options,
             )
         )

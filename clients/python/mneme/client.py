@@ -55,6 +55,10 @@ class MnemeClient(SyncServices, RecordsAll):
         wait_for_ready: let calls wait for a server that is not up yet, until their timeout.
         read_own_writes: have what is read show what this client wrote before, whichever server
             answers: a call carries the newest `consistency_token`.
+        tenant: the tenant that the key opens, where a balancer spreads calls over several servers:
+            it is sent as `x-mneme-tenant`, so that the tenant's calls meet the same one. That makes
+            them faster, and nothing else: which tenant answers, the key says alone. Default
+            MNEME_TENANT.
         options: further gRPC channel options.
 
     Raises:
@@ -72,6 +76,7 @@ class MnemeClient(SyncServices, RecordsAll):
         retries: int = 3,
         wait_for_ready: bool = False,
         read_own_writes: bool = True,
+        tenant: str | None = None,
         options: Iterable[tuple[str, Any]] = (),
     ) -> None:
         super().__init__(
@@ -85,6 +90,7 @@ class MnemeClient(SyncServices, RecordsAll):
                 retries=retries,
                 wait_for_ready=wait_for_ready,
                 read_own_writes=read_own_writes,
+                tenant=tenant,
                 options=options,
             )
         )

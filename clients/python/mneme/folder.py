@@ -126,6 +126,7 @@ def _parts(
         timeout=timeout,
         retries=0,  # Here the channel that knows the folder sends again, not gRPC's own.
         wait_for_ready=False,
+        tenant="",  # There is no balancer.
         options=(),
     )
     membership = Membership(place, connection.options, RPCS, retries)

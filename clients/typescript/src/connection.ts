@@ -4,6 +4,7 @@ import { BlockList, connect, isIP } from "node:net";
 import type { Interceptor } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import type { Connection } from "./caller.js";
+import { type Caller, identified, tenantOf } from "./caller-headers.js";
 import { ConfigurationError } from "./errors.js";
 import { Freshness } from "./freshness.js";
 import { withTraceContext } from "./tracing.js";
@@ -56,6 +57,12 @@ export interface ConnectionOptions {
    * carries the newest `consistencyToken`. Default: true.
    */
   readonly readOwnWrites?: boolean | undefined;
+  /**
+   * The tenant that the key opens, where a balancer spreads calls over several servers: it is sent
+   * as `x-mneme-tenant`, so that the tenant's calls meet the same one. That makes them faster, and
+   * nothing else: which tenant answers, the key says alone. Default: MNEME_TENANT.
+   */
+  readonly tenant?: string | undefined;
 }
 
 interface Endpoint {
@@ -88,14 +95,15 @@ export function connectionOf(options: ConnectionOptions): Connection {
   }
   const baseUrl = `${tls ? "https" : "http"}://${endpoint.socket ? "localhost" : endpoint.address}`;
   const freshness = new Freshness(options.readOwnWrites ?? true);
-  return open(endpoint.address, baseUrl, key, sessionOptions(endpoint, tls), freshness);
+  const caller = { key, tenant: tenantOf(options.tenant ?? env["MNEME_TENANT"]) };
+  return open(endpoint.address, baseUrl, caller, sessionOptions(endpoint, tls), freshness);
 }
 
 /** The connection to a server, which is made with the first call. */
 export function open(
   address: string,
   baseUrl: string,
-  key: string,
+  caller: Caller,
   options: SecureClientSessionOptions,
   freshness: Freshness,
 ): Connection {
@@ -110,25 +118,20 @@ export function open(
     transport: createGrpcTransport({
       baseUrl,
       sessionManager: session,
-      interceptors: [identified(key), withTraceContext, freshness.interceptor],
+      interceptors: [named, identified(caller), withTraceContext, freshness.interceptor],
       readMaxBytes: MAX_MESSAGE_BYTES,
       writeMaxBytes: MAX_MESSAGE_BYTES,
     }),
-    apart: () => open(address, baseUrl, key, options, freshness),
+    apart: () => open(address, baseUrl, caller, options, freshness),
     close: () => session.abort(),
   };
 }
 
-/** Adds the API key and the client's name to every call. */
-function identified(key: string): Interceptor {
-  return (next) => (request) => {
-    request.header.set("user-agent", `mneme-typescript/${VERSION}`);
-    if (key) {
-      request.header.set("authorization", `Bearer ${key}`);
-    }
-    return next(request);
-  };
-}
+/** Adds the client's name to every call. */
+const named: Interceptor = (next) => (request) => {
+  request.header.set("user-agent", `mneme-typescript/${VERSION}`);
+  return next(request);
+};
 
 function endpointOf(given: string): Endpoint {
   const text = given.trim();

@@ -26,7 +26,8 @@ export class Participation {
     this.#watch = watch;
     const options = { ca: record.certificate };
     const url = `https://${record.address}`;
-    this.connection = open(record.address, url, record.key, options, freshness);
+    const caller = { key: record.key, tenant: "" };
+    this.connection = open(record.address, url, caller, options, freshness);
   }
 
   /** Joins; undefined when no server answers there that can show who it is. */

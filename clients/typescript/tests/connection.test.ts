@@ -2,13 +2,18 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import { createServer as createHttp2Server } from "node:http2";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { createClient } from "@connectrpc/connect";
 import { ConfigurationError, createMneme, RecallService } from "@mneme/client";
+import { createMneme as createOverHttp } from "@mneme/client/http";
 import { failure } from "./support/failing.js";
 import { ADMIN_KEY, Server } from "./support/server.js";
 
@@ -57,6 +62,36 @@ test("what is given wins over the environment", async () => {
 
 test("without either it is the default address", () => {
   assert.equal(createMneme().address, "127.0.0.1:50051");
+});
+
+test("the tenant that is given is sent for balancers, over gRPC and HTTP", async () => {
+  const heard: (string | undefined)[] = [];
+  const listening = createServer((request, response) => {
+    heard.push(request.headers["x-mneme-tenant"] as string | undefined);
+    response.writeHead(503).end();
+  });
+  await once(listening.listen(0, "127.0.0.1"), "listening");
+  const over = createHttp2Server((request, response) => {
+    heard.push(request.headers["x-mneme-tenant"] as string | undefined);
+    response.writeHead(503).end();
+  });
+  await once(over.listen(0, "127.0.0.1"), "listening");
+  const [http, grpc] = [listening, over].map((one) => (one.address() as AddressInfo).port);
+  const place = { address: `127.0.0.1:${grpc}`, retries: 0 };
+  await withEnvironment({ MNEME_TENANT: " of-the-environment\n" }, async () => {
+    for (const mneme of [
+      createMneme(place),
+      createMneme({ ...place, tenant: "acme" }),
+      createMneme({ ...place, tenant: "" }),
+      createOverHttp({ url: `http://127.0.0.1:${http}`, retries: 0, tenant: "acme" }),
+    ]) {
+      await assert.rejects(mneme.getStats());
+      mneme.close();
+    }
+  });
+  assert.deepEqual(heard, ["of-the-environment", "acme", undefined, "acme"]);
+  listening.close();
+  over.close();
 });
 
 test("addresses are read as people write them", () => {
@@ -121,6 +156,7 @@ test("settings that make no sense are refused with what to change", () => {
   const wrong: [object, RegExp][] = [
     [{ apiKey: "mn_ü" }, /copy it again/],
     [{ apiKey: "two words" }, /copy it again/],
+    [{ tenant: "two words" }, /no tenant's id/],
     [{ retries: -1 }, /retries/],
     [{ timeoutMs: 0 }, /timeoutMs/],
     [{ tls: "/nowhere/ca.pem" }, /cannot read \/nowhere\/ca\.pem/],

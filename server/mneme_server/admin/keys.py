@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from mneme_server.admin.authentication import Authenticator
@@ -16,7 +17,7 @@ from mneme_server.admin.model import (
 )
 from mneme_server.admin.ports import KeyCatalog, KeyFilter, TenantCatalog
 from mneme_server.common.clock import now_us
-from mneme_server.common.errors import InvalidArgument
+from mneme_server.common.errors import AlreadyExists, InvalidArgument
 from mneme_server.common.identity import ALL_SCOPES, DEFAULT_TENANT, KeyScope, check_tenant_id
 from mneme_server.common.ids import new_id
 
@@ -88,7 +89,8 @@ class ApiKeys:
             return self._add(DEFAULT_TENANT, "bootstrap", ALL_SCOPES, 0, new_secret()).secret
         known = self._catalog.find(secret_hash(check_chosen_secret(chosen_secret)))
         if known is None:
-            self._add(DEFAULT_TENANT, "MNEME_ADMIN_KEY", ALL_SCOPES, 0, chosen_secret)
+            with suppress(AlreadyExists):  # Another server that starts with it may be faster.
+                self._add(DEFAULT_TENANT, "MNEME_ADMIN_KEY", ALL_SCOPES, 0, chosen_secret)
             return None
         if KeyScope.ADMIN not in known.scopes:
             raise InvalidArgument(

@@ -25,7 +25,7 @@ _GRACE_S = 2
 _ALLOWED = (
     "authorization", "content-encoding", "content-type", "connect-protocol-version",
     "connect-timeout-ms", "grpc-timeout", "last-event-id", "mneme-at-least-as-fresh",
-    "traceparent", "tracestate", "x-request-id",
+    "traceparent", "tracestate", "x-mneme-tenant", "x-request-id",
 )  # fmt: skip
 _EXPOSED = (
     "mneme-at-least-as-fresh", "mneme-consistency-token", "retry-after",

@@ -271,24 +271,39 @@ def test_a_user_who_may_not_take_the_role_is_told(postgres: PostgresServer, stor
         PostgresStores(postgres.url("strange").replace("postgres@", "stranger@"), SCHEMA)
 
 
-def test_nodes_that_start_together_make_the_schema_once(postgres: PostgresServer) -> None:
-    from mneme_server.storage.postgres.store import PostgresStores
-
-    postgres.execute("DROP SCHEMA IF EXISTS mneme CASCADE")
+def _at_once(start: Callable[[], Any]) -> list[BaseException]:
+    """Open something that is closed again, several times at once; return what failed."""
     failures: list[BaseException] = []
+    ready = threading.Barrier(4)
 
-    def start() -> None:
+    def run() -> None:
+        ready.wait()
         try:
-            PostgresStores(postgres.url(), SCHEMA).close()
+            start().close()
         except BaseException as error:
             failures.append(error)
 
-    threads = [threading.Thread(target=start) for _ in range(3)]
+    threads = [threading.Thread(target=run) for _ in range(ready.parties)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert failures == []
+    return failures
+
+
+def test_nodes_that_start_together_make_the_schema_once(postgres: PostgresServer) -> None:
+    from mneme_server.storage.postgres.store import PostgresStores
+
+    postgres.execute("DROP SCHEMA IF EXISTS mneme CASCADE")
+    assert _at_once(lambda: PostgresStores(postgres.url(), SCHEMA)) == []
+
+
+def test_nodes_that_start_together_make_the_catalog_once(postgres: PostgresServer) -> None:
+    from mneme_server.admin.store.catalog import MIGRATIONS
+    from mneme_server.storage.postgres.catalog import PostgresCatalog
+
+    postgres.execute("DROP SCHEMA IF EXISTS mneme_catalog CASCADE")
+    assert _at_once(lambda: PostgresCatalog(postgres.url(), [MIGRATIONS])) == []
 
 
 def test_the_bytes_of_a_tenant_are_those_of_its_own_rows(

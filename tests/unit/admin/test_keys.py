@@ -158,6 +158,15 @@ def test_a_chosen_admin_key_is_registered_once_and_not_told(
     assert len(key.prefix) < len(CHOSEN) / 4
 
 
+def test_a_chosen_admin_key_that_another_server_registers_meanwhile_is_that_key(
+    keys: ApiKeys, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys.ensure_admin(CHOSEN)
+    monkeypatch.setattr(catalog.keys, "find", lambda _hash: None)  # As it was before.
+    assert keys.ensure_admin(CHOSEN) is None
+    assert len(keys.list(KeyFilter(), None, 10)) == 1
+
+
 def test_a_chosen_admin_key_that_was_revoked_works_again_after_the_next_start(
     keys: ApiKeys, authenticator: Authenticator
 ) -> None:

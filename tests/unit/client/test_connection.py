@@ -56,6 +56,29 @@ def test_the_environment_fills_in_what_the_caller_leaves_open(
         assert client.metadata == ()
 
 
+def test_the_tenant_that_is_given_is_sent_for_balancers(
+    monkeypatch: pytest.MonkeyPatch, served: ScriptedServer
+) -> None:
+    monkeypatch.setenv("MNEME_TENANT", " of-the-environment\n")
+    for given in (None, "acme", ""):
+        with MnemeClient(served.address, tenant=given) as client:
+            client.recall("q")
+
+    async def ask() -> None:
+        async with AsyncMnemeClient(served.address, tenant="acme") as client:
+            await client.recall("q")
+
+    asyncio.run(ask())
+    sent = [call.metadata.get("x-mneme-tenant") for call in served.calls("Recall")]
+    assert sent == ["of-the-environment", "acme", None, "acme"]
+
+
+@pytest.mark.parametrize("tenant", ["ä", "a b", "a\nb"])
+def test_a_tenant_that_no_header_can_hold_is_refused(tenant: str) -> None:
+    with pytest.raises(ConfigurationError, match="characters that no tenant's id has"):
+        MnemeClient(tenant=tenant)
+
+
 def test_without_anything_said_the_server_is_on_this_machine() -> None:
     with MnemeClient() as client:
         assert client.address == "127.0.0.1:50051"

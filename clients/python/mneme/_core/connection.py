@@ -24,6 +24,8 @@ _FALSE = frozenset({"", "0", "false", "no", "off"})
 _MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 # gRPC's limit: 5 attempts, so 4 retries.
 MAX_CHANNEL_RETRIES = 4
+ROUTE = "x-mneme-tenant"
+"""By this header balancers send the calls of a tenant to the same server. No server heeds it."""
 APART = (("grpc.use_local_subchannel_pool", 1),)
 """Options of a channel that shares its connection with no other; those with equal options do."""
 
@@ -97,12 +99,15 @@ def connection_of(
     wait_for_ready: bool,
     options: Iterable[tuple[str, Any]],
     read_own_writes: bool = True,
+    tenant: str | None = None,
 ) -> Connection:
     """Join arguments and environment; ConfigurationError when they cannot be used."""
     endpoint = _Endpoint.parse(address or os.environ.get("MNEME_ADDRESS") or DEFAULT_ADDRESS)
     config = _tls(tls, endpoint)
     key = api_key if api_key is not None else os.environ.get("MNEME_API_KEY")
     metadata = _authorization(key.strip()) if key and key.strip() else ()
+    if tenant is None:
+        tenant = os.environ.get("MNEME_TENANT")
     if insecure is None:
         insecure = os.environ.get("MNEME_INSECURE", "").strip().lower() in _TRUE
     if metadata and config is None and not endpoint.is_local and not insecure:
@@ -115,7 +120,7 @@ def connection_of(
         raise ConfigurationError(f"retries must be at least 0, not {retries}")
     return Connection(
         target=endpoint.target,
-        metadata=metadata,
+        metadata=(*metadata, *_route((tenant or "").strip())),
         credentials=_credentials(config) if config else None,
         options=(*_channel_options(rpcs, retries, config), *options),
         timeout=timeout,
@@ -201,6 +206,12 @@ def _tls(
     if isinstance(tls, bool):
         return TlsConfig() if tls else None
     return TlsConfig(ca=tls)
+
+
+def _route(tenant: str) -> tuple[tuple[str, str], ...]:
+    if not tenant.isascii() or not tenant.isprintable() or " " in tenant:
+        raise ConfigurationError(f"{tenant!r} holds characters that no tenant's id has")
+    return ((ROUTE, tenant),) if tenant else ()
 
 
 def _authorization(key: str) -> tuple[tuple[str, str], ...]:

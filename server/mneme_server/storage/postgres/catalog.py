@@ -19,6 +19,7 @@ from mneme_server.storage.postgres.pool import Begin, Pool
 from mneme_server.storage.postgres.upgrading import upgrade
 
 _CONNECTIONS = 6
+_MAKING = "mneme: catalog schema"
 _READ = Begin("", sql.SQL("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
 # Writers come one after the other, as they do on SQLite: there are few, and some look before they
 # write.
@@ -46,7 +47,9 @@ class PostgresCatalog(Database):
     shared = True
 
     def __init__(self, url: str, folders: Sequence[Path]) -> None:
-        with connect(url) as connection:
+        with connect(url) as connection, connection.transaction():
+            # Two servers that make it at once would both find that there is none.
+            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (_MAKING,))
             connection.execute(f"CREATE SCHEMA IF NOT EXISTS {CATALOG}")
         self._url = url
         upgrade(url, CATALOG, folders)
