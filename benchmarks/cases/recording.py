@@ -49,9 +49,9 @@ def _sustained(context: Context, server: Server, clients: int, *, searchable: bo
     first.record_events([NewEvent(session_id="w", event_type="message", text="warm up")],
                         wait_indexed=True)  # fmt: skip
     share = int(context.sizes.record_s * _MOST_A_SECOND / clients)
-    prepared = [_requests(share, f"c{n}-", searchable=searchable) for n in range(clients)]
+    prepared = [requests_of(share, f"c{n}-", searchable=searchable) for n in range(clients)]
     before = server.cpu_s()
-    counts, seconds = _drive(first, prepared, context.sizes.record_s)
+    counts, seconds = drive(first, prepared, context.sizes.record_s)
     cpu_us = (server.cpu_s() - before) / sum(counts) * 1e6
     pending = first.get_stats().tenant.pending_count
     server.admin().delete_tenant(tenant)  # Otherwise what waits would slow down what follows.
@@ -74,7 +74,7 @@ def _sustained(context: Context, server: Server, clients: int, *, searchable: bo
     )  # fmt: skip
 
 
-def _drive(
+def drive(
     client: MnemeClient, prepared: list[list[RecordEventsRequest]], limit_s: float
 ) -> tuple[list[int], float]:
     """Send each list from a thread of its own until the time is up; return events acknowledged."""
@@ -103,7 +103,8 @@ def _drive(
     return counts, time.perf_counter() - started
 
 
-def _requests(count: int, prefix: str, *, searchable: bool) -> list[RecordEventsRequest]:
+def requests_of(count: int, prefix: str, *, searchable: bool) -> list[RecordEventsRequest]:
+    """Return batches of so many events in all, whose ids begin with the prefix."""
     seed = sum(map(ord, prefix)) + searchable
     requests = []
     for batch in memories.batches(events(count, seed), _BATCH, prefix):
@@ -118,7 +119,7 @@ def _embedded(context: Context, server: Server) -> Row:
     context.say("recording: until embedded and searchable")
     client = server.tenant("embedded")
     count = int(context.sizes.record_s * 800)
-    requests = _requests(count, "e-", searchable=True)
+    requests = requests_of(count, "e-", searchable=True)
     client.recall("warm up")
     started = time.perf_counter()
     for request in requests:

@@ -86,7 +86,7 @@ class Opened:
             opened.callback(self.catalog.close)
             self.runtime = Runtime(
                 settings, self.catalog.tenants, schema, kept.stores,
-                progress=progress, node=kept.node, spans=spans.root,
+                progress=progress, node=kept.node, project=kept.project, spans=spans.root,
             )  # fmt: skip
             opened.callback(self.runtime.close)
             self._resources = opened.pop_all()

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -38,10 +38,12 @@ class PostgresServer:
     Args:
         programs: the folder of its programs.
         folder: what it has on disk.
+        options: what it is started with.
     """
 
-    def __init__(self, programs: Path, folder: Path) -> None:
+    def __init__(self, programs: Path, folder: Path, options: Sequence[str] = _QUIET) -> None:
         self._programs = programs
+        self._options = options
         self.folder = folder
         self._data = folder / "data"
         self._process: subprocess.Popen[bytes] | None = None
@@ -60,7 +62,7 @@ class PostgresServer:
         """Start it, and wait until it answers."""
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [self._programs / "postgres", "-D", self._data, "-k", self.folder, *_QUIET],
+                [self._programs / "postgres", "-D", self._data, "-k", self.folder, *self._options],
                 stdout=log, stderr=log, cwd=self.folder, **somebody(),
             )  # fmt: skip
         until = time.monotonic() + _STARTS_WITHIN_S
@@ -146,13 +148,20 @@ def running() -> Iterator[PostgresServer]:
     programs = postgres_programs()
     if programs is None:
         pytest.skip(f"PostgreSQL's tests are skipped: {POSTGRES_MISSING}")
-    # Its socket's path must be short, and others than root must get there.
-    with tempfile.TemporaryDirectory(prefix="mneme-pg-", dir="/tmp") as name:
-        folder = Path(name)
-        if who := somebody():
-            os.chown(folder, who["user"], who["group"])
+    with empty_folder() as folder:
         server = PostgresServer(programs, folder)
         try:
             yield server
         finally:
             server.stop()
+
+
+@contextmanager
+def empty_folder() -> Iterator[Path]:
+    """Lend a folder for such a server."""
+    # Its socket's path must be short, and others than root must get there.
+    with tempfile.TemporaryDirectory(prefix="mneme-pg-", dir="/tmp") as name:
+        folder = Path(name)
+        if who := somebody():
+            os.chown(folder, who["user"], who["group"])
+        yield folder

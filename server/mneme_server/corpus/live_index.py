@@ -17,6 +17,7 @@ import structlog
 
 from mneme_server.common import deadline
 from mneme_server.common.backoff import doubled
+from mneme_server.common.errors import Unavailable
 from mneme_server.common.panics import is_failure
 from mneme_server.corpus.change import CorpusChange
 from mneme_server.corpus.feed import FeedRow, Position
@@ -153,6 +154,8 @@ class LiveIndex(Generic[C]):
         index: its index.
         changes_after: reads the tenant's feed, as `Feed.changes_after`.
         by_turns: does the steps of a large change, all of them, and lets others go on in between.
+        lazily: what was missed is made up for by a thread of its own, always: nobody waits for it.
+        what: what it is called in the log.
     """
 
     def __init__(
@@ -161,10 +164,15 @@ class LiveIndex(Generic[C]):
         index: C,
         changes_after: Callable[[Position, int], Sequence[FeedRow]],
         by_turns: Callable[[Steps], None] = do_at_once,
+        *,
+        lazily: bool = False,
+        what: str = "index",
     ) -> None:
         self._tenant_id = tenant_id
         self._changes_after = changes_after
         self._by_turns = by_turns
+        self._lazily = lazily
+        self._what = what
         self._order = threading.Lock()  # Changes and the swap, one after the other.
         self._replacing = threading.Lock()  # One index takes another's place at a time.
         self._starting = threading.Lock()  # Guards the next two; never held for long.
@@ -178,8 +186,9 @@ class LiveIndex(Generic[C]):
         self._took_s = _LEAST_S
         self._current = index
         self._use(index)
-        with self._order:  # What was committed while it was opened.
-            self._catch_up(most=None)
+        if not lazily:
+            with self._order:  # What was committed while it was opened.
+                self._catch_up(most=None)
         self._mend()  # One of the version before is used until another is built.
 
     @property
@@ -198,7 +207,7 @@ class LiveIndex(Generic[C]):
         with self._order:
             self._know(change.position.number)
             if not self._pass_on(change, change.position):
-                self._catch_up(most=_FEW)
+                self._mend() if self._lazily else self._catch_up(most=_FEW)
         self._tell()
 
     def wait_for(self, number: int, timeout_s: float) -> bool:
@@ -282,7 +291,8 @@ class LiveIndex(Generic[C]):
             if not is_failure(error):
                 self._mend()
                 raise
-            _log.warning("an index missed a change", tenant=self._tenant_id, error=repr(error))
+            _log.warning(f"the {self._what} missed a change", tenant=self._tenant_id,
+                         error=repr(error))  # fmt: skip
             return failed  # One that is being replaced is told nothing again.
         return True
 
@@ -305,7 +315,7 @@ class LiveIndex(Generic[C]):
         with self._starting:
             if self._thread is None and not self._closing.is_set() and self._is_behind():
                 self._thread = threading.Thread(
-                    target=self._repair, name="index-repair", daemon=True
+                    target=self._repair, name=f"{self._what}-repair", daemon=True
                 )
                 self._thread.start()
 
@@ -338,7 +348,10 @@ class LiveIndex(Generic[C]):
             except BaseException as error:
                 if not is_failure(error):
                     raise
-                index.missed(error)
+                if self._lazily and isinstance(error, Unavailable):
+                    self._closing.wait(_LEAST_S)  # Nobody waits: it follows once it can again.
+                else:
+                    index.missed(error)
 
     def _try_to_replace(self) -> None:
         soon = time.monotonic() < self._steady_from_s
@@ -355,7 +368,7 @@ class LiveIndex(Generic[C]):
         except BaseException as error:
             if not is_failure(error):
                 raise
-            _log.exception("an index could not be built again", tenant=self._tenant_id)
+            _log.exception(f"the {self._what} could not be built again", tenant=self._tenant_id)
             return
         end = time.monotonic()
         self._took_s = max(_LEAST_S, end - start)
@@ -379,7 +392,7 @@ class LiveIndex(Generic[C]):
             raise
         index.discard()
         _log.info(
-            "index built again", tenant=self._tenant_id, row=built.position.number,
+            f"{self._what} built again", tenant=self._tenant_id, row=built.position.number,
             seconds=round(time.monotonic() - start, 3),
         )  # fmt: skip
 

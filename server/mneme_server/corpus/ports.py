@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.corpus.document import Document, DocumentFilter
+from mneme_server.corpus.document import Document, DocumentFilter, Memory
 from mneme_server.corpus.feed import FeedRow, Position
+from mneme_server.corpus.kinds import MemoryKind
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float32]
@@ -65,6 +66,27 @@ class CorpusSource(Protocol):
 
     def vectors_of(self, doc_ids: Sequence[int]) -> VectorBatch:
         """Return all vectors of these documents, in any order."""
+        ...
+
+
+class MemoryReader(Protocol):
+    """Memories as recall shows them: documents, and what their kinds tell of them."""
+
+    @property
+    def lost(self) -> int:
+        """How many memories were left out so far because they are damaged."""
+        ...
+
+    def get_many(self, doc_ids: Sequence[int], *, bare: bool = False) -> Mapping[int, Memory]:
+        """Return these memories by id of their documents, without contexts; `bare` ones without
+        details.
+
+        Those that are gone are left out.
+        """
+        ...
+
+    def of_sources(self, kind: MemoryKind, source_ids: Sequence[str]) -> Mapping[str, Memory]:
+        """Return memories of a kind by the ids of their sources, likewise."""
         ...
 
 

@@ -28,7 +28,8 @@ from mneme_server.corpus.feed import FeedRow, Position
 from mneme_server.corpus.freshness import Freshness
 from mneme_server.corpus.known_rows import KnownRows
 from mneme_server.corpus.live_index import LiveIndex, ManagedIndex, Steps, do_at_once
-from mneme_server.corpus.ports import CorpusIndex
+from mneme_server.corpus.ports import CorpusIndex, MemoryReader
+from mneme_server.corpus.projection import Projection, Shown
 from mneme_server.corpus.tenant_store import TenantStore, U_co
 
 _log = structlog.get_logger(__name__)
@@ -55,9 +56,11 @@ class OpenTenant(Generic[U_co]):
         committed: see `TenantListener`.
         before_closing: called with this before it is closed; may still write.
         followed: others write to the tenant, too, and `told` is called with what they wrote.
+        projection: what is shown, on this server's disk; None: it is read from the store.
 
     Attributes:
         generation: what names the store.
+        shown: where `reading_shown` reads.
     """
 
     def __init__(
@@ -72,6 +75,7 @@ class OpenTenant(Generic[U_co]):
         committed: Callable[[str], None] = lambda _tenant: None,
         before_closing: Callable[[OpenTenant[U_co]], None] = lambda _tenant: None,
         followed: bool = False,
+        projection: Projection | None = None,
     ) -> None:
         self.tenant_id = tenant_id
         self._store = store
@@ -90,6 +94,7 @@ class OpenTenant(Generic[U_co]):
             self.generation = unit.feed.generation() or 0
             head = unit.feed.head()
         self._rows = KnownRows(head)
+        self.shown = Shown(tenant_id, store, projection, head, by_turns)
         self._freshness = Freshness(self._index.holds, opened_s) if followed else None
         self._seen_elsewhere = head.number
         self._miscounted = False  # Others queued documents, or took some off the queue.
@@ -109,10 +114,14 @@ class OpenTenant(Generic[U_co]):
 
     @property
     def pending(self) -> int:
-        """Documents that wait for their embedding."""
+        """Documents that wait for their embedding; where others write, too, as the index has it."""
         if self._miscounted and self._write_lock.acquire(blocking=False):
             try:
-                self._count_again()
+                index = self._index.current
+                if index.partial:
+                    self._count_again()
+                else:  # No query: those have no vector yet.
+                    self._pending = max(0, index.document_count - index.vector_count)
             finally:
                 self._write_lock.release()
         return self._pending
@@ -124,6 +133,7 @@ class OpenTenant(Generic[U_co]):
         """
         number = newest.number
         self._index.learn_of(number)
+        self.shown.learn_of(number)
         if self._freshness is not None:
             self._freshness.told(number, asked_s)
         if number <= max(self._rows.head.number, self._seen_elsewhere):
@@ -163,11 +173,16 @@ class OpenTenant(Generic[U_co]):
     @property
     def memory_bytes(self) -> int:
         """Bytes of memory that it takes to keep the tenant open. It takes some microseconds."""
-        return _BASE_BYTES + self._store.memory_bytes + self._index.current.memory_bytes
+        caches = self._index.current.memory_bytes + self.shown.memory_bytes
+        return _BASE_BYTES + self._store.memory_bytes + caches
 
     def read(self) -> AbstractContextManager[U_co]:
         """Open a read transaction: one consistent snapshot."""
         return self._store.read()
+
+    def reading_shown(self) -> AbstractContextManager[MemoryReader]:
+        """Lend what reads memories as they are shown: as fresh as the index, or more."""
+        return self.shown.reading(self._index.current.position.number)
 
     @contextmanager
     def write(self) -> Iterator[U_co]:
@@ -177,6 +192,7 @@ class OpenTenant(Generic[U_co]):
                 yield unit
             changes = unit.documents.changes
             self._pending += changes.queued
+            self.shown.apply(changes)  # First: it must not be behind the index.
             self._index.apply(changes)
             if changes.position is not None:
                 self._rows.note(changes.position)
@@ -351,6 +367,7 @@ class OpenTenant(Generic[U_co]):
         with self._write_lock:
             self._store.scrub()
         self._index.clean()
+        self.shown.clean()
 
     def clean(self, number: int) -> None:
         """Leave nothing in the index, in memory or on the disk, of what was removed from the store
@@ -375,6 +392,7 @@ class OpenTenant(Generic[U_co]):
             if self._miscounted:
                 self._count_again()
             self._index.close()
+            self.shown.close()
             self._store.close()
 
 

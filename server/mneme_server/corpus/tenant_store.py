@@ -15,7 +15,7 @@ from mneme_server.corpus.change import CorpusChange
 from mneme_server.corpus.document import Document
 from mneme_server.corpus.feed import Feed
 from mneme_server.corpus.kinds import MemoryKind
-from mneme_server.corpus.ports import CorpusSource, Matrix
+from mneme_server.corpus.ports import CorpusSource, Matrix, MemoryReader
 
 
 class DocumentWriter(Protocol):
@@ -126,6 +126,11 @@ class CorpusUnit(Protocol):
     @property
     def feed(self) -> Feed:
         """What each commit changed."""
+        ...
+
+    @property
+    def memories(self) -> MemoryReader:
+        """What can be recalled, as it is shown."""
         ...
 
 

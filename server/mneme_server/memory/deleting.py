@@ -128,4 +128,5 @@ def _pass_on(unit: MemoriesUnit, gone: Mapping[str, str]) -> set[str]:
             unit.documents.set_archived(MEMORY, old, archived=False)
         else:
             unit.remembered.mark([old], heir.id, heir.since_us)
+            unit.documents.set_archived(MEMORY, old, archived=True)
     return restored

@@ -8,10 +8,10 @@ from typing import NamedTuple, Protocol
 
 from mneme_server.causal.ports import EdgeRepository
 from mneme_server.corpus.document import DocumentFilter
+from mneme_server.corpus.tenant_store import CorpusUnit
 from mneme_server.events.ports import EventRepository
 from mneme_server.proof.merkle import Tree
 from mneme_server.proof.versions import Version
-from mneme_server.recall.ports import RecallUnit
 from mneme_server.skills.ports import SkillRepository
 
 
@@ -146,7 +146,7 @@ class CertificateRepository(Protocol):
         ...
 
 
-class ProofUnit(RecallUnit, Protocol):
+class ProofUnit(CorpusUnit, Protocol):
     """One transaction, as far as proof is concerned."""
 
     @property

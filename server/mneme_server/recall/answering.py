@@ -13,10 +13,10 @@ from mneme_server.corpus.document import Document, DocumentFilter, Memory
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.ports import CorpusIndex, Rows, Selection
 from mneme_server.corpus.tenant import OpenTenant
+from mneme_server.corpus.tenant_store import CorpusUnit
 from mneme_server.recall.copies import Keys, copies_of
 from mneme_server.recall.hybrid import Ranked
 from mneme_server.recall.model import Answer, Mode, Recalled, RecallOutcome, RecallQuery, Term
-from mneme_server.recall.ports import RecallUnit
 from mneme_server.recall.ranking import TERMS, Ints, Weights
 from mneme_server.recall.reranker.soon import Reranking
 from mneme_server.recall.succession import (
@@ -41,7 +41,7 @@ _LOOKED_BEHIND = 5
 
 
 def answer_of(
-    memory: OpenTenant[RecallUnit],
+    memory: OpenTenant[CorpusUnit],
     index: CorpusIndex,
     query: RecallQuery,
     selection: Selection,
@@ -63,9 +63,9 @@ def answer_of(
     places, copied = _best(candidates, enough, wanted, copies)
     row_of = _rows_by_id(index, candidates.rows[places])
     doc_ids = list(row_of)
-    with memory.read() as unit:
-        memories = unit.memories.get_many(doc_ids, bare=query.bare)
-        lost = unit.memories.lost
+    with memory.reading_shown() as reader:
+        memories = reader.get_many(doc_ids, bare=query.bare)
+        lost = reader.lost
     results = [
         Recalled(
             document=memories[doc_id].document,
@@ -120,10 +120,10 @@ def answer_of(
     )
 
 
-def _reading(memory: OpenTenant[RecallUnit]) -> ReadSources:
+def _reading(memory: OpenTenant[CorpusUnit]) -> ReadSources:
     def read(kind: MemoryKind, source_ids: Sequence[str]) -> Mapping[str, Memory]:
-        with memory.read() as unit:
-            return unit.memories.of_sources(kind, source_ids)
+        with memory.reading_shown() as reader:
+            return reader.of_sources(kind, source_ids)
 
     return read
 
@@ -203,7 +203,7 @@ def _link(results: Sequence[Recalled], groups: Groups) -> None:
 
 
 def _add_turns(
-    memory: OpenTenant[RecallUnit],
+    memory: OpenTenant[CorpusUnit],
     index: CorpusIndex,
     query: RecallQuery,
     results: Sequence[Recalled],
@@ -214,8 +214,8 @@ def _add_turns(
         DocumentFilter(user_id=query.filter.user_id, project=query.filter.project)
     )
     turns = Turns.around_rows(index.columns, rows, query.turns, allowed)
-    with memory.read() as unit:
-        memories = unit.memories.get_many(turns.doc_ids)
+    with memory.reading_shown() as reader:
+        memories = reader.get_many(turns.doc_ids)
     for result, row in zip(results, rows, strict=True):
         result.before, result.after = turns.around(row, memories)
 

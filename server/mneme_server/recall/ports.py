@@ -1,44 +1,11 @@
-"""What recall needs from storage and from the embedder."""
+"""What recall needs from the embedder."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from mneme_server.corpus.document import Memory
-from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.ports import Matrix
-from mneme_server.corpus.tenant_store import CorpusUnit
-
-
-class MemoryReader(Protocol):
-    """Memories as recall shows them."""
-
-    @property
-    def lost(self) -> int:
-        """How many memories were left out so far because they are damaged."""
-        ...
-
-    def get_many(self, doc_ids: Sequence[int], *, bare: bool = False) -> Mapping[int, Memory]:
-        """Return these memories by id of their documents, without contexts; `bare` ones without
-        details.
-
-        Those that are gone are left out.
-        """
-        ...
-
-    def of_sources(self, kind: MemoryKind, source_ids: Sequence[str]) -> Mapping[str, Memory]:
-        """Return memories of a kind by the ids of their sources, likewise."""
-        ...
-
-
-class RecallUnit(CorpusUnit, Protocol):
-    """One transaction, as far as recall is concerned."""
-
-    @property
-    def memories(self) -> MemoryReader:
-        """Memories as recall shows them."""
-        ...
 
 
 class SoonEmbedder(Protocol):

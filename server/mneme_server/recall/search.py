@@ -12,13 +12,14 @@ import numpy as np
 from mneme_server.corpus.document import DocumentFilter
 from mneme_server.corpus.ports import CorpusIndex, Hits, Matrix, Selection, WordEvidence
 from mneme_server.corpus.tenant import OpenTenants
+from mneme_server.corpus.tenant_store import CorpusUnit
 from mneme_server.recall.answering import Rerank, answer_of
 from mneme_server.recall.confidence import FITTED, confidence_of, words_of
 from mneme_server.recall.copies import Keys, keys_of, uncrowded
 from mneme_server.recall.cosines import Scale, scale_of
 from mneme_server.recall.hybrid import CANDIDATES_PER_SIDE, Ranked, full, search_hybrid
 from mneme_server.recall.model import Answer, Mode, Recalled, RecallOutcome, RecallQuery, Term
-from mneme_server.recall.ports import QueryEmbedder, RecallUnit, SoonEmbedder
+from mneme_server.recall.ports import QueryEmbedder, SoonEmbedder
 from mneme_server.recall.ranking import Floats, Ints, ranked
 from mneme_server.recall.reranker.soon import SoonReranker
 from mneme_server.recall.sessions import parts_of, search_sessions
@@ -48,7 +49,7 @@ class Recall:
     `model_id` is the embedder's: by it confidence is known.
     """
 
-    tenants: OpenTenants[RecallUnit]
+    tenants: OpenTenants[CorpusUnit]
     embedder: QueryEmbedder
     foreground: Foreground = field(default_factory=Foreground)
     soon: SoonEmbedder | None = None

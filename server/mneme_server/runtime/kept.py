@@ -11,6 +11,7 @@ from pathlib import Path
 from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.corpus.nodes import Node
 from mneme_server.corpus.tenant_store import TenantStores
+from mneme_server.runtime.opening import Projecting
 from mneme_server.runtime.settings import ServerSettings
 from mneme_server.storage.database import Database
 from mneme_server.storage.living import tenants_live_in
@@ -28,6 +29,8 @@ class Kept:
         stores: the tenants.
         catalog: the catalog's file, or its database.
         node: this server among those that share them; None where it is the only one.
+        project: makes what is shown of a tenant, on this server's disk; None where the store's
+            files are on that.
         close: lets go of it all.
     """
 
@@ -35,6 +38,7 @@ class Kept:
     catalog: Path | Database
     close: Callable[[], object]
     node: Node | None = None
+    project: Projecting | None = None
 
     @property
     def shared(self) -> bool:
@@ -80,6 +84,7 @@ def _in_postgres(url: str, schema: TenantSchema, catalog_folders: Sequence[Path]
     from mneme_server.storage.postgres.catalog import PostgresCatalog
     from mneme_server.storage.postgres.node import Node as PostgresNode
     from mneme_server.storage.postgres.store import PostgresStores
+    from mneme_server.storage.projection import projecting
 
     with ExitStack() as opened:
         stores = PostgresStores(url, schema)
@@ -88,7 +93,7 @@ def _in_postgres(url: str, schema: TenantSchema, catalog_folders: Sequence[Path]
         opened.callback(catalog.close)
         node = PostgresNode(url, stores.database)
         opened.callback(node.close)
-        return Kept(stores, catalog, opened.pop_all().close, node)
+        return Kept(stores, catalog, opened.pop_all().close, node, projecting(schema.kinds))
 
 
 def require_driver() -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias
 
 import structlog
 
 from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.common.identity import check_tenant_id
 from mneme_server.corpus.live_index import Steps
+from mneme_server.corpus.projection import Projection
 from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.corpus.tenant_store import TenantStore, TenantStores
 from mneme_server.index.settings import IndexSettings
@@ -19,9 +22,12 @@ from mneme_server.storage.unit import EmbeddingModel, Unit
 INDEX_FOLDERS = ("index", "lexical")
 """Of a tenant's folder: what lies there is built from the database, and can be built again."""
 
-COPIES = INDEX_FOLDERS
+COPIES = (*INDEX_FOLDERS, "shown")
 """All of a tenant's folder that is made of its rows: where servers share the rows, it goes from the
 disk of those that have the tenant closed when something is erased."""
+
+Projecting: TypeAlias = Callable[[Path, str, TenantStore[Unit]], Projection]
+"""Makes what is shown of a tenant, on this server's disk."""
 
 _log = structlog.get_logger(__name__)
 
@@ -42,6 +48,8 @@ class TenantOpener:
         committed: see `TenantListener`.
         before_closing: called with an open tenant before it is closed; may still write.
         followed: other servers write to the tenants, too; see `OpenTenant`.
+        project: makes what is shown of a tenant, from its folder, its id and its store; see
+            `OpenTenant`.
     """
 
     def __init__(
@@ -59,6 +67,7 @@ class TenantOpener:
         committed: Callable[[str], None],
         before_closing: Callable[[OpenTenant[Unit]], None],
         followed: bool = False,
+        project: Projecting | None = None,
     ) -> None:
         self._stores = stores
         self._root = root
@@ -72,6 +81,7 @@ class TenantOpener:
         self._committed = committed
         self._before_closing = before_closing
         self._followed = followed
+        self._project = project
 
     def __call__(self, tenant_id: str) -> OpenTenant[Unit]:
         """Open the tenant's memory; its folder is made at first.
@@ -83,6 +93,8 @@ class TenantOpener:
         self._require(check_tenant_id(tenant_id))
         folder = self._root / tenant_id
         folder.mkdir(parents=True, exist_ok=True)
+        if self._followed:
+            os.utime(folder)  # See `runtime.local_disk`.
         self._opened(tenant_id)
         store = self._stores.open(tenant_id)
         try:
@@ -105,6 +117,7 @@ class TenantOpener:
                 committed=self._committed,
                 before_closing=self._before_closing,
                 followed=self._followed,
+                projection=self._project(folder, tenant_id, store) if self._project else None,
             )
         except BaseException:
             store.close()

@@ -30,8 +30,10 @@ from mneme_server.runtime.embedding import EmbeddingPipeline
 from mneme_server.runtime.following import DurableFollower, FollowerWorker
 from mneme_server.runtime.foreground import Foreground
 from mneme_server.runtime.jobs.jobs import Jobs
-from mneme_server.runtime.opening import TenantOpener
+from mneme_server.runtime.local_disk import LocalDisk
+from mneme_server.runtime.opening import Projecting, TenantOpener
 from mneme_server.runtime.registry import TenantRegistry
+from mneme_server.runtime.repeating import Repeating
 from mneme_server.runtime.settings import ServerSettings
 from mneme_server.runtime.steps import Steps
 from mneme_server.runtime.turns import TenantWorker
@@ -49,6 +51,8 @@ _WRITE_PATIENCE_S = 2.0
 _SOON_US = 500_000
 """How long after another server wrote to a tenant its work is looked for; it may write more."""
 _HELD_RETRY_S = 5.0
+_TIDIED_S = 60.0
+"""How often it is looked what lies on the disk that can be built again."""
 _JOB_THREADS = 4
 """Jobs on threads at once. Most of their time they wait: for a disk, a queue, a process."""
 
@@ -91,6 +95,7 @@ class Runtime:
         stores: where the tenants are kept.
         progress: told what takes long.
         node: this server among those that share the tenants; None where it is the only one.
+        project: see `TenantOpener`.
         spans: what the spans of work in the background are parts of.
 
     Raises:
@@ -107,6 +112,7 @@ class Runtime:
         *,
         progress: Callable[[str], None],
         node: Node | None = None,
+        project: Projecting | None = None,
         spans: Span = NOTHING,
     ) -> None:
         self.schema = schema
@@ -160,6 +166,7 @@ class Runtime:
                     committed=self._committed,
                     before_closing=self._closing,
                     followed=node is not None,
+                    project=project,
                 ),
                 memory_bytes=settings.open_tenants_bytes,
                 most=most_files() // _FILES_EACH // 2,
@@ -179,6 +186,11 @@ class Runtime:
                     look_after=self._look_after,
                     look_again=self._look_again,
                 )
+                disk = LocalDisk(
+                    settings.data_dir / "tenants", self.tenants, settings.local_copies_bytes
+                )
+                self._tidier = Repeating(disk.keep_within_bounds, _TIDIED_S, "local-disk")
+                opened.callback(self._tidier.stop)
                 self.listen(self.cluster)
             self.pipeline = EmbeddingPipeline(
                 self.tenants.open,
@@ -257,6 +269,7 @@ class Runtime:
         if self.cluster is not None:
             self.pipeline.share(self.cluster.leases)
             self.cluster.start()
+            self._tidier.start()
         for tenant_id in self._known.dirty_tenants():
             for job in jobs:
                 job.wake(tenant_id)

@@ -208,6 +208,13 @@ class ServerSettings(BaseSettings):
     tenant_idle_seconds: float = Field(
         300.0, gt=0, description="a tenant is closed after this long without a call"
     )
+    local_copies_bytes: Annotated[int | None, BeforeValidator(none_if_empty)] = Field(
+        None,
+        ge=1_000_000,
+        description="with MNEME_DATABASE_URL: what indexes and copies may take on this server's"
+        " disk; beyond that those of tenants that are not open go, used longest ago first. Default:"
+        " half of the disk",
+    )
     exact_search_limit: int = Field(
         20_000,
         ge=0,

@@ -22,11 +22,16 @@ class Details:
         columns: what `decode` reads.
         decode: makes the details of the values of `columns`, in their order. What it raises of
             `common.stored.UNREADABLE` says that the row is damaged.
+        followed: whether each change of `columns` changes the memory's document, too, in the same
+            transaction (`DocumentWriter.set_archived` with what it is does), so that the feed names
+            it: then servers on PostgreSQL show these memories from copies of their own. The values
+            are such as JSON has.
     """
 
     key: Column[str]
     columns: tuple[Column[Any], ...]
     decode: Callable[..., JsonObject]
+    followed: bool = False
 
 
 Told: TypeAlias = Callable[[Document], JsonObject]

@@ -30,7 +30,7 @@ _SOURCE_IDS = listed(bindparam("ids"))
 
 
 class SqlMemories:
-    """Implements `recall.ports.MemoryReader`."""
+    """Implements `corpus.ports.MemoryReader`."""
 
     def __init__(self, connection: Connection, tenant_id: str, kinds: MemoryKinds) -> None:
         self._connection = connection
@@ -82,7 +82,7 @@ class SqlMemories:
         wanted = {"tenant": self._tenant_id, "ids": json.dumps(source_ids)}
         return dict(
             read_rows(
-                self._connection, _select_details(details), decoded, wanted, kind=kind.name,
+                self._connection, select_details(details), decoded, wanted, kind=kind.name,
                 lost=self._left_out,
             )
         )  # fmt: skip
@@ -93,7 +93,8 @@ class SqlMemories:
 
 
 @cache
-def _select_details(details: Details) -> Prepared:
+def select_details(details: Details) -> Prepared:
+    """Return what selects the details of memories of a kind, by the ids of their sources."""
     return Prepared(
         select(details.key.label("id"), *details.columns).where(
             details.key.table.c.tenant_id == _TENANT, details.key.in_(_SOURCE_IDS)

@@ -21,6 +21,7 @@ from mneme_server.storage.forgetting import CORPUS_FORGETS, Forgets
 from mneme_server.storage.kinds import MemoryKinds, Shown
 from mneme_server.storage.memories import SqlMemories
 from mneme_server.storage.portable import insert
+from mneme_server.storage.shown import SqlShown
 from mneme_server.storage.tables import documents, embedding_queue, settings, vectors
 from mneme_server.storage.tenant_rows import SqlRows
 
@@ -122,6 +123,11 @@ class Unit:
     def feed(self) -> SqlFeed:
         """What each commit changed."""
         return SqlFeed(self._connection, self._tenant_id)
+
+    @cached_property
+    def shown(self) -> SqlShown:
+        """What can be recalled, as it is shown, to be copied."""
+        return SqlShown(self._connection, self._tenant_id, self._kinds)
 
     @cached_property
     def rows(self) -> SqlRows:

@@ -69,7 +69,7 @@ class Corpus:
         yield self
 
     @contextmanager
-    def read(self) -> Iterator[Corpus]:
+    def reading_shown(self) -> Iterator[Corpus]:
         yield self
 
     lost = 0

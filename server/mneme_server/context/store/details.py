@@ -24,4 +24,5 @@ SESSION_DETAILS = Details(
     key=_COLUMNS.session_id,
     columns=(_COLUMNS.outcome, _COLUMNS.topics, _COLUMNS.tools, _COLUMNS.error_summary),
     decode=_details,
+    followed=True,
 )

@@ -40,14 +40,17 @@ LESSON_DETAILS = Details(
     key=lessons.c.id,
     columns=(lessons.c.title, lessons.c.category, lessons.c.importance, lessons.c.archived_at),
     decode=_lesson,
+    followed=True,
 )
 REFLECTION_DETAILS = Details(
     key=reflections.c.id,
     columns=(reflections.c.outcome, reflections.c.attempt_number, reflections.c.next_strategy),
     decode=_reflection,
+    followed=True,
 )
 KNOWLEDGE_DETAILS = Details(
     key=knowledge.c.id,
     columns=(knowledge.c.project, knowledge.c.type, knowledge.c.success_rate),
     decode=_knowledge,
+    followed=True,
 )

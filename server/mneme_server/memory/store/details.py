@@ -46,4 +46,5 @@ MEMORY_DETAILS = Details(
         memories.c.superseded_by,
     ),
     decode=_memory,
+    followed=True,
 )

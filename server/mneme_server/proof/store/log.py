@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Row, delete, select, update
 from mneme_server.common.clock import now_us
 from mneme_server.common.stored import reads
 from mneme_server.corpus.change import CorpusChange
+from mneme_server.corpus.ports import MemoryReader
 from mneme_server.proof.merkle import (
     TILE_WIDTH,
     Tile,
@@ -24,7 +25,6 @@ from mneme_server.proof.ports import Leaf, LogName
 from mneme_server.proof.store import log_queries as queries
 from mneme_server.proof.store.tables import log_leaves, log_runs, log_state
 from mneme_server.proof.versions import Version, removal_of, version_of
-from mneme_server.recall.ports import MemoryReader
 from mneme_server.storage.rows import chunks, insert_rows, upsert
 from mneme_server.storage.tables import documents
 

@@ -30,6 +30,7 @@ EPISODE_DETAILS = Details(
         episodes.c.tokens_used,
     ),
     decode=_episode,
+    followed=True,
 )
 
 
@@ -46,5 +47,5 @@ def _skill(name: str, reported: str, learned: str) -> JsonObject:
 SKILL_DETAILS = Details(
     key=skills.c.id,
     columns=(skills.c.name, skills.c.reported, skills.c.learned),
-    decode=_skill,
+    decode=_skill,  # Not followed: a use that leaves the rate as it is changes no document.
 )

@@ -1,0 +1,76 @@
+"""What a server on a shared store has on its own disk, within bounds: it can be built again."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from mneme_server.runtime.opening import INDEX_FOLDERS
+from mneme_server.runtime.registry import TenantRegistry
+
+_SHARE = 2
+"""Of the disk: what it may take by default, one part of so many."""
+
+_log = structlog.get_logger(__name__)
+
+
+class LocalDisk:
+    """Removes the indexes and copies of tenants that were used longest ago.
+
+    A tenant's folder has the time at which the tenant was opened last.
+
+    Args:
+        root: the folder with a folder for each tenant.
+        tenants: those that are open, which keep what they have.
+        most_bytes: what all of them may take; None: half of the disk.
+    """
+
+    def __init__(
+        self, root: Path, tenants: TenantRegistry[Any], most_bytes: int | None = None
+    ) -> None:
+        self._root = root
+        self._tenants = tenants
+        self._most_bytes = most_bytes
+
+    def keep_within_bounds(self) -> None:
+        """Look how much there is, and remove what is too much. Takes long."""
+        if not self._root.exists():
+            return
+        most = self._most_bytes or shutil.disk_usage(self._root).total // _SHARE
+        found = [(_used(folder), folder, _size(folder)) for folder in self._root.iterdir()]
+        excess = sum(size for _, _, size in found) - most
+        for _, folder, size in sorted(found):
+            if excess <= 0:
+                return
+            if size and self._remove(folder):
+                excess -= size
+
+    def _remove(self, folder: Path) -> bool:
+        with self._tenants.closed(folder.name) as closed:
+            if closed:
+                for name in INDEX_FOLDERS:
+                    shutil.rmtree(folder / name, ignore_errors=True)
+        if closed:
+            _log.info("a tenant's indexes made room for others", tenant=folder.name)
+        return closed
+
+
+def _used(folder: Path) -> float:
+    try:
+        return folder.stat().st_mtime
+    except OSError:  # It is being removed.
+        return 0.0
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for name in INDEX_FOLDERS:
+        for file in (folder / name).rglob("*"):
+            try:
+                total += file.stat().st_size
+            except OSError:
+                continue
+    return total

@@ -1,0 +1,393 @@
+"""What recall shows comes from a copy on the server's disk, and is what PostgreSQL would show."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf.field_mask_pb2 import FieldMask
+from mneme.v1 import admin_service_pb2 as admin_pb
+from mneme.v1 import auth_pb2
+from mneme.v1 import context_service_pb2 as context_pb
+from mneme.v1 import episode_pb2 as episode_pb
+from mneme.v1 import event_service_pb2 as events_pb
+from mneme.v1 import knowledge_pb2 as knowledge_pb
+from mneme.v1 import learn_service_pb2 as learn_pb
+from mneme.v1 import memory_service_pb2 as memory_pb
+from mneme.v1 import recall_service_pb2 as recall_pb
+from mneme.v1 import reflection_pb2 as reflection_pb
+from mneme.v1 import skill_service_pb2 as skill_pb
+from mneme_server.common.clock import END_US, now_us
+from mneme_server.corpus.document import Memory
+from mneme_server.corpus.projection import Projection, Shown
+from mneme_server.corpus.tenant import OpenTenant
+from mneme_server.skills.kinds import SKILL
+from mneme_server.storage.projection import FOLDER
+from support.api import Api
+from support.forgetting import forget
+from support.making import episode, event, lesson, recall, record, skill, struct
+from support.postgres import PostgresServer, running
+from support.server import LocalServer, ServerProcess, local_server
+
+PATIENCE_S = 60.0
+_AT_WORK_US = 60_000_000
+"""Sessions that are not over are summed up later than that."""
+SCOPES = (auth_pb2.KEY_SCOPE_READ, auth_pb2.KEY_SCOPE_WRITE, auth_pb2.KEY_SCOPE_ADMIN)
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def url(postgres: PostgresServer, request: pytest.FixtureRequest) -> str:
+    """Where a database is that holds nothing yet."""
+    name = "t_" + hashlib.sha256(request.node.name.encode()).hexdigest()[:16]
+    postgres.execute(f"CREATE DATABASE {name}")
+    return postgres.url(name)
+
+
+@pytest.fixture
+def server(tmp_path: Path, url: str) -> Iterator[LocalServer]:
+    with local_server(tmp_path / "one", database_url=url, database_kept_days=1) as server:
+        yield server
+
+
+@pytest.fixture
+def other(tmp_path: Path, url: str, server: LocalServer) -> Iterator[LocalServer]:
+    """Another server on the same database."""
+    with local_server(tmp_path / "other", database_url=url, database_kept_days=1) as other:
+        yield other
+
+
+@pytest.fixture
+def api(server: LocalServer) -> Api:
+    return server.keys.tenant("acme", *SCOPES)
+
+
+def eventually(holds: Callable[[], bool], what: str) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < until, what
+        time.sleep(0.02)
+
+
+def is_warm(memory: OpenTenant[Any]) -> bool:
+    copy = memory.shown.projection
+    with memory.read() as unit:
+        summed_up = (unit.summary_queue.next_due_us() or END_US) > now_us() + _AT_WORK_US
+        if unit.queue.depth() or not summed_up:
+            return False  # What is embedded or summed up later is found otherwise.
+        newest = unit.feed.head()
+    return copy is not None and not copy.partial and copy.position == newest
+
+
+def warm(server: LocalServer, tenant_id: str = "acme-1") -> Projection:
+    """Wait until a tenant's copy holds all that there is, and return it."""
+    with server.application.runtime.tenants.open(tenant_id) as memory:
+        eventually(lambda: is_warm(memory), "the copy did not catch up")
+        copy = memory.shown.projection
+    assert copy is not None
+    return copy
+
+
+def in_store(server: LocalServer, tenant_id: str = "acme-1") -> Mapping[int, Memory]:
+    """Return everything that can be recalled, as PostgreSQL shows it."""
+    with server.application.runtime.tenants.open(tenant_id) as memory, memory.read() as unit:
+        ids = [one.doc_id for one in memory._store.source.documents_after(0, 10_000)]
+        found: Mapping[int, Memory] = unit.memories.get_many(ids)
+    return found
+
+
+def holds_all(server: LocalServer) -> set[str]:
+    """Check that the copy holds what PostgreSQL does, and nothing else; return the kinds there."""
+    copy = warm(server)
+    stored = {n: one for n, one in in_store(server).items() if one.document.kind != SKILL}
+    assert copy.get_many(list(stored)) == stored
+    bare = copy.get_many(list(stored), bare=True)
+    with server.application.runtime.tenants.open("acme-1") as memory, memory.read() as unit:
+        assert bare == unit.memories.get_many(list(stored), bare=True)
+    beyond = range(1, max(stored, default=0) + 10)
+    assert [n for n in beyond if copy.get_many([n])] == sorted(stored)
+    return {one.document.kind.name for one in stored.values()}
+
+
+def fill(api: Api) -> None:
+    """Store some of every kind, more than once changed."""
+    started = events_pb.StartSessionRequest(session_id="s", agent_id="a", user_id="ann", tags=["x"])
+    api.events.StartSession(started)
+    record(api, *(event(f"the heron of day {n} eats fish", id=f"e{n}") for n in range(12)))
+    record(api, event("the pump failed", kind="tool_error", id="failed", severity=4, name="pump"))
+    slept = context_pb.SleepRequest(session_id="s", project="pond", progress=["Fed the herons"])
+    api.context.Sleep(slept)
+    lesson(api, "Herons", "they eat fish at dawn", lesson_id="l1", tags=["bird"])
+    lesson(api, "Otters", "they sleep at noon", lesson_id="l2")
+    changed = learn_pb.UpdateLessonRequest(
+        lesson=learn_pb.Lesson(id="l1", title="Grey herons", importance="IMPORTANCE_HIGH"),
+        update_mask=FieldMask(paths=["title", "importance"]),
+    )
+    api.learn.UpdateLesson(changed)
+    api.learn.DeleteLesson(learn_pb.DeleteLessonRequest(lesson_id="l2"))
+    api.learn.StoreReflection(
+        reflection_pb.StoreReflectionRequest(
+            session_id="s",
+            project="pond",
+            task_description="feed the herons",
+            outcome=reflection_pb.OUTCOME_FAILURE,
+            what_did_not_work=["bread"],
+            next_strategy="fish",
+            attempt_number=2,
+        )
+    )
+    api.learn.LogKnowledge(
+        knowledge_pb.LogKnowledgeRequest(
+            project="pond",
+            type=knowledge_pb.KNOWLEDGE_TYPE_ERROR,
+            context="the heron left",
+            lesson="bring fish",
+        )
+    )
+    for number in range(4):
+        supersedes = [f"m{number - 1}"] if number else []
+        api.memory.InsertMemory(
+            memory_pb.InsertMemoryRequest(
+                memory_id=f"m{number}",
+                text=f"the keeper of the herons is number {number}",
+                metadata=struct(number=number),
+                tags=["keeper"],
+                supersedes=supersedes,
+            )
+        )
+    # What superseded m1 goes; what m1 is superseded by is passed on.
+    api.memory.DeleteMemories(memory_pb.DeleteMemoriesRequest(memory_ids=["m2"]))
+    episode(api, "feed the herons", episode_id="ep1", reward=0.25, tags=["pond"], latency_ms=40)
+    episode(api, "chase the herons", success=False, episode_id="ep2")
+    api.skill.DeleteEpisode(episode_pb.DeleteEpisodeRequest(episode_id="ep2"))
+    skill(api, "feeding", description="feeding herons with fish", skill_id="sk1")
+    api.events.EndSession(events_pb.EndSessionRequest(session_id="s"))
+
+
+def asked(api: Api) -> list[recall_pb.RecallResponse]:
+    """Return the answers to some questions, of each kind of answer."""
+    hybrid = {"query": "who feeds the herons with fish", "limit": 20}
+    questions: list[dict[str, Any]] = [
+        hybrid,
+        hybrid | {"explain": True, "context_turns": 2},
+        hybrid | {"scopes": ["memory"]},
+        hybrid | {"scopes": ["lesson"], "tags": ["bird"]},
+        hybrid | {"scopes": ["session", "episode"]},
+        hybrid | {"user_id": "ann", "mode": recall_pb.RECALL_MODE_LEXICAL},
+        hybrid | {"mode": recall_pb.RECALL_MODE_DENSE, "session_id": "s"},
+    ]
+    return [recall(api, **question) for question in questions]
+
+
+def in_files(folder: Path, word: str) -> list[Path]:
+    """Return the files of a folder that hold a word."""
+    files = (file for file in folder.rglob("*") if file.is_file())
+    return [file for file in files if word.encode() in file.read_bytes()]
+
+
+def test_the_copy_holds_what_the_database_shows_whatever_was_changed(
+    server: LocalServer, api: Api
+) -> None:
+    fill(api)
+    kinds = {"event", "lesson", "reflection", "knowledge", "memory", "episode", "session"}
+    assert holds_all(server) == kinds
+
+
+def test_a_copy_that_is_made_at_once_holds_the_same(
+    server: LocalServer, other: LocalServer, api: Api
+) -> None:
+    fill(api)
+    recall(other.keys.key("acme-1"), "herons")
+    holds_all(other)
+
+
+def test_another_servers_changes_reach_the_copy(
+    server: LocalServer, other: LocalServer, api: Api
+) -> None:
+    there = other.keys.key("acme-1")
+    recall(there, "herons")
+    holds_all(other)
+    fill(api)
+    holds_all(other)
+    holds_all(server)
+
+
+def test_answers_are_the_same_with_the_copy_and_without(
+    server: LocalServer, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(api)
+    warm(server)
+    with_it = asked(api)
+    monkeypatch.setattr(Shown, "_near", lambda _self, _number: None)
+    without = asked(api)
+    for one, another in zip(with_it, without, strict=True):
+        assert one == another
+    assert all(answer.results for answer in with_it)
+
+
+def test_a_warm_recall_asks_the_database_nothing(
+    server: LocalServer, api: Api, postgres: PostgresServer
+) -> None:
+    """Not even for the tenant: its key is looked up in the catalog, each half a second."""
+    fill(api)
+    api.skill.DeleteSkill(skill_pb.DeleteSkillRequest(skill_id="sk1"))
+    warm(server)
+    asked(api)
+    postgres.execute("ALTER SYSTEM SET log_statement = 'all'", "SELECT pg_reload_conf()")
+    try:
+        before = _statements(postgres)
+        for _ in range(20):
+            asked(api)
+        said = _statements(postgres)[len(before) :]
+        # It is told of what is asked: of a call that reads the tenant's rows, for one.
+        api.events.GetSession(events_pb.GetSessionRequest(session_id="s"))
+        told = _statements(postgres)[len(before) + len(said) :]
+    finally:
+        postgres.execute("ALTER SYSTEM RESET log_statement", "SELECT pg_reload_conf()")
+    assert [one for one in told if "'acme-1'" in one and "BEGIN" in one]
+    assert not [one for one in said if "'acme-1'" in one and "BEGIN" in one]
+
+
+def _statements(postgres: PostgresServer) -> list[str]:
+    return (postgres.folder / "log").read_text(errors="replace").splitlines()
+
+
+def test_a_copy_that_is_behind_is_not_used(
+    server: LocalServer, other: LocalServer, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = other.keys.key("acme-1")
+    fill(api)
+    recall(there, "herons")
+    warm(server)
+    copy = warm(other)
+    monkeypatch.setattr(Shown, "learn_of", lambda _self, _number: None)
+    monkeypatch.setattr(Shown, "apply", lambda _self, _change: None)
+    changed = learn_pb.UpdateLessonRequest(
+        lesson=learn_pb.Lesson(id="l1", content="they eat newts"),
+        update_mask=FieldMask(paths=["content"]),
+    )
+    api.learn.UpdateLesson(changed)
+    record(api, event("a newt was seen", id="newt"))
+    eventually(lambda: len(_texts(there, "newt")) == 2, "the change was never found")
+    assert copy.position.number < _number(other)
+    monkeypatch.undo()
+    warm(server)
+    eventually(lambda: asked(there) == asked(api), "they answer otherwise")
+
+
+def _texts(api: Api, query: str) -> list[str]:
+    lexical = recall_pb.RECALL_MODE_LEXICAL
+    return [found.text for found in recall(api, query, mode=lexical).results]
+
+
+def _number(server: LocalServer) -> int:
+    with server.application.runtime.tenants.open("acme-1") as memory:
+        number: int = memory.index.position.number  # type: ignore[attr-defined]
+    return number
+
+
+@pytest.mark.parametrize("at", ["header", "rows"])
+def test_a_damaged_copy_is_left_for_the_database_and_made_anew(
+    server: LocalServer, api: Api, at: str
+) -> None:
+    fill(api)
+    warm(server)
+    answers = asked(api)
+    server.close_tenant("acme-1")
+    (file,) = (server.data_dir / "tenants" / "acme-1" / FOLDER).glob("*.sqlite")
+    content = file.read_bytes()
+    if at == "header":
+        file.write_bytes(b"no database" + content[11:])
+    else:  # One letter of each text, where SQLite cannot see it.
+        assert b"eats fish" in content
+        file.write_bytes(content.replace(b"eats fish", b"eats dish"))
+    assert asked(api) == answers
+    eventually(lambda: not in_files(file.parent, "eats dish"), "the damage stayed")
+    holds_all(server)
+    assert asked(api) == answers
+
+
+def test_a_copy_of_another_layout_is_made_anew(
+    server: LocalServer, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(api)
+    warm(server)
+    server.close_tenant("acme-1")
+    from mneme_server.storage.shown import ShownRows
+
+    monkeypatch.setattr(ShownRows, "layout", "of the version before")
+    answers = asked(api)
+    holds_all(server)
+    assert asked(api) == answers
+
+
+def test_a_tenant_that_was_made_again_under_its_name_is_shown_nothing_of_before(
+    tmp_path: Path, server: LocalServer, url: str
+) -> None:
+    """Its feed may be as long as that of the one before."""
+    first = server.keys.tenant("acme", *SCOPES)
+    record(first, event("the first heron", id="e1"), wait=True)
+    with local_server(tmp_path / "other", database_url=url) as other:
+        recall(other.keys.key("acme-1"), "heron")
+        warm(other)
+    server.keys.admin.admin.DeleteTenant(admin_pb.DeleteTenantRequest(tenant_id="acme-1"))
+    assert not (server.data_dir / "tenants" / "acme-1").exists()
+    server.keys.admin.admin.CreateTenant(admin_pb.CreateTenantRequest(tenant_id="acme-1"))
+    again = server.keys.key("acme-1", *SCOPES)
+    record(again, event("the second heron", id="e1"), wait=True)
+    with local_server(tmp_path / "other", database_url=url) as other:
+        there = other.keys.key("acme-1")
+        assert [one.text for one in recall(there, "heron").results] == ["the second heron"]
+        holds_all(other)
+        assert not in_files(tmp_path / "other" / "tenants" / "acme-1" / FOLDER, "first heron")
+
+
+def test_what_is_forgotten_is_in_no_file_of_the_copy(server: LocalServer, api: Api) -> None:
+    admin = server.keys.key("acme-1", *SCOPES)
+    record(api, *(event(f"quokka number {n} hops", "left", id=f"q{n}") for n in range(200)))
+    record(api, event("the heron stays", "kept", id="h1"))
+    lesson(api, "Marsupials", "a quokka hops", lesson_id="l1")
+    warm(server)
+    folder = server.data_dir / "tenants" / "acme-1"
+    assert in_files(folder / FOLDER, "quokka")
+    forget(admin, session_id="left")
+    forget(admin, items=[("lesson", "l1")])
+    eventually(lambda: not in_files(folder, "quokka"), "a file still holds it")
+    holds_all(server)
+    assert _texts(api, "heron") == ["the heron stays"]
+
+
+def test_a_server_that_is_killed_while_it_writes_shows_the_same_afterwards(
+    tmp_path: Path, url: str
+) -> None:
+    killed = ServerProcess(tmp_path / "data", database_url=url)
+    api = killed.keys.tenant("acme", *SCOPES)
+    fill(api)
+    for batch in range(20):
+        record(api, *(event(f"newt {batch} {n}", id=f"n{batch}-{n}") for n in range(20)))
+    killed.kill()
+    with local_server(tmp_path / "data", database_url=url) as server:
+        again = server.keys.key("acme-1", *SCOPES)
+        assert len(_texts(again, "newt")) == 10
+        holds_all(server)
+
+
+def test_on_sqlite_there_is_no_copy(tmp_path: Path) -> None:
+    with local_server(tmp_path / "data") as server:
+        if server.application.runtime.cluster is not None:
+            pytest.skip("these tests run on PostgreSQL")
+        api = server.keys.tenant("acme")
+        record(api, event("the heron eats fish", id="e1"), wait=True)
+        assert recall(api, "heron").results
+        with server.application.runtime.tenants.open("acme-1") as memory:
+            assert memory.shown.projection is None
+        assert not (tmp_path / "data" / "tenants" / "acme-1" / FOLDER).exists()
