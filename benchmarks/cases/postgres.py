@@ -126,7 +126,8 @@ def _recorded(context: Context, here: Server, there: Server) -> list[Row]:
         eight / one for eight, one in zip(rates["together"], rates["postgres"], strict=True)
     )
     figures = {f"{name}_events_per_second": rate for name, rate in median.items()}
-    how = f"{len(rates['sqlite'])} rounds of {seconds:.0f} s in turns, batches of 100, embedding beside"
+    rounds = len(rates["sqlite"])
+    how = f"{rounds} rounds of {seconds:.0f} s in turns, batches of 100, embedding beside"
     return [
         Row(
             "RecordEvents on PostgreSQL, one client",

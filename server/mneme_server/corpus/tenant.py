@@ -370,8 +370,8 @@ class OpenTenant(Generic[U_co]):
         self.shown.clean()
 
     def clean(self, number: int) -> None:
-        """Leave nothing in the index, in memory or on the disk, of what was removed from the store
-        up to a row of the feed.
+        """Leave nothing in the index and in what is shown, in memory or on the disk, of what was
+        removed from the store up to a row of the feed.
 
         Raises:
             Unavailable: it took more than `LONGEST_WAIT_S` to come to that row.
@@ -384,6 +384,7 @@ class OpenTenant(Generic[U_co]):
                 retry_after_s=1.0,
             )
         self._index.clean()
+        self.shown.clean()
 
     def close(self) -> None:
         """Close the index and the store. Nobody may use the memory any more."""

@@ -8,7 +8,9 @@ from typing import Any
 
 import structlog
 
-from mneme_server.runtime.opening import INDEX_FOLDERS
+from mneme_server.common.errors import MnemeError
+from mneme_server.runtime.opening import COPIES
+from mneme_server.runtime.places import remove_copies
 from mneme_server.runtime.registry import TenantRegistry
 
 _SHARE = 2
@@ -49,10 +51,12 @@ class LocalDisk:
                 excess -= size
 
     def _remove(self, folder: Path) -> bool:
-        with self._tenants.closed(folder.name) as closed:
-            if closed:
-                for name in INDEX_FOLDERS:
-                    shutil.rmtree(folder / name, ignore_errors=True)
+        try:
+            with self._tenants.if_closed(folder.name) as closed:
+                if closed:
+                    remove_copies(folder)
+        except MnemeError:  # It is being deleted, or made from a backup.
+            return False
         if closed:
             _log.info("a tenant's indexes made room for others", tenant=folder.name)
         return closed
@@ -67,7 +71,7 @@ def _used(folder: Path) -> float:
 
 def _size(folder: Path) -> int:
     total = 0
-    for name in INDEX_FOLDERS:
+    for name in COPIES:
         for file in (folder / name).rglob("*"):
             try:
                 total += file.stat().st_size

@@ -186,19 +186,6 @@ class TenantRegistry(Generic[U]):
             with self._lock:
                 self._forget(tenant_id, slot)
 
-    @contextmanager
-    def closed(self, tenant_id: str) -> Iterator[bool]:
-        """Tell whether nobody has a tenant open; inside the block who opens it waits."""
-        with self._lock:
-            slot = self._slots.setdefault(tenant_id, _Slot())
-        try:
-            with slot.lock:
-                yield slot.memory is None and not slot.removed
-        finally:
-            with self._lock:
-                if not slot.leases and slot.memory is None and not slot.removed:
-                    self._forget(tenant_id, slot)
-
     def close(self) -> None:
         """Close every tenant. Waits a moment for those that are lent; what hangs is left open."""
         self._stopping.set()
