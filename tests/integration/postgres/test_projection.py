@@ -176,7 +176,16 @@ def fill(api: Api) -> None:
     api.events.EndSession(events_pb.EndSessionRequest(session_id="s"))
 
 
-def asked(api: Api) -> list[recall_pb.RecallResponse]:
+def shown_in(answer: recall_pb.RecallResponse) -> list[recall_pb.RecallResult]:
+    """Return what is shown of results, but for their scores: as words come to lie in other parts of
+    the index, sums differ in their last digits."""
+    for result in answer.results:
+        for name in ("score", "similarity", "terms"):
+            result.ClearField(name)  # type: ignore[arg-type]
+    return sorted(answer.results, key=lambda result: (result.source_type, result.source_id))
+
+
+def asked(api: Api) -> list[list[recall_pb.RecallResult]]:
     """Return the answers to some questions, of each kind of answer."""
     hybrid = {"query": "who feeds the herons with fish", "limit": 20}
     questions: list[dict[str, Any]] = [
@@ -188,7 +197,7 @@ def asked(api: Api) -> list[recall_pb.RecallResponse]:
         hybrid | {"user_id": "ann", "mode": recall_pb.RECALL_MODE_LEXICAL},
         hybrid | {"mode": recall_pb.RECALL_MODE_DENSE, "session_id": "s"},
     ]
-    return [recall(api, **question) for question in questions]
+    return [shown_in(recall(api, **question)) for question in questions]
 
 
 def in_files(folder: Path, word: str) -> list[Path]:
@@ -234,7 +243,7 @@ def test_answers_are_the_same_with_the_copy_and_without(
     without = asked(api)
     for one, another in zip(with_it, without, strict=True):
         assert one == another
-    assert all(answer.results for answer in with_it)
+    assert all(with_it)
 
 
 def test_a_warm_recall_asks_the_database_nothing(
@@ -414,10 +423,5 @@ def test_beyond_its_bound_the_disk_holds_no_copies_of_tenants_that_are_closed(
     LocalDisk(root, runtime.tenants, 1).keep_within_bounds()
     assert not (root / "acme-1" / FOLDER).exists()
     assert not (root / "acme-1" / "index").exists()
-    # Sums of scores may differ in their last digits: words are in other segments.
-    again = asked(api)
-    for one, before in zip(again, answers, strict=True):
-        assert {r.source_id: r.metadata for r in one.results} == {
-            r.source_id: r.metadata for r in before.results
-        }
+    assert asked(api) == answers
     holds_all(server)
