@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
@@ -22,12 +23,15 @@ from mneme_server.storage.unit import EmbeddingModel, Unit
 INDEX_FOLDERS = ("index", "lexical")
 """Of a tenant's folder: what lies there is built from the database, and can be built again."""
 
-COPIES = (*INDEX_FOLDERS, "shown")
+SHOWN_FOLDER = "shown"
+"""Of a tenant's folder: what is shown, where servers share the rows; see `corpus.projection`."""
+
+COPIES = (*INDEX_FOLDERS, SHOWN_FOLDER)
 """All of a tenant's folder that is made of its rows: where servers share the rows, it goes from the
 disk of those that have the tenant closed when something is erased."""
 
 Projecting: TypeAlias = Callable[[Path, str, TenantStore[Unit]], Projection]
-"""Makes what is shown of a tenant, on this server's disk."""
+"""Makes what is shown of a tenant, of the folder for it, the tenant's id and its store."""
 
 _log = structlog.get_logger(__name__)
 
@@ -48,8 +52,7 @@ class TenantOpener:
         committed: see `TenantListener`.
         before_closing: called with an open tenant before it is closed; may still write.
         followed: other servers write to the tenants, too; see `OpenTenant`.
-        project: makes what is shown of a tenant, from its folder, its id and its store; see
-            `OpenTenant`.
+        project: makes what is shown of a tenant; see `OpenTenant`.
     """
 
     def __init__(
@@ -95,6 +98,8 @@ class TenantOpener:
         folder.mkdir(parents=True, exist_ok=True)
         if self._followed:
             os.utime(folder)  # See `runtime.local_disk`.
+        elif (folder / SHOWN_FOLDER).exists():  # It came from PostgreSQL, and is followed no more.
+            shutil.rmtree(folder / SHOWN_FOLDER)
         self._opened(tenant_id)
         store = self._stores.open(tenant_id)
         try:
@@ -117,7 +122,9 @@ class TenantOpener:
                 committed=self._committed,
                 before_closing=self._before_closing,
                 followed=self._followed,
-                projection=self._project(folder, tenant_id, store) if self._project else None,
+                projection=self._project(folder / SHOWN_FOLDER, tenant_id, store)
+                if self._project
+                else None,
             )
         except BaseException:
             store.close()

@@ -27,8 +27,6 @@ from mneme_server.storage.projection_file import ProjectionFile, remove_file
 from mneme_server.storage.shown import ShownRows, source_of
 from mneme_server.storage.unit import Unit
 
-FOLDER = "shown"
-"""Of a tenant's folder."""
 _NAME = "memories-{}.sqlite"
 _PAGE = 500
 _BETWEEN_S = 0.002
@@ -40,7 +38,7 @@ _log = structlog.get_logger(__name__)
 def projecting(
     kinds: MemoryKinds,
 ) -> Callable[[Path, str, TenantStore[Unit]], SqliteProjection]:
-    """Return what makes a tenant's projection, of its folder, its id and its store."""
+    """Return what makes a projection, of a folder for it, its tenant's id and its store."""
     rows = ShownRows(kinds)
     return lambda folder, tenant_id, store: SqliteProjection(folder, tenant_id, store, rows)
 
@@ -53,7 +51,7 @@ class SqliteProjection:
     """Implements `corpus.projection.Projection`.
 
     Args:
-        folder: the tenant's folder; the file that lies there is used if it is whole.
+        folder: where its file lies, which is used if it is whole; made when missing.
         tenant_id: the tenant, for the log.
         store: what keeps it.
         rows: makes rows of memories, and the other way round.
@@ -71,8 +69,7 @@ class SqliteProjection:
         stopping: threading.Event | None = None,
         file: ProjectionFile | None = None,
     ) -> None:
-        self._tenant_folder = folder
-        self._folder = folder / FOLDER
+        self._folder = folder
         self._tenant_id = tenant_id
         self._store = store
         self._rows = rows
@@ -191,7 +188,7 @@ class SqliteProjection:
             file.remove()
             raise
         return SqliteProjection(
-            self._tenant_folder, self._tenant_id, self._store, self._rows,
+            self._folder, self._tenant_id, self._store, self._rows,
             stopping=self._stopping, file=file,
         )  # fmt: skip
 

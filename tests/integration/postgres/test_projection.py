@@ -27,8 +27,8 @@ from mneme_server.corpus.document import Memory
 from mneme_server.corpus.projection import Projection, Shown
 from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.runtime.local_disk import LocalDisk
+from mneme_server.runtime.opening import SHOWN_FOLDER as FOLDER
 from mneme_server.skills.kinds import SKILL
-from mneme_server.storage.projection import FOLDER
 from mneme_server.storage.shown import ShownRows
 from support.api import Api
 from support.forgetting import forget
@@ -391,16 +391,18 @@ def test_a_server_that_is_killed_while_it_writes_shows_the_same_afterwards(
         holds_all(server)
 
 
-def test_on_sqlite_there_is_no_copy(tmp_path: Path) -> None:
-    with local_server(tmp_path / "data") as server:
-        if server.application.runtime.cluster is not None:
-            pytest.skip("these tests run on PostgreSQL")
+def test_on_sqlite_there_is_no_copy_nor_is_one_left_from_postgresql(tmp_path: Path) -> None:
+    with local_server(tmp_path / "data", database_url=None) as server:
         api = server.keys.tenant("acme")
         record(api, event("the heron eats fish", id="e1"), wait=True)
+        server.close_tenant("acme-1")
+        left = tmp_path / "data" / "tenants" / "acme-1" / FOLDER
+        left.mkdir()
+        (left / "memories-1.sqlite").write_text("the heron eats fish")
         assert recall(api, "heron").results
         with server.application.runtime.tenants.open("acme-1") as memory:
             assert memory.shown.projection is None
-        assert not (tmp_path / "data" / "tenants" / "acme-1" / FOLDER).exists()
+        assert not left.exists()
 
 
 def test_beyond_its_bound_the_disk_holds_no_copies_of_tenants_that_are_closed(
