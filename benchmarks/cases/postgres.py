@@ -30,13 +30,20 @@ _OPTIONS = ("-c", "listen_addresses=", "-c", "shared_buffers=256MB")
 def run(context: Context) -> list[Row]:
     """Measure recall and recording on both, or say that there is no PostgreSQL here."""
     sys.path.insert(0, str(ROOT / "tests"))
-    from support.postgres import NEEDS, PostgresServer, binaries, empty_folder
+    from support.postgres import PostgresServer, empty_folder
+    from support.programs import POSTGRES_MISSING, postgres_programs
 
-    programs = binaries()
+    programs = postgres_programs()
     if programs is None:
-        missing = NEEDS.partition("(")[2].rstrip(")")
-        return [Row("Recall and RecordEvents on PostgreSQL", "", f"not measured: {missing}",
-                    Verdict.NONE, "there is no PostgreSQL on this machine")]  # fmt: skip
+        return [
+            Row(
+                "Recall and RecordEvents on PostgreSQL",
+                "",
+                f"not measured: {POSTGRES_MISSING}",
+                Verdict.NONE,
+                "there is no PostgreSQL on this machine",
+            )
+        ]
     with empty_folder() as folder:
         database = PostgresServer(programs, folder, _OPTIONS)
         try:
