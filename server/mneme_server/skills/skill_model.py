@@ -27,6 +27,8 @@ class Tally:
     last_us: int | None = None
 
     def __add__(self, other: Tally) -> Tally:
+        if not (self.uses and other.uses):  # Without a use there is nothing else, either.
+            return self if self.uses else other
         latest = [us for us in (self.last_us, other.last_us) if us is not None]
         return Tally(
             uses=min(self.uses + other.uses, MAX_COUNT),

@@ -6,7 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, delete, func, or_, select
@@ -33,6 +33,9 @@ from mneme_server.storage.rows import (
     upsert,
 )
 from mneme_server.storage.totals import add_to_total, known, total
+
+_TALLIES = 8_192
+"""Tallies that are remembered as they were read: a search compares those of a hundred skills."""
 
 
 class SqlSkills:
@@ -245,6 +248,7 @@ def _links() -> Prepared:
     )
 
 
+@lru_cache(maxsize=_TALLIES)
 def _tally(text: str) -> Tally:
     return Tally(*json.loads(text))
 
