@@ -238,7 +238,7 @@ class DeepLearner:
         if self._open:
             for one in transitions:
                 assert isinstance(one.action, int)
-                self._actions = max(self._actions, one.action + 1, *(n + 1 for n in one.allowed))
+                self._actions = 1 + max(self._actions - 1, one.action, *one.allowed, *one.available)
 
     def _batch(self, transitions: Sequence[Transition]) -> Batch:
         known = [one.next_state is not None for one in transitions]

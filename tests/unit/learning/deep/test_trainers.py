@@ -181,6 +181,19 @@ def test_a_new_action_that_is_better_is_found(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DISCRETE)
+def test_a_new_action_may_be_there_to_choose_from_long_before_anybody_chooses_it(name: str) -> None:
+    learner = learner_of(name, OpenLabels())
+    for turn in range(150):
+        learner.learn([Transition([0.1], turn % 2, 1.0, probability=0.3, available=[0, 1, 2])])
+
+    [choice] = learner.choose(
+        [Question([0.1], [0, 1, 2])], explore=False, chance=np.random.default_rng(1)
+    )
+    assert len(choice.policy) == 3
+    learner.learn([Transition([0.1], 2, 1.0, probability=0.3, available=[0, 1, 2])])
+
+
+@pytest.mark.parametrize("name", DISCRETE)
 def test_only_what_is_allowed_is_chosen_trained_or_not(name: str) -> None:
     learner = learner_of(name, Discrete(4))
     chance = np.random.default_rng(1)
