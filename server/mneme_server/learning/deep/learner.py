@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,11 @@ _MOST_REWARD = 1e9
 class DeepLearner:
     """Implements `Learner`. The process begins with the first transition and ends with `close`.
 
-    Inline, `learn` waits until everything was learned that was due: one caller with the same calls
-    and seed learns the same. In the background it hands over and returns; it waits only while as
-    many transitions lie ready as are learned from at a time.
+    Inline, `learn` waits until everything was learned that was due, and hands over exactly as many
+    transitions as the trainer wants: the same transitions with the same seed are learned the same,
+    however they come together, and whenever they are dumped and loaded meanwhile. In the background
+    it hands over and returns; it waits only while as many transitions lie ready as are learned from
+    at a time.
 
     Args:
         setup: what it trains for.
@@ -65,7 +68,8 @@ class DeepLearner:
         self._actions = setup.actions
         self._worker: Worker | None = None
         self._saved: Mapping[str, Any] | None = None  # The trainer, as it was dumped or loaded,
-        self._saved_wants = wants  # and what it wanted then.
+        self._saved_wants = wants  # what it wanted then,
+        self._saved_pending: list[Transition] = []  # and what lay ready.
         self._forget()
 
     @property
@@ -117,16 +121,28 @@ class DeepLearner:
             )
         transitions = scaled(transitions, self._scale)
         self._begin()
+        if self._inline:
+            self._learn_as_due(transitions)
+        else:
+            self._learn_soon(transitions)
+        return self._told()
+
+    def _learn_as_due(self, transitions: Sequence[Transition]) -> None:
+        for one in transitions:
+            self._notice([one])
+            self._pending.append(one)
+            if len(self._pending) >= self._wants:
+                self._hand_over()
+                self._hear(most_left=0)
+                self._raise_failure()
+
+    def _learn_soon(self, transitions: Sequence[Transition]) -> None:
         self._notice(transitions)
         self._pending += transitions
-        if len(self._pending) >= self._wants:
-            if not self._inline and self._asked and len(self._pending) < max(self._wants, _AHEAD):
-                return self._told()
+        ready = len(self._pending)
+        if ready >= self._wants and not (self._asked and ready < max(self._wants, _AHEAD)):
             self._hear(most_left=0)
             self._hand_over()
-        if self._inline:
-            self._hear(most_left=0)
-        return self._told()
 
     def train(self, steps: int, batch: int = 0) -> Learned:
         """Take so many steps, each on `batch` of the transitions that are kept; 0: as many as the
@@ -143,13 +159,13 @@ class DeepLearner:
         return self._told()
 
     def dump(self) -> Mapping[str, Any]:
-        """See `Learner`. Waits for what was handed over to be learned from."""
+        """See `Learner`. Waits for what was handed over to be learned from; what lies ready goes on
+        lying ready, here and where it is loaded."""
         if self._worker is not None:
-            self._hand_over()
             self._hear(most_left=0)
             self._raise_failure()
             self._saved = self._worker.ask({"do": "dump"}).result()["dump"]
-            self._saved_wants = self._wants
+            self._saved_wants, self._saved_pending = self._wants, list(self._pending)
         weights = self._policy.weights
         return {
             "actions": self._actions,
@@ -158,11 +174,13 @@ class DeepLearner:
             "weights": None if weights is None else dict(weights),
             "trainer": self._saved,
             "wants": self._saved_wants,
+            "pending": [asdict(one) for one in self._saved_pending],
         }
 
     def load(self, learned: Mapping[str, Any]) -> None:
         """See `Learner`."""
         self._saved_wants = learned["wants"]
+        self._saved_pending = [_transition(told) for told in learned.get("pending", ())]
         self.close()
         self._actions = learned["actions"]
         self._encoder.load(learned["encoder"])
@@ -178,7 +196,7 @@ class DeepLearner:
             worker.close()
 
     def _forget(self) -> None:
-        self._pending: list[Transition] = []
+        self._pending = list(self._saved_pending)
         self._asked: deque[Future[Answer]] = deque()
         self._done: list[Learned] = []
         self._failure: MnemeError | None = None
@@ -273,6 +291,12 @@ class DeepLearner:
         for row, one in enumerate(numbers):
             flags[row, list(one) if len(one) else slice(None)] = True
         return flags
+
+
+def _transition(told: Mapping[str, Any]) -> Transition:
+    """Return a transition that was dumped."""
+    action = told["action"]
+    return Transition(**{**told, "action": action if isinstance(action, int) else tuple(action)})
 
 
 def _sum(done: Sequence[Learned]) -> Learned:
