@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from mneme_server.learning.algorithms.linear import Arm, LinearConfig, _stepped
@@ -27,6 +30,60 @@ def test_an_arm_holds_the_posterior_of_ridge_regression_over_all_its_rewards() -
     assert arm.shape == 1.0 + 25
     quadratic = rewards @ rewards - mean @ precision @ mean
     assert arm.rate == pytest.approx(0.25 + 0.5 * quadratic)
+
+
+def _taught(kind: type[LinUcb | Thompson], config: LinearConfig) -> tuple[Any, np.ndarray, Any]:
+    """A bandit that was told 40 rewards of three actions; the vectors of some states, and what
+    ridge regression makes of the same rewards: for each action the mean and the inverse."""
+    chance = np.random.default_rng(3)
+    learner = kind(OpenObject(), config)
+    told = [({"size": float(chance.random()), "of": "ab"[n % 2]}, n % 3) for n in range(40)]
+    rewards = chance.normal(size=40) + [action for _, action in told]
+    for (state, action), reward in zip(told, rewards, strict=True):
+        learner.learn([Transition(state, action, float(reward))])
+    vectors = np.array([learner._dimensions.vector(learner._facts(state)) for state, _ in told])
+    fits = []
+    for action in range(3):
+        rows = np.array([one == action for _, one in told])
+        inverse = np.linalg.inv(
+            config.ridge * np.eye(vectors.shape[1]) + vectors[rows].T @ vectors[rows]
+        )
+        fits.append((inverse @ vectors[rows].T @ rewards[rows], inverse))
+    return learner, vectors, fits
+
+
+@pytest.mark.parametrize("exploration", [0.0, 1.0, 5.0])
+def test_linucb_chooses_the_largest_mean_plus_so_many_deviations(exploration: float) -> None:
+    learner, vectors, fits = _taught(LinUcb, replace(CONFIG, exploration=exploration))
+    bounds = [
+        [mean @ x + exploration * np.sqrt(x @ inverse @ x) for mean, inverse in fits]
+        for x in vectors
+    ]
+    chance = np.random.default_rng(3)
+    for number, bound in enumerate(bounds):  # The states are drawn again as they were.
+        state = {"size": float(chance.random()), "of": "ab"[number % 2]}
+        (made,) = learner.choose(
+            [Question(state, [0, 1, 2])], explore=True, chance=np.random.default_rng(1)
+        )
+        assert made.action == int(np.argmax(bound))
+
+
+def test_thompson_chooses_each_action_as_often_as_its_draws_from_the_posterior_are_the_best() -> (
+    None
+):
+    learner, vectors, fits = _taught(Thompson, CONFIG)
+    chance = np.random.default_rng(3)
+    state = {"size": float(chance.random()), "of": "a"}
+    (made,) = learner.choose([Question(state, [0, 1, 2])], explore=True, chance=chance)
+    noise = [learner._arms[action].noise for action in range(3)]
+    drawn = np.array(
+        [
+            chance.multivariate_normal(mean, deviation**2 * inverse, 200_000) @ vectors[0]
+            for (mean, inverse), deviation in zip(fits, noise, strict=True)
+        ]
+    )
+    shares = np.bincount(drawn.argmax(axis=0), minlength=3) / drawn.shape[1]
+    assert made.policy == pytest.approx(shares, abs=0.01)
 
 
 def test_the_probability_of_being_the_best_is_what_sampling_finds() -> None:

@@ -110,6 +110,32 @@ def test_sarsa_learns_from_the_action_that_is_taken_next_not_from_the_best() -> 
     assert found.values.tolist() == [0.0]  # It was followed by left, worth 0 then.
 
 
+def test_sarsa_finds_the_values_that_the_policy_it_follows_has() -> None:
+    """In the corridor above, going either way by lot: the values solve a linear equation."""
+    chance = np.random.default_rng(0)
+    learner = Sarsa(Discrete(5), 2, replace(CONFIG, learning_rate=0.001, rate_decay=0.7))
+    place = 2
+    for _ in range(20_000):
+        moved = _corridor(place, int(chance.integers(2)))
+        learned(learner, moved)
+        place = int(chance.integers(5)) if moved.terminated else int(str(moved.next_state))
+    found = [
+        chosen(learner, place, [LEFT, RIGHT], chance, explore=False).values for place in range(5)
+    ]
+    assert np.array(found) == pytest.approx(_solved_by_lot(), abs=0.1)
+
+
+def _solved_by_lot() -> np.ndarray:
+    steps = [_corridor(place, action) for place in range(5) for action in (LEFT, RIGHT)]
+    follows = np.zeros((10, 10))
+    for row, moved in enumerate(steps):
+        if not moved.terminated:
+            first = 2 * int(str(moved.next_state))
+            follows[row, first : first + 2] = 0.5
+    rewards = np.array([moved.reward for moved in steps])
+    return np.linalg.solve(np.eye(10) - 0.9 * follows, rewards).reshape(5, 2)
+
+
 def test_sarsa_keeps_the_episodes_of_actors_apart() -> None:
     learner = Sarsa(Discrete(2), 2, CONFIG)
     learned(learner, Transition(0, LEFT, 1.0, 1, terminated=False, actor="ann"))

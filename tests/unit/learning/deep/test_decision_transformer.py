@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -13,22 +15,23 @@ from mneme_server.learning.deep import frames
 from mneme_server.learning.deep.learner import DeepLearner
 from mneme_server.learning.deep.setup import Batch, Setup
 from mneme_server.learning.deep.training.decision_transformer import DecisionTransformer
-from mneme_server.learning.deep.training.episodes import Episodes
+from mneme_server.learning.deep.training.episodes import Episodes, Windows
 from mneme_server.learning.deep.transformer import foretold
 from mneme_server.learning.learner import Question, Transition
 from mneme_server.learning.spaces import Box, Discrete
 from support.deep import config_of, learner_of
 
 CONFIG = {"context": 4, "hidden_size": 32, "hidden_layers": 1}
+_BOX = {"actions": 2, "middle": np.full(2, 3.0, np.float32), "half": np.full(2, 2.0, np.float32)}
 
 
-def batch(rewards: list[float], ends: list[bool], actors: list[str]) -> Batch:
+def batch(rewards: list[float], ends: list[bool], actors: list[str], inputs: int = 1) -> Batch:
     n = len(rewards)
     return Batch(
-        states=np.arange(n, dtype=np.float32)[:, None],
+        states=np.repeat(np.arange(n, dtype=np.float32)[:, None], inputs, axis=1),
         actions=np.zeros(n, np.int64),
         rewards=np.array(rewards, np.float32),
-        next_states=np.zeros((n, 1), np.float32),
+        next_states=np.zeros((n, inputs), np.float32),
         terminated=np.array(ends),
         ends=np.array(ends),
         log_probability=np.zeros(n, np.float32),
@@ -88,6 +91,40 @@ def test_the_network_in_numpy_is_torchs_and_does_not_look_ahead() -> None:
     actions[:, 2:], states[:, 3:], returns[:, 3:] = 9, 9, 9
     again = foretold(trainer.weights(), returns, states, actions, heads=2)
     assert again[:, :3] == pytest.approx(found[:, :3], abs=1e-5)
+
+
+def test_the_loss_is_the_cross_entropy_of_what_was_done_given_what_was_still_to_be_gained() -> None:
+    trainer = DecisionTransformer(setup(actions=3, inputs=2))
+    chance = np.random.default_rng(1)
+    for parameter in trainer.model.parameters():
+        parameter.data += 0.1 * torch.from_numpy(chance.normal(size=parameter.shape)).float()
+    trainer.episodes.add(batch([30.0, 20.0, 10.0], [False, False, True], ["a"] * 3, inputs=2))
+    returns = np.array([[60, 30, 10], [10, 0, 0]], np.float32)
+    states = chance.normal(size=(2, 3, 2)).astype(np.float32)
+    actions = np.array([[2, 0, 1], [1, 0, 0]])
+    real = np.array([[True, True, True], [True, False, False]])
+
+    found = trainer.loss(Windows(*map(torch.from_numpy, (returns, states, actions, real))))
+
+    logits = foretold(trainer.weights(), returns / 60, states, np.eye(3)[actions], heads=2)
+    powers = np.exp(logits - logits.max(axis=2, keepdims=True))
+    likely = np.take_along_axis(powers / powers.sum(axis=2, keepdims=True), actions[..., None], 2)
+    assert found.item() == pytest.approx(-np.log(likely[..., 0][real]).mean(), rel=1e-4)
+
+
+def test_in_a_box_it_is_the_squared_error_in_halves_of_its_width() -> None:
+    trainer = DecisionTransformer(replace(setup(), **_BOX))
+    chance = np.random.default_rng(1)
+    returns = np.zeros((2, 3), np.float32)
+    states = chance.normal(size=(2, 3, 1)).astype(np.float32)
+    actions = chance.uniform(1, 5, size=(2, 3, 2)).astype(np.float32)
+    real = np.array([[True, True, True], [True, True, False]])
+
+    found = trainer.loss(Windows(*map(torch.from_numpy, (returns, states, actions, real))))
+
+    inside = (actions - 3) / 2
+    told = np.tanh(foretold(trainer.weights(), returns, states, inside, heads=2))
+    assert found.item() == pytest.approx(((told - inside) ** 2)[real].mean(), rel=1e-4)
 
 
 def recorded(learner: DeepLearner, episodes: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from dataclasses import replace
@@ -323,6 +324,76 @@ def test_td3_believes_the_more_careful_critic_of_a_blurred_action() -> None:
     assert found == pytest.approx(drawn.rewards.numpy() + onward, rel=1e-4, abs=1e-5)
 
 
+def test_td3s_policy_learns_at_every_second_step_and_what_targets_come_from_follows() -> None:
+    trainer = Td3(setup("td3", 2, half=1.0, policy_every=2, target_rate=0.25))
+    drawn = sample(torch.rand(N, 2, generator=torch.Generator().manual_seed(2)) * 2 - 1)
+    for trainer.updates in range(4):
+        before, after = _weights(trainer), _weights_after(trainer, drawn)
+        moved = {name for name in after if not torch.equal(after[name], before[name])}
+        if trainer.updates % 2:
+            assert moved == {"critics"}
+            continue
+        assert moved == set(trainer.modules)
+        for slow, quick in (("targets", "critics"), ("slow_policy", "policy")):
+            assert torch.allclose(after[slow], 0.75 * before[slow] + 0.25 * after[quick], atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [Ddpg, Sac])
+def test_the_critics_that_targets_come_from_follow_at_each_step(kind: Any) -> None:
+    trainer = kind(setup(kind.__name__.lower(), 2, half=1.0, target_rate=0.25))
+    drawn = sample(torch.rand(N, 2, generator=torch.Generator().manual_seed(2)) * 2 - 1)
+    before, after = _weights(trainer), _weights_after(trainer, drawn)
+    expected = 0.75 * before["targets"] + 0.25 * after["critics"]
+    assert torch.allclose(after["targets"], expected, atol=1e-6)
+
+
+def test_a_step_of_dqn_is_one_of_torchs_adam_and_its_target_follows() -> None:
+    trainer = Dqn(setup("dqn", 4, target_rate=0.25, learning_rate=0.01))
+    shaken(trainer.values, trainer.target)
+    drawn = sample(torch.randint(4, (N,), generator=torch.Generator().manual_seed(1)))
+    before = _weights(trainer)
+    copied = copy.deepcopy(trainer.values)
+    optimiser = torch.optim.Adam(copied.parameters(), lr=0.01)
+    _, targets = trainer.errors(drawn)
+    worth = copied(drawn.states).gather(1, drawn.actions[:, None]).squeeze(1)
+    ((worth - targets) ** 2).mean().backward()
+    optimiser.step()
+
+    after = _weights_after(trainer, drawn)
+
+    assert torch.allclose(after["values"], _flat(copied), atol=1e-5)
+    expected = 0.75 * before["target"] + 0.25 * after["values"]
+    assert torch.allclose(after["target"], expected, atol=1e-6)
+
+
+def test_twin_critics_learn_each_from_its_own_squared_error() -> None:
+    trainer = Td3(setup("td3", 2, half=1.0))
+    drawn = sample(torch.rand(N, 2, generator=torch.Generator().manual_seed(2)) * 2 - 1)
+    both = torch.cat([drawn.states, drawn.actions], 1)
+    losses = [((one(both)[:, 0] - drawn.rewards) ** 2).mean() for one in trainer.critics.each]
+    gradient = torch.autograd.grad(sum(losses), list(trainer.critics.parameters()))
+
+    loss, _, norm = trainer.teach_critics(drawn.states, drawn.actions, drawn.rewards)
+
+    assert loss == pytest.approx(sum(one.item() for one in losses), rel=1e-5)
+    assert norm == pytest.approx(math.sqrt(sum(float((g**2).sum()) for g in gradient)), rel=1e-4)
+
+
+def test_sacs_policy_goes_where_the_more_careful_critic_rises_and_stays_undecided() -> None:
+    trainer = Sac(setup("sac", 2, half=1.0, entropy_weight=0.3))
+    shaken(trainer.policy, trainer.critics)
+    drawn = sample(torch.zeros(N, 2))
+    noise = torch.randn(N, 2, generator=torch.Generator().manual_seed(4))
+    actions, log_density = trainer.drawn(drawn.states, noise)
+    both = torch.cat([drawn.states, actions], 1)
+    careful = torch.minimum(*(critic(both)[:, 0] for critic in trainer.critics.each))
+    expected = 0.3 * log_density.mean() - careful.mean()
+
+    found = trainer.policy_loss(drawn.states, actions, log_density)
+
+    assert found.item() == pytest.approx(expected.item(), rel=1e-4, abs=1e-5)
+
+
 def test_sac_counts_entropy_as_a_reward() -> None:
     trainer = Sac(setup("sac", 2, half=1.0, entropy_weight=0.3))
     shaken(trainer.policy, trainer.critics, trainer.targets)
@@ -374,6 +445,19 @@ def test_the_density_of_squashed_actions_is_that_of_torchs_distributions() -> No
     assert found.numpy() == pytest.approx(
         squashed.log_prob(inside * half).sum(1).numpy(), rel=1e-4, abs=1e-4
     )
+
+
+def _flat(module: Any) -> Any:
+    return torch.cat([one.detach().flatten() for one in module.parameters()])
+
+
+def _weights(trainer: Any) -> dict[str, Any]:
+    return {name: _flat(module) for name, module in trainer.modules.items()}
+
+
+def _weights_after(trainer: Any, drawn: Sample) -> dict[str, Any]:
+    trainer.update(drawn)
+    return _weights(trainer)
 
 
 def _copied(params: Any, module: Any) -> None:
