@@ -158,6 +158,7 @@ class Application:
             room=room,
             sending=Sending(runtime.steps, runtime.watchdog),
             wait_until_as_fresh=runtime.wait_until_as_fresh,
+            newest=runtime.newest,
             spans=spans.root,
         )
         self._http = _http_server(settings, self._server)

@@ -12,10 +12,14 @@ from typing import Any
 
 import grpc
 import pytest
+from google.protobuf.message import Message
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import auth_pb2
+from mneme.v1 import episode_pb2 as episode_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import forgetting_pb2 as pb
+from mneme.v1 import learn_service_pb2 as learn_pb
+from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme_server.common.identity import KeyScope
 from mneme_server.operations.model import State
@@ -89,7 +93,12 @@ def patiently(call: Callable[[], Any]) -> Any:
 def written(api: Api, text: str, id: str) -> str:
     """Record an event; return the token of the answer."""
     request = events_pb.RecordEventsRequest(events=[event(text, id=id)])
-    _, call = api.events.RecordEvents.with_call(request)
+    return token_of(api.events.RecordEvents, request)
+
+
+def token_of(rpc: Any, request: Message) -> str:
+    """Call, and return the token of the answer."""
+    _, call = rpc.with_call(request)
     return str(dict(call.trailing_metadata())[TOKEN])
 
 
@@ -113,6 +122,27 @@ def test_what_one_wrote_another_answers_under_its_token_each_time(
         token = written(writes, f"the heron ate fish{number}", f"e{number}")
         assert texts(reads, f"fish{number}", token) == [f"the heron ate fish{number}"]
     assert verify(here, "s").valid
+
+
+def test_what_is_sent_again_to_another_server_is_read_back_under_the_token_of_that(
+    two: tuple[LocalServer, LocalServer],
+) -> None:
+    """As where the first answer was lost: the second is all that the client has."""
+    one, other = two
+    here = one.keys.tenant("acme")
+    there = other.keys.key("acme-1")
+    assert texts(there, "heron") == []
+    first = written(here, "the heron ate", "e1")
+    assert written(there, "the heron ate", "e1") >= first
+    taught = learn_pb.CreateLessonRequest(title="herons", content="eat fish", lesson_id="l1")
+    first = token_of(here.learn.CreateLesson, taught)
+    assert token_of(there.learn.CreateLesson, taught) >= first
+    remembered = memory_pb.InsertMemoryRequest(memory_id="m1", text="a heron")
+    first = token_of(here.memory.InsertMemory, remembered)
+    assert token_of(there.memory.InsertMemory, remembered) >= first
+    tried = episode_pb.StoreEpisodeRequest(task="look for herons", success=True, episode_id="x1")
+    first = token_of(here.skill.StoreEpisode, tried)
+    assert token_of(there.skill.StoreEpisode, tried) >= first
 
 
 def test_without_a_token_it_is_answered_soon_though_nobody_is_told_of_commits(

@@ -9,8 +9,10 @@ from __future__ import annotations
 import atexit
 import hashlib
 import os
+import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -29,7 +31,24 @@ _QUIET = (
     *("-c", "max_connections=200"),
     *("-c", "shared_buffers=32MB"),
     *("-c", "autovacuum=off"),
+    *("-c", "wal_retrieve_retry_interval=200ms"),  # A standby's, until it looks again.
 )
+
+
+_BECOME = (
+    "import os, sys; user, group = map(int, sys.argv[1:3]); os.setgroups([]); os.setgid(group);"
+    " os.setuid(user); os.execv(sys.argv[3], sys.argv[3:])"
+)
+
+
+def _as_somebody(*command: object) -> list[str]:
+    """Return the command that runs a program as somebody who may. `subprocess` would fork if it
+    were told to: a process in which gRPC is at work does not survive that."""
+    words = [str(word) for word in command]
+    who = somebody()
+    if not who:
+        return words
+    return [sys.executable, "-I", "-S", "-c", _BECOME, str(who["user"]), str(who["group"]), *words]
 
 
 class PostgresServer:
@@ -39,18 +58,40 @@ class PostgresServer:
         programs: the folder of its programs.
         folder: what it has on disk.
         options: what it is started with.
+        of: whose standby it is; None: it holds nothing yet.
     """
 
-    def __init__(self, programs: Path, folder: Path, options: Sequence[str] = _QUIET) -> None:
+    def __init__(
+        self,
+        programs: Path,
+        folder: Path,
+        options: Sequence[str] = _QUIET,
+        *,
+        of: PostgresServer | None = None,
+    ) -> None:
         self._programs = programs
         self._options = options
         self.folder = folder
         self._data = folder / "data"
         self._process: subprocess.Popen[bytes] | None = None
+        self._crashed = False
+        if of is not None:
+            self.follow(of)
+            return
         self._run(
             "initdb", "-D", self._data, "-U", "postgres", "-A", "trust", "-E", "UTF8",
             "--no-locale", "--no-sync",
         )  # fmt: skip
+        self.start()
+
+    def follow(self, primary: PostgresServer) -> None:
+        """Throw away what it has, while it is stopped, and start as a standby of another one."""
+        shutil.rmtree(self._data, ignore_errors=True)
+        self._run(
+            "pg_basebackup", "-h", primary.folder, "-U", "postgres", "-D", self._data,
+            "--write-recovery-conf", "--checkpoint=fast", "--no-sync",
+        )  # fmt: skip
+        self._crashed = False
         self.start()
 
     def url(self, database: str = "postgres", **given: str) -> str:
@@ -60,16 +101,23 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        with (self.folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [self._programs / "postgres", "-D", self._data, "-k", self.folder, *self._options],
-                stdout=log, stderr=log, cwd=self.folder, **somebody(),
-            )  # fmt: skip
+        self._process = self._started()
         until = time.monotonic() + _STARTS_WITHIN_S
         while not self._answers():
-            if self._process.poll() is not None or time.monotonic() > until:
+            ended = self._process.poll() is not None
+            if (ended and not self._crashed) or time.monotonic() > until:
                 raise RuntimeError((self.folder / "log").read_text())
+            if ended:  # What was left behind has its memory still.
+                self._process = self._started()
             time.sleep(0.05)
+        self._crashed = False
+
+    def crash(self) -> None:
+        """Kill its first process, alone: the others find out, and end some time later."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(60)
+            self._process, self._crashed = None, True
 
     def stop(self, *, kill: bool = False) -> None:
         """Stop it: its connections end at once, and what was not committed is undone.
@@ -93,6 +141,15 @@ class PostgresServer:
                 rows = cursor.fetchall() if cursor.description else []
             return rows
 
+    def _started(self) -> subprocess.Popen[bytes]:
+        with (self.folder / "log").open("ab") as log:
+            return subprocess.Popen(
+                _as_somebody(
+                    self._programs / "postgres", "-D", self._data, "-k", self.folder, *self._options
+                ),
+                stdout=log, stderr=log, cwd=self.folder,
+            )  # fmt: skip
+
     def _answers(self) -> bool:
         import psycopg
 
@@ -106,8 +163,8 @@ class PostgresServer:
 
     def _run(self, program: str, *arguments: object) -> None:
         subprocess.run(
-            [self._programs / program, *map(str, arguments)],
-            check=True, capture_output=True, cwd=self.folder, **somebody(),
+            _as_somebody(self._programs / program, *arguments),
+            check=True, capture_output=True, cwd=self.folder,
         )  # fmt: skip
 
 
@@ -145,15 +202,21 @@ def emptied(server: PostgresServer, schema: Any) -> Iterator[Any]:
 @contextmanager
 def running() -> Iterator[PostgresServer]:
     """Run a server for the block, or skip the test where there is none to run."""
-    programs = postgres_programs()
-    if programs is None:
-        pytest.skip(f"PostgreSQL's tests are skipped: {POSTGRES_MISSING}")
+    found = programs()
     with empty_folder() as folder:
-        server = PostgresServer(programs, folder)
+        server = PostgresServer(found, folder)
         try:
             yield server
         finally:
             server.stop()
+
+
+def programs() -> Path:
+    """Return the folder of PostgreSQL's programs; skip the test where there is none that fits."""
+    found = postgres_programs()
+    if found is None:
+        pytest.skip(f"PostgreSQL's tests are skipped: {POSTGRES_MISSING}")
+    return found
 
 
 @contextmanager

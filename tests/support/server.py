@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -129,7 +129,7 @@ def local_server(data_dir: Path, **changed: Any) -> Iterator[LocalServer]:
 class ServerProcess:
     """A server in a process of its own, as `mneme-server serve` runs it; `address_space` limits
     what it may map, in bytes; `cut_at` has it kill itself at a point of an operation
-    (`support.cutting`).
+    (`support.cutting`); `program` is what Python runs instead.
 
     Raises:
         AssertionError: it did not come up; the message holds what it printed.
@@ -142,6 +142,7 @@ class ServerProcess:
         log_path: Path | None = None,
         address_space: int | None = None,
         cut_at: str = "",
+        program: Sequence[str] = (),
         **changed: Any,
     ) -> None:
         self.data_dir = data_dir
@@ -150,7 +151,7 @@ class ServerProcess:
         self.printed: list[str] = []
         with self._log_path.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, *_program(address_space, cut_at), "serve"],
+                [sys.executable, *(program or _program(address_space, cut_at)), "serve"],
                 env=environment(data_dir, **changed) | {"PYTHONPATH": str(_TESTS)},
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -27,6 +27,7 @@ from mneme_server.common.errors import (
 from mneme_server.corpus.feed import FeedRow, Position
 from mneme_server.corpus.freshness import Freshness
 from mneme_server.corpus.known_rows import KnownRows
+from mneme_server.corpus.leaving import farewell
 from mneme_server.corpus.live_index import LiveIndex, ManagedIndex, Steps, do_at_once
 from mneme_server.corpus.ports import CorpusIndex, MemoryReader
 from mneme_server.corpus.projection import Projection, Shown
@@ -196,13 +197,19 @@ class OpenTenant(Generic[U_co]):
             self._index.apply(changes)
             if changes.position is not None:
                 self._rows.note(changes.position)
-            consistency.wrote(ConsistencyToken(self.generation, *self._rows.head))
+            if changes.position is not None or self._freshness is None:  # Else see `newest`.
+                consistency.wrote(ConsistencyToken(self.generation, *self._rows.head))
         with self._committed:
             self._commits += 1
             self._committed.notify_all()
         self._tell_committed(self.tenant_id)
         if self._pending:
             self._wake(self.tenant_id)
+
+    def newest(self) -> ConsistencyToken:
+        """Return a token of what the store holds now, whoever wrote it."""
+        with self._store.read() as unit:
+            return ConsistencyToken(self.generation, *unit.feed.head())
 
     def wait_until_as_fresh(self, token: ConsistencyToken) -> bool:
         """Wait until answers show what there was when the token was given, or more.
@@ -395,17 +402,6 @@ class OpenTenant(Generic[U_co]):
             self._index.close()
             self.shown.close()
             self._store.close()
-
-
-def farewell(tenant_id: str, *, replaced: bool) -> NotFound | Unavailable:
-    """Return what those are told who follow a tenant that is removed, or replaced by a backup."""
-    if replaced:
-        return Unavailable(
-            f"the tenant {tenant_id} is being restored",
-            reason=Reason.TRANSACTION_FAILED,
-            retry_after_s=1.0,
-        )
-    return NotFound(f"there is no tenant {tenant_id}")
 
 
 class TenantListener(Protocol):

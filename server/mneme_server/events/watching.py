@@ -18,7 +18,8 @@ from typing import Generic, TypeVar
 
 import structlog
 
-from mneme_server.corpus.tenant import OpenTenants, farewell
+from mneme_server.corpus.leaving import farewell
+from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.events.model import Event, EventFilter
 from mneme_server.events.ports import EventsUnit
 

@@ -240,6 +240,13 @@ class Runtime:
         with self.tenants.open(tenant_id) as memory:
             return memory.wait_until_as_fresh(token)
 
+    def newest(self, tenant_id: str) -> ConsistencyToken | None:
+        """Return a token of what there is of a tenant now; None where only this server writes."""
+        if self.cluster is None:
+            return None
+        with self.tenants.open(tenant_id) as memory:
+            return memory.newest()
+
     def lease_of(self, tenant_id: str) -> Fence | None:
         """Return the lease of a tenant's work, which this server holds then; None where it is the
         only server.

@@ -24,7 +24,7 @@ from mneme_server.transport.entrance import Entrance
 from mneme_server.transport.health import Health
 from mneme_server.transport.interceptors.abandoned import skip_abandoned
 from mneme_server.transport.interceptors.authentication import authentication
-from mneme_server.transport.interceptors.consistency import WaitUntilAsFresh, consistent
+from mneme_server.transport.interceptors.consistency import Newest, WaitUntilAsFresh, consistent
 from mneme_server.transport.interceptors.errors import Diagnose, map_errors
 from mneme_server.transport.interceptors.rate_limit import TokenBuckets, rate_limit
 from mneme_server.transport.interceptors.running import RunningCalls
@@ -120,6 +120,7 @@ class GrpcServer:
         room: Room | None = None,
         sending: Sending | None = None,
         wait_until_as_fresh: WaitUntilAsFresh = lambda _tenant, _token: True,
+        newest: Newest = lambda _tenant: None,
         spans: Span = NOTHING,
     ) -> None:
         self._options = options
@@ -153,7 +154,7 @@ class GrpcServer:
                 ),
                 rate_limit(TokenBuckets()),
                 self.streams.layer,
-                consistent(wait_until_as_fresh),
+                consistent(wait_until_as_fresh, newest),
             ],
             checks=[check_rules],
             admission=admission,

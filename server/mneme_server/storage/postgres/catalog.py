@@ -18,7 +18,7 @@ from mneme_server.storage.postgres.database import lease_required
 from mneme_server.storage.postgres.pool import Begin, Pool
 from mneme_server.storage.postgres.upgrading import upgrade
 
-_CONNECTIONS = 6
+_CONNECTIONS = 4
 _MAKING = "mneme: catalog schema"
 _READ = Begin("", sql.SQL("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
 # Writers come one after the other, as they do on SQLite: there are few, and some look before they

@@ -38,6 +38,7 @@ def connect(url: str) -> DriverConnection:
     except psycopg.Error as error:
         raise meaning(error) or error from error
     connection.adapters.register_loader("numeric", NumberLoader)
+    connection.add_notice_handler(connection.note)
     return connection
 
 
@@ -112,6 +113,7 @@ def engine_of(
         "postgresql+psycopg://",
         creator=connected,
         poolclass=NullPool,
+        pool_reset_on_return=None,  # `Pool` has, and one that is lost could not be.
         paramstyle="format",  # In their order, as `storage.guard.Prepared` passes them.
         use_native_hstore=False,  # It would ask each connection for a type that is not used.
     )

@@ -27,11 +27,15 @@ from mneme_server.storage.postgres.pool import Begin, Pool
 from mneme_server.storage.postgres.tenancy import TENANT_SETTING
 from mneme_server.storage.schema import metadata
 
-READERS, WRITERS = 16, 8
+READERS, WRITERS = 14, 8
 """Connections at most, of all tenants together."""
 
 LOCK_WAIT_S = 10.0
 """How long a writer waits for the one before it, in seconds."""
+
+SILENT_S = 30.0
+"""How long a writer may be silent, in seconds: one that stands still keeps those of its tenant
+waiting."""
 
 _BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
@@ -118,7 +122,10 @@ class TenantDatabase(Database):
             lock = sql.SQL("SELECT pg_advisory_xact_lock(hashtextextended({}, 0))").format(
                 f"{SCHEMA}:{self._tenant_id}"
             )
-            patience = {"lock_timeout": f"{round(LOCK_WAIT_S * 1000)}"}
+            patience = {
+                "lock_timeout": f"{round(LOCK_WAIT_S * 1000)}",
+                "idle_in_transaction_session_timeout": f"{round(SILENT_S * 1000)}",
+            }
             begin = self._begin(_BEGIN_WRITE, [lock, *self._required()], patience)
             with self._database.writers.transaction(begin) as connection:
                 yield connection

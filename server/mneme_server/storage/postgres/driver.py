@@ -38,10 +38,30 @@ class DriverConnection(psycopg.Connection[Any]):  # type: ignore[misc]  # Any to
     tenant_id = ""
     """Whose the transaction is."""
 
+    warned = ""
+    """What it warned of since it was last committed."""
+
     @property
     def in_transaction(self) -> bool:
         """Whether a transaction has begun, one that failed included."""
         return bool(self.info.transaction_status != pq.TransactionStatus.IDLE)
+
+    def commit(self) -> None:
+        """Commit the transaction.
+
+        Raises:
+            psycopg.OperationalError: it may be committed or not, or not for good: the server
+                stopped waiting for its standby, as its time was up, and only warns of that.
+        """
+        self.warned = ""
+        super().commit()
+        if self.warned:
+            raise psycopg.OperationalError(self.warned)
+
+    def note(self, said: psycopg.errors.Diagnostic) -> None:
+        """Take note of what the server says beside its answers."""
+        if said.severity_nonlocalized == "WARNING":
+            self.warned = said.message_primary or "a warning"
 
     def executemany(self, sql: str, values: Any, /) -> psycopg.Cursor[Any]:
         """Run a statement for each of these and return the cursor."""

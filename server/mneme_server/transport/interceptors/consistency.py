@@ -28,10 +28,17 @@ more, but of the newest one."""
 WaitUntilAsFresh: TypeAlias = Callable[[str, ConsistencyToken], bool]
 """Waits until a tenant's answers are as fresh as a token says; False when that state is lost."""
 
+Newest: TypeAlias = Callable[[str], ConsistencyToken | None]
+"""Returns a token of what there is of a tenant now; None where only this server writes."""
 
-def consistent(wait_until_as_fresh: WaitUntilAsFresh) -> Layer:
+
+def consistent(wait_until_as_fresh: WaitUntilAsFresh, newest: Newest) -> Layer:
     """Return the layer that waits for what readers ask for, and tells writers their tokens. It must
-    be inside those that refuse."""
+    be inside those that refuse.
+
+    A call that would write what there is already writes nothing: another server may have written
+    it, for the same caller, who did not hear of it.
+    """
 
     @contextmanager
     def layer(call: Call) -> Iterator[None]:
@@ -42,8 +49,11 @@ def consistent(wait_until_as_fresh: WaitUntilAsFresh) -> Layer:
                 trailers.append((AT_LEAST_AS_FRESH, NEWEST))
         with consistency.watched() as written:
             yield
-        if written.token is not None:
-            trailers.append((TOKEN, str(written.token)))
+        token_of_it = written.token
+        if token_of_it is None and call.method.scope is KeyScope.WRITE:
+            token_of_it = newest(call.tenant)
+        if token_of_it is not None:
+            trailers.append((TOKEN, str(token_of_it)))
         if trailers:
             cast(grpc.ServicerContext, call.edge).set_trailing_metadata(tuple(trailers))
 
