@@ -231,6 +231,70 @@ def test_a_connection_that_is_lost_in_a_transaction_undoes_it(
         assert unit.sessions.total() == 0
 
 
+def test_a_commit_that_the_standby_may_not_have_is_not_acknowledged(
+    stores: Any, postgres: PostgresServer
+) -> None:
+    """PostgreSQL itself only warns of it, when somebody has it wait no longer."""
+    store = stores.open("acme")
+    fill(store)
+    standby = "ALTER SYSTEM SET synchronous_standby_names = '{}'"
+    waits = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+
+    def cancel() -> None:
+        while not postgres.execute(waits):
+            pass
+
+    postgres.execute(standby.format("away"), "SELECT pg_reload_conf()")
+    canceller = threading.Thread(target=cancel, daemon=True)
+    canceller.start()
+    try:
+        with pytest.raises(Unavailable), store.write() as unit:
+            unit.sessions.save([session("who knows")])
+    finally:
+        postgres.execute(standby.format(""), "SELECT pg_reload_conf()")
+    canceller.join()
+    with store.write() as unit:
+        unit.sessions.save([session("later")])
+
+
+def test_a_connection_that_is_lost_under_any_statement_is_the_callers_to_try_again(
+    stores: Any, postgres: PostgresServer
+) -> None:
+    """Numbers are taken without SQLAlchemy, which would say what is meant."""
+    from mneme_server.storage.postgres.database import take_numbers
+
+    store = stores.open("acme")
+    fill(store)
+
+    def lose(unit: Any) -> None:
+        postgres.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE application_name = 'mneme' AND state = 'idle in transaction'"
+        )
+        take_numbers(unit._connection, "acme", "vectors", 1)
+
+    with pytest.raises(Unavailable), store.write() as unit:
+        lose(unit)
+
+
+def test_a_writer_that_stands_still_is_cut_off(
+    stores: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mneme_server.storage.postgres import database
+
+    monkeypatch.setattr(database, "SILENT_S", 0.1)
+    still, another = stores.open("acme"), stores.open("acme")
+    fill(still)
+
+    def stand_still(unit: Any) -> None:
+        with another.write() as other:  # It waits for the lock.
+            other.sessions.save([session("goes on")])
+        unit.sessions.save([session("too late")])
+
+    with pytest.raises(Unavailable), still.write() as unit:
+        stand_still(unit)
+
+
 def test_many_tenants_share_a_few_connections(stores: Any, postgres: PostgresServer) -> None:
     from mneme_server.storage.postgres.database import READERS, WRITERS
 

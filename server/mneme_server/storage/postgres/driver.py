@@ -50,8 +50,8 @@ class DriverConnection(psycopg.Connection[Any]):  # type: ignore[misc]  # Any to
         """Commit the transaction.
 
         Raises:
-            psycopg.OperationalError: it may be committed or not, or not for good: the server
-                stopped waiting for its standby, as its time was up, and only warns of that.
+            psycopg.OperationalError: it may be committed or not, or not for good: somebody had the
+                server wait no longer for its standby, and it only warns of that.
         """
         self.warned = ""
         super().commit()
@@ -151,5 +151,6 @@ _MEANINGS: Sequence[tuple[Any, Callable[[BaseException], MnemeError]]] = (
     (errors.InsufficientPrivilege, _refused),
     # The server is gone, is being stopped or started, has no room, or was failed over to a standby.
     (psycopg.OperationalError, _lost),
+    (errors.IdleInTransactionSessionTimeout, _lost),
 )
 """The first that fits says what is meant."""

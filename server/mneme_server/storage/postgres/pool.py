@@ -60,6 +60,8 @@ class Pool:
             connection, driver = self._begun(begin)
             try:
                 yield connection
+            except driver.failures as error:  # Of a statement that went straight to the driver.
+                raise translated(connection, "", (), error) from error
             finally:
                 self._give_back(connection, driver)
         finally:
