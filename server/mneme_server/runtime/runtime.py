@@ -15,8 +15,9 @@ from mneme_server.common.fencing import Fence
 from mneme_server.common.open_files import most_files
 from mneme_server.common.tracing import NOTHING, Span
 from mneme_server.common.watchdog import Watchdog
+from mneme_server.corpus.listening import TenantListener
 from mneme_server.corpus.nodes import Node
-from mneme_server.corpus.tenant import OpenTenant, TenantListener
+from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.corpus.tenant_store import TenantStores
 from mneme_server.embedding.batcher import MicroBatcher
 from mneme_server.embedding.cache import CachedEmbedder, VectorCache
