@@ -282,17 +282,21 @@ def test_a_writer_that_stands_still_is_cut_off(
 ) -> None:
     from mneme_server.storage.postgres import database
 
-    monkeypatch.setattr(database, "SILENT_S", 0.1)
     still, another = stores.open("acme"), stores.open("acme")
     fill(still)
 
     def stand_still(unit: Any) -> None:
+        monkeypatch.undo()
         with another.write() as other:  # It waits for the lock.
             other.sessions.save([session("goes on")])
         unit.sessions.save([session("too late")])
 
+    monkeypatch.setattr(database, "SILENT_S", 0.1)
     with pytest.raises(Unavailable), still.write() as unit:
         stand_still(unit)
+    with still.read() as unit:
+        assert unit.sessions.get("goes on") is not None
+        assert unit.sessions.get("too late") is None
 
 
 def test_many_tenants_share_a_few_connections(stores: Any, postgres: PostgresServer) -> None:
