@@ -14,11 +14,12 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import auth_pb2
+from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import proof_service_pb2 as proof_pb
 from support.api import Api
 from support.making import event, list_events, recall, record, verify
 from support.postgres import PostgresServer, running
-from support.server import LocalServer, ServerProcess, environment, local_server
+from support.server import LocalServer, ServerProcess, environment, local_server, run_command
 
 ALL = (auth_pb2.KEY_SCOPE_READ, auth_pb2.KEY_SCOPE_WRITE)
 
@@ -229,6 +230,27 @@ def test_the_keys_that_sign_logs_are_in_the_database_and_encrypted(
         assert api.proof.GetLogKeys(proof_pb.GetLogKeysRequest()).keys == keys
         record(api, event("two", id="e2"), wait=True)
         assert api.proof.GetCheckpoint(proof_pb.GetCheckpointRequest()).note
+
+
+def test_no_server_starts_that_would_keep_signing_keys_in_the_database_as_they_are(
+    tmp_path: Path, url: str
+) -> None:
+    refused = run_command("serve", tmp_path / "data", database_url=url, plain_keys="false")
+    assert refused.returncode == 1
+    for said in ("MNEME_KEY_FILE", "openssl rand", "MNEME_PLAIN_KEYS"):
+        assert said in refused.stderr
+    missing = tmp_path / "missing"
+    refused = run_command("serve", tmp_path / "data", database_url=url, key_file=missing)
+    assert refused.returncode == 1
+    assert "MNEME_KEY_FILE: No such file" in refused.stderr
+
+
+def test_the_statistics_name_what_keeps_a_tenant(server: LocalServer) -> None:
+    api = server.keys.tenant("acme", *ALL)
+    record(api, event("the heron ate", id="e1"))
+    database = api.memory.GetStats(memory_pb.GetStatsRequest()).database
+    assert (database.engine, database.path) == ("postgresql", "")
+    assert database.folder_bytes > database.size_bytes > 0
 
 
 def test_a_dump_of_the_database_brings_everything_back(

@@ -68,6 +68,7 @@ def test_statistics_count_what_is_there(api: Api) -> None:
     assert keys == [("kind", 2), ("deep.n", 1)]
     assert (answer.distribution.tag_count, answer.distribution.metadata_key_count) == (2, 2)
     database = answer.database
+    assert database.engine == "sqlite"
     assert database.path == f"tenants/{database.tenant_id}/mneme.db"
     assert database.wal_mode
     assert 0 < database.size_bytes <= database.folder_bytes

@@ -46,7 +46,10 @@ def settings_of(data_dir: Path, **changed: Any) -> Settings:
     if os.environ.get("MNEME_TEST_POSTGRES"):
         values["database_url"] = postgres.url_for(data_dir)
         values["database_kept_days"] = 30
-    return Settings(**(values | changed))
+    values |= changed
+    if values.get("database_url") and "key_file" not in values:
+        values.setdefault("plain_keys", True)
+    return Settings(**values)
 
 
 class Keys:
@@ -238,6 +241,8 @@ def environment(data_dir: Path, **changed: Any) -> dict[str, str]:
         "admin_key": ADMIN_KEY,
         "log_level": "warning",
     } | changed
+    if "database_url" in settings and "key_file" not in settings:
+        settings = {"plain_keys": "true"} | settings
     given = {f"MNEME_{name.upper()}": str(value) for name, value in settings.items()}
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MNEME_")}
     return kept | given

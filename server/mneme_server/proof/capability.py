@@ -43,6 +43,8 @@ def _build(host: Host) -> Parts:
     places = SqlKeyPlaces(database, files) if database.shared else files
     known_for_s = _SHARED_FOR_S if database.shared else math.inf
     signers = SealedKeys(places, settings.key_file, known_for_s)
+    if database.shared and not settings.plain_keys:
+        signers.require_secret()
     keys = KeyRing(signers, catalog, known_for_s)
     tenants.also_make(keys.current)
     tenants.also_delete(keys.forget)

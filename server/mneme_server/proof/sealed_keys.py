@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from mneme_server.common.errors import DataLoss, FailedPrecondition
+from mneme_server.common.errors import DataLoss, FailedPrecondition, Reason
 
 _LEAST_SECRET = 16
 _ENCRYPTED = b"ENCRYPTED PRIVATE KEY"
@@ -77,6 +77,21 @@ class SealedKeys:
         self._key_file = key_file
         self._known_for_s = known_for_s
         self._loaded: dict[tuple[str, int], _Loaded] = {}
+
+    def require_secret(self) -> None:
+        """Check that keys can be encrypted.
+
+        Raises:
+            FailedPrecondition: there is no secret, or it cannot be read, or is too short.
+        """
+        if self._secret() is None:
+            raise FailedPrecondition(
+                "MNEME_DATABASE_URL has the keys that sign the tenants' logs in the database, and"
+                " its dumps and backups: set MNEME_KEY_FILE to a file with a secret to encrypt them"
+                " with, the same for every server (openssl rand -base64 32 makes one), or"
+                " MNEME_PLAIN_KEYS=true to keep them there as they are",
+                reason=Reason.INITIALIZATION_FAILED,
+            )
 
     def create(self, tenant_id: str, number: int) -> bytes:
         """Make a key and keep it."""

@@ -17,8 +17,14 @@ class ProofSettings(BaseModel):
         None,
         description="a file with the secret that the tenants' signing keys are encrypted with, at"
         " least 16 bytes; keep it apart from the data folder. Without it they lie there as they"
-        " are, readable by the server's user alone; with MNEME_DATABASE_URL in its catalog, also"
-        " in what dumps and backups hold of that",
+        " are, readable by the server's user alone. With MNEME_DATABASE_URL it is needed: every"
+        " server has the same",
+    )
+    plain_keys: bool = Field(
+        False,
+        description="with MNEME_DATABASE_URL and without MNEME_KEY_FILE: keep the signing keys in"
+        " the database as they are, where its dumps and backups hold them, too; by default the"
+        " server does not start so",
     )
     certificates_kept: int = Field(
         10_000,

@@ -10,6 +10,7 @@ from mneme_server.embedding.cache import Owner, VectorCache
 from mneme_server.memory.searching import SearchMemories
 from mneme_server.patterns.kept import KeptMatchers
 from mneme_server.runtime.settings import ServerSettings
+from mneme_server.storage.database import Database
 from mneme_server.storage.migrate import newest_versions
 from mneme_server.transport.service import Service
 from mneme_server.upkeep.beginning import BeginMemory
@@ -35,7 +36,8 @@ class _Cached:
 def _build(host: Host) -> Parts:
     runtime = host.runtime
     cache, kept = runtime.embedder.cache, host.get(KeptMatchers)
-    folders = TenantFolders(host.settings(ServerSettings).data_dir)
+    shared_bytes = runtime.stores.shared_bytes if host.get(Database).shared else None
+    folders = TenantFolders(host.settings(ServerSettings).data_dir, shared_bytes)
     report = ReportMemory(
         host.tenants,
         host.figures,

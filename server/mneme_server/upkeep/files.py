@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,26 +22,41 @@ class Sizes:
 
 
 class TenantFolders:
-    """Measures the folders of tenants, below `root`, the server's data folder."""
+    """Measures the folders of tenants.
 
-    def __init__(self, root: Path) -> None:
+    Args:
+        root: the server's data folder.
+        shared_bytes: where tenants share a database instead of having one in their folders, returns
+            about how many bytes a tenant takes there; else None.
+    """
+
+    def __init__(self, root: Path, shared_bytes: Callable[[str], int] | None = None) -> None:
         self._root = root
+        self._shared_bytes = shared_bytes
+
+    @property
+    def engine(self) -> str:
+        """What keeps the tenants: "sqlite" or "postgresql"."""
+        return "sqlite" if self._shared_bytes is None else "postgresql"
 
     def database_of(self, tenant_id: str) -> str:
-        """Return where a tenant's database is, below the data folder."""
+        """Return where a tenant's database is, below the data folder; empty where it is not."""
+        if self._shared_bytes is not None:
+            return ""
         return f"tenants/{check_tenant_id(tenant_id)}/{_DATABASE}"
 
     def sizes(self, tenant_id: str) -> Sizes:
         """Return how much a tenant takes now."""
         folder = self._root / "tenants" / check_tenant_id(tenant_id)
+        shared = 0 if self._shared_bytes is None else self._shared_bytes(tenant_id)
         return Sizes(
-            database=self.database_bytes(tenant_id),
+            database=self.database_bytes(tenant_id) if self._shared_bytes is None else shared,
             indexes=sum(_size((folder / name).rglob("*")) for name in _INDEXES),
-            folder=_size(folder.rglob("*")),
+            folder=shared + _size(folder.rglob("*")),
         )
 
     def database_bytes(self, tenant_id: str) -> int:
-        """Return how many bytes the database takes, with its log."""
+        """Return how many bytes the database in the folder takes, with its log."""
         return _size((self._root / "tenants" / check_tenant_id(tenant_id)).glob(f"{_DATABASE}*"))
 
 

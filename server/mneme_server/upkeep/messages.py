@@ -22,6 +22,7 @@ def database(given: Database) -> pb.DatabaseInfo:
     """Return the message of where a tenant's memory is."""
     return pb.DatabaseInfo(
         tenant_id=given.tenant_id,
+        engine=given.engine,
         path=given.path,
         size_bytes=given.sizes.database,
         folder_bytes=given.sizes.folder,

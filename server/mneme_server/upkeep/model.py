@@ -19,10 +19,11 @@ class Cache(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """Where a tenant's database is, below the data folder, what it takes, and of which schema it
-    is."""
+    """What keeps a tenant, where its database is below the data folder, if it is there, what it
+    takes, and of which schema it is."""
 
     tenant_id: str
+    engine: str
     path: str
     sizes: Sizes
     schema: str

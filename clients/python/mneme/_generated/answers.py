@@ -1260,10 +1260,14 @@ class DatabaseInfo(Answer[memory_stats_pb2.DatabaseInfo], of=memory_stats_pb2.Da
     """The tenant."""
 
     path: str
-    """Its database, below the server's data folder."""
+    """Its database, below the server's data folder; empty where PostgreSQL keeps
+    the tenants.
+    """
 
     size_bytes: int
-    """Size of the database with its log, in bytes."""
+    """Size of the database with its log, in bytes; where PostgreSQL keeps the
+    tenants, about what the tenant's rows take there.
+    """
 
     folder_bytes: int
     """Size of the tenant's folder, indexes included, in bytes.
@@ -1279,6 +1283,9 @@ class DatabaseInfo(Answer[memory_stats_pb2.DatabaseInfo], of=memory_stats_pb2.Da
     """The version of the schema: a revision for each capability that has tables,
     sorted, with "," between them.
     """
+
+    engine: str
+    """What keeps it: `sqlite` or `postgresql`."""
 
 
 class Decision(Answer[context_service_pb2.Decision], of=context_service_pb2.Decision):

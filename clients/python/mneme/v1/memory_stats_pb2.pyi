@@ -20,20 +20,22 @@ CACHE_KIND_SEARCH: CacheKind
 CACHE_KIND_PATTERNS: CacheKind
 
 class DatabaseInfo(_message.Message):
-    __slots__ = ("tenant_id", "path", "size_bytes", "folder_bytes", "wal_mode", "schema_version")
+    __slots__ = ("tenant_id", "path", "size_bytes", "folder_bytes", "wal_mode", "schema_version", "engine")
     TENANT_ID_FIELD_NUMBER: _ClassVar[int]
     PATH_FIELD_NUMBER: _ClassVar[int]
     SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
     FOLDER_BYTES_FIELD_NUMBER: _ClassVar[int]
     WAL_MODE_FIELD_NUMBER: _ClassVar[int]
     SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    ENGINE_FIELD_NUMBER: _ClassVar[int]
     tenant_id: str
     path: str
     size_bytes: int
     folder_bytes: int
     wal_mode: bool
     schema_version: str
-    def __init__(self, tenant_id: _Optional[str] = ..., path: _Optional[str] = ..., size_bytes: _Optional[int] = ..., folder_bytes: _Optional[int] = ..., wal_mode: _Optional[bool] = ..., schema_version: _Optional[str] = ...) -> None: ...
+    engine: str
+    def __init__(self, tenant_id: _Optional[str] = ..., path: _Optional[str] = ..., size_bytes: _Optional[int] = ..., folder_bytes: _Optional[int] = ..., wal_mode: _Optional[bool] = ..., schema_version: _Optional[str] = ..., engine: _Optional[str] = ...) -> None: ...
 
 class MemoryCounts(_message.Message):
     __slots__ = ("vectors", "pending", "memories", "patterns", "episodes", "skills", "causal_edges", "certificates", "learning_sessions", "experiences", "events", "sessions", "lessons", "reflections")

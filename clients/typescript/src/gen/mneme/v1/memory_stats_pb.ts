@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/memory_stats.proto.
  */
 export const file_mneme_v1_memory_stats: GenFile = /*@__PURE__*/
-  fileDesc("ChttbmVtZS92MS9tZW1vcnlfc3RhdHMucHJvdG8SCG1uZW1lLnYxIoMBCgxEYXRhYmFzZUluZm8SEQoJdGVuYW50X2lkGAEgASgJEgwKBHBhdGgYAiABKAkSEgoKc2l6ZV9ieXRlcxgDIAEoAxIUCgxmb2xkZXJfYnl0ZXMYBCABKAMSEAoId2FsX21vZGUYBSABKAgSFgoOc2NoZW1hX3ZlcnNpb24YBiABKAkimgIKDE1lbW9yeUNvdW50cxIPCgd2ZWN0b3JzGAEgASgDEg8KB3BlbmRpbmcYAiABKAMSEAoIbWVtb3JpZXMYAyABKAMSEAoIcGF0dGVybnMYBCABKAMSEAoIZXBpc29kZXMYBSABKAMSDgoGc2tpbGxzGAYgASgDEhQKDGNhdXNhbF9lZGdlcxgHIAEoAxIUCgxjZXJ0aWZpY2F0ZXMYCCABKAMSGQoRbGVhcm5pbmdfc2Vzc2lvbnMYCSABKAMSEwoLZXhwZXJpZW5jZXMYCiABKAMSDgoGZXZlbnRzGAsgASgDEhAKCHNlc3Npb25zGAwgASgDEg8KB2xlc3NvbnMYDSABKAMSEwoLcmVmbGVjdGlvbnMYDiABKAMioAEKDkVtYmVkZGluZ1N0YXRzEg0KBW1vZGVsGAEgASgJEhEKCWRpbWVuc2lvbhgCIAEoBRISCgpjYWNoZV9zaXplGAMgASgDEhIKCmNhY2hlX2hpdHMYBCABKAMSFAoMY2FjaGVfbWlzc2VzGAUgASgDEhsKDmNhY2hlX2hpdF9yYXRlGAYgASgBSACIAQFCEQoPX2NhY2hlX2hpdF9yYXRlIikKCk5hbWVkQ291bnQSDAoEbmFtZRgBIAEoCRINCgVjb3VudBgCIAEoAyKUAQoSTWVtb3J5RGlzdHJpYnV0aW9uEiIKBHRhZ3MYASADKAsyFC5tbmVtZS52MS5OYW1lZENvdW50EhEKCXRhZ19jb3VudBgCIAEoAxIrCg1tZXRhZGF0YV9rZXlzGAMgAygLMhQubW5lbWUudjEuTmFtZWRDb3VudBIaChJtZXRhZGF0YV9rZXlfY291bnQYBCABKAMi3QEKDU1lbW9yeVF1YWxpdHkSIwoWYXZlcmFnZV9lcGlzb2RlX3Jld2FyZBgBIAEoAUgAiAEBEicKGmF2ZXJhZ2Vfc2tpbGxfc3VjY2Vzc19yYXRlGAIgASgBSAGIAQESJgoZYXZlcmFnZV9jYXVzYWxfY29uZmlkZW5jZRgDIAEoAUgCiAEBQhkKF19hdmVyYWdlX2VwaXNvZGVfcmV3YXJkQh0KG19hdmVyYWdlX3NraWxsX3N1Y2Nlc3NfcmF0ZUIcChpfYXZlcmFnZV9jYXVzYWxfY29uZmlkZW5jZSJVChxNZW1vcnlTZXJ2aWNlR2V0U3RhdHNSZXF1ZXN0EhwKFGluY2x1ZGVfZGlzdHJpYnV0aW9uGAEgASgIEhcKD2luY2x1ZGVfcXVhbGl0eRgCIAEoCCKNAQoRQ2xlYXJDYWNoZVJlcXVlc3QSNgoGY2FjaGVzGAEgAygOMhMubW5lbWUudjEuQ2FjaGVLaW5kQhG6SA6SAQsQAyIHggEEEAEgABIwCg9vbGRlcl90aGFuX2RheXMYAiABKAFCF7pIFBISGQAAAADo2EtBKQAAAAAAAAAAEg4KBnZhY3V1bRgDIAEoCCJBCgxDbGVhcmVkQ2FjaGUSIgoFY2FjaGUYASABKA4yEy5tbmVtZS52MS5DYWNoZUtpbmQSDQoFY291bnQYAiABKAMieQoSQ2xlYXJDYWNoZVJlc3BvbnNlEicKB2NsZWFyZWQYASADKAsyFi5tbmVtZS52MS5DbGVhcmVkQ2FjaGUSEAoIdmFjdXVtZWQYAiABKAgSFwoPcmVjbGFpbWVkX2J5dGVzGAMgASgDEg8KB3Rvb2tfbXMYBCABKAEiqgEKEUluaXRNZW1vcnlSZXF1ZXN0Eh4KCWRpbWVuc2lvbhgBIAEoBUILukgIGgYYgIAEKAASLAoFbW9kZWwYAiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEg0KBXJlc2V0GAMgASgIEjgKEWNvbmZpcm1fdGVuYW50X2lkGAQgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJCpyCglDYWNoZUtpbmQSGgoWQ0FDSEVfS0lORF9VTlNQRUNJRklFRBAAEhkKFUNBQ0hFX0tJTkRfRU1CRURESU5HUxABEhUKEUNBQ0hFX0tJTkRfU0VBUkNIEAISFwoTQ0FDSEVfS0lORF9QQVRURVJOUxADYgZwcm90bzM", [file_buf_validate_validate]);
+  fileDesc("ChttbmVtZS92MS9tZW1vcnlfc3RhdHMucHJvdG8SCG1uZW1lLnYxIpMBCgxEYXRhYmFzZUluZm8SEQoJdGVuYW50X2lkGAEgASgJEgwKBHBhdGgYAiABKAkSEgoKc2l6ZV9ieXRlcxgDIAEoAxIUCgxmb2xkZXJfYnl0ZXMYBCABKAMSEAoId2FsX21vZGUYBSABKAgSFgoOc2NoZW1hX3ZlcnNpb24YBiABKAkSDgoGZW5naW5lGAcgASgJIpoCCgxNZW1vcnlDb3VudHMSDwoHdmVjdG9ycxgBIAEoAxIPCgdwZW5kaW5nGAIgASgDEhAKCG1lbW9yaWVzGAMgASgDEhAKCHBhdHRlcm5zGAQgASgDEhAKCGVwaXNvZGVzGAUgASgDEg4KBnNraWxscxgGIAEoAxIUCgxjYXVzYWxfZWRnZXMYByABKAMSFAoMY2VydGlmaWNhdGVzGAggASgDEhkKEWxlYXJuaW5nX3Nlc3Npb25zGAkgASgDEhMKC2V4cGVyaWVuY2VzGAogASgDEg4KBmV2ZW50cxgLIAEoAxIQCghzZXNzaW9ucxgMIAEoAxIPCgdsZXNzb25zGA0gASgDEhMKC3JlZmxlY3Rpb25zGA4gASgDIqABCg5FbWJlZGRpbmdTdGF0cxINCgVtb2RlbBgBIAEoCRIRCglkaW1lbnNpb24YAiABKAUSEgoKY2FjaGVfc2l6ZRgDIAEoAxISCgpjYWNoZV9oaXRzGAQgASgDEhQKDGNhY2hlX21pc3NlcxgFIAEoAxIbCg5jYWNoZV9oaXRfcmF0ZRgGIAEoAUgAiAEBQhEKD19jYWNoZV9oaXRfcmF0ZSIpCgpOYW1lZENvdW50EgwKBG5hbWUYASABKAkSDQoFY291bnQYAiABKAMilAEKEk1lbW9yeURpc3RyaWJ1dGlvbhIiCgR0YWdzGAEgAygLMhQubW5lbWUudjEuTmFtZWRDb3VudBIRCgl0YWdfY291bnQYAiABKAMSKwoNbWV0YWRhdGFfa2V5cxgDIAMoCzIULm1uZW1lLnYxLk5hbWVkQ291bnQSGgoSbWV0YWRhdGFfa2V5X2NvdW50GAQgASgDIt0BCg1NZW1vcnlRdWFsaXR5EiMKFmF2ZXJhZ2VfZXBpc29kZV9yZXdhcmQYASABKAFIAIgBARInChphdmVyYWdlX3NraWxsX3N1Y2Nlc3NfcmF0ZRgCIAEoAUgBiAEBEiYKGWF2ZXJhZ2VfY2F1c2FsX2NvbmZpZGVuY2UYAyABKAFIAogBAUIZChdfYXZlcmFnZV9lcGlzb2RlX3Jld2FyZEIdChtfYXZlcmFnZV9za2lsbF9zdWNjZXNzX3JhdGVCHAoaX2F2ZXJhZ2VfY2F1c2FsX2NvbmZpZGVuY2UiVQocTWVtb3J5U2VydmljZUdldFN0YXRzUmVxdWVzdBIcChRpbmNsdWRlX2Rpc3RyaWJ1dGlvbhgBIAEoCBIXCg9pbmNsdWRlX3F1YWxpdHkYAiABKAgijQEKEUNsZWFyQ2FjaGVSZXF1ZXN0EjYKBmNhY2hlcxgBIAMoDjITLm1uZW1lLnYxLkNhY2hlS2luZEIRukgOkgELEAMiB4IBBBABIAASMAoPb2xkZXJfdGhhbl9kYXlzGAIgASgBQhe6SBQSEhkAAAAA6NhLQSkAAAAAAAAAABIOCgZ2YWN1dW0YAyABKAgiQQoMQ2xlYXJlZENhY2hlEiIKBWNhY2hlGAEgASgOMhMubW5lbWUudjEuQ2FjaGVLaW5kEg0KBWNvdW50GAIgASgDInkKEkNsZWFyQ2FjaGVSZXNwb25zZRInCgdjbGVhcmVkGAEgAygLMhYubW5lbWUudjEuQ2xlYXJlZENhY2hlEhAKCHZhY3V1bWVkGAIgASgIEhcKD3JlY2xhaW1lZF9ieXRlcxgDIAEoAxIPCgd0b29rX21zGAQgASgBIqoBChFJbml0TWVtb3J5UmVxdWVzdBIeCglkaW1lbnNpb24YASABKAVCC7pICBoGGICABCgAEiwKBW1vZGVsGAIgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBINCgVyZXNldBgDIAEoCBI4ChFjb25maXJtX3RlbmFudF9pZBgEIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQqcgoJQ2FjaGVLaW5kEhoKFkNBQ0hFX0tJTkRfVU5TUEVDSUZJRUQQABIZChVDQUNIRV9LSU5EX0VNQkVERElOR1MQARIVChFDQUNIRV9LSU5EX1NFQVJDSBACEhcKE0NBQ0hFX0tJTkRfUEFUVEVSTlMQA2IGcHJvdG8z", [file_buf_validate_validate]);
 
 /**
  * DatabaseInfo says where a tenant's memory is.
@@ -29,14 +29,16 @@ export type DatabaseInfo = Message<"mneme.v1.DatabaseInfo"> & {
   tenantId: string;
 
   /**
-   * Its database, below the server's data folder.
+   * Its database, below the server's data folder; empty where PostgreSQL keeps
+   * the tenants.
    *
    * @generated from field: string path = 2;
    */
   path: string;
 
   /**
-   * Size of the database with its log, in bytes.
+   * Size of the database with its log, in bytes; where PostgreSQL keeps the
+   * tenants, about what the tenant's rows take there.
    *
    * @generated from field: int64 size_bytes = 3;
    */
@@ -65,6 +67,13 @@ export type DatabaseInfo = Message<"mneme.v1.DatabaseInfo"> & {
    * @generated from field: string schema_version = 6;
    */
   schemaVersion: string;
+
+  /**
+   * What keeps it: `sqlite` or `postgresql`.
+   *
+   * @generated from field: string engine = 7;
+   */
+  engine: string;
 };
 
 /**
@@ -81,14 +90,16 @@ export type DatabaseInfoJson = {
   tenantId?: string;
 
   /**
-   * Its database, below the server's data folder.
+   * Its database, below the server's data folder; empty where PostgreSQL keeps
+   * the tenants.
    *
    * @generated from field: string path = 2;
    */
   path?: string;
 
   /**
-   * Size of the database with its log, in bytes.
+   * Size of the database with its log, in bytes; where PostgreSQL keeps the
+   * tenants, about what the tenant's rows take there.
    *
    * @generated from field: int64 size_bytes = 3;
    */
@@ -117,6 +128,13 @@ export type DatabaseInfoJson = {
    * @generated from field: string schema_version = 6;
    */
   schemaVersion?: string;
+
+  /**
+   * What keeps it: `sqlite` or `postgresql`.
+   *
+   * @generated from field: string engine = 7;
+   */
+  engine?: string;
 };
 
 /**
