@@ -161,6 +161,8 @@ class Application:
             newest=runtime.newest,
             spans=spans.root,
         )
+        if runtime.cluster is not None:
+            runtime.cluster.count_with(self._server.counts)
         self._http = _http_server(settings, self._server)
         for gauge in (*gauges_of(runtime), *(gauge for part in parts for gauge in part.gauges)):
             self._metrics.gauge(gauge.name, gauge.meaning, gauge.value)

@@ -120,6 +120,8 @@ def _as_toml(name: str, value: object) -> str:
         return f"# {name} is not set"
     if isinstance(value, SecretStr):
         return f"# {name} is set and not shown"
+    if isinstance(value, bool):
+        return f"{name} = {str(value).lower()}"
     if isinstance(value, int | float):
         return f"{name} = {value}"
     escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
@@ -242,5 +244,5 @@ def _metavar(field: FieldInfo) -> str:
     choices = [value for value in get_args(field.annotation) if isinstance(value, str)]
     if choices:
         return "{" + ",".join(choices) + "}"
-    kinds: dict[object, str] = {int: "N", float: "SECONDS", Path: "PATH"}
+    kinds: dict[object, str] = {bool: "BOOL", int: "N", float: "SECONDS", Path: "PATH"}
     return kinds.get(field.annotation, "PATH" if "Path" in str(field.annotation) else "TEXT")

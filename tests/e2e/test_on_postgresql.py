@@ -14,7 +14,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import auth_pb2
-from mneme.v1 import memory_service_pb2 as memory_pb
+from mneme.v1 import memory_stats_pb2 as stats_pb
 from mneme.v1 import proof_service_pb2 as proof_pb
 from support.api import Api
 from support.making import event, list_events, recall, record, verify
@@ -248,7 +248,7 @@ def test_no_server_starts_that_would_keep_signing_keys_in_the_database_as_they_a
 def test_the_statistics_name_what_keeps_a_tenant(server: LocalServer) -> None:
     api = server.keys.tenant("acme", *ALL)
     record(api, event("the heron ate", id="e1"))
-    database = api.memory.GetStats(memory_pb.GetStatsRequest()).database
+    database = api.memory.GetStats(stats_pb.MemoryServiceGetStatsRequest()).database
     assert (database.engine, database.path) == ("postgresql", "")
     assert database.folder_bytes > database.size_bytes > 0
 

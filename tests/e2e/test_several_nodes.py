@@ -7,6 +7,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from mneme_server.operations.model import State
 from mneme_server.storage.postgres.node import Node
 from support.api import Api
 from support.forgetting import spellings, traces
-from support.learning import Session, discrete
+from support.learning import Session, discrete, plain
 from support.making import event, list_events, recall, record, verify
 from support.postgres import PostgresServer, running
 from support.server import (
@@ -386,19 +387,109 @@ def test_a_tenant_that_is_deleted_is_on_no_servers_disk_when_the_call_answers(
             assert texts(away.keys.key("acme-1"), "ate") == []
 
 
-def test_a_learning_session_is_run_by_one_server_and_refused_by_the_other(
+def best(session: Session) -> str:
+    """What a session does, as it has learned, where left is right."""
+    return str(plain(patiently(lambda: session.predict("left")).action))
+
+
+def taught(session: Session, right: str, times: int = 20) -> None:
+    for _ in range(times):
+        for done in ("go", "stay"):
+            patiently(partial(session.tell, "left", done, 1.0 if done == right else 0.0))
+
+
+def test_a_session_predicts_on_each_server_what_it_was_told_by_way_of_any(
     two: tuple[LocalServer, LocalServer],
 ) -> None:
     one, other = two
-    here = one.keys.tenant("acme", *LEARN)
-    there = other.keys.key("acme-1", *LEARN)
-    session = Session(here, "q_learning", action_space=discrete(2))
-    session.tell({"at": "left"}, 0, 1.0)
-    with pytest.raises(grpc.RpcError) as refused:
-        Session(there, "q_learning", action_space=discrete(2))
-    assert refused.value.code() == grpc.StatusCode.UNAVAILABLE
-    session.tell({"at": "left"}, 0, 1.0)
-    assert session.stored().transitions == 2
+    here = Session(
+        one.keys.tenant("acme", *LEARN),
+        "q_learning",
+        action_space=discrete(labels=["go", "stay"]),
+        state_space=discrete(labels=["left"]),
+    )
+    taught(here, "go")
+    there = Session.known(other.keys.key("acme-1", *LEARN))
+    eventually(lambda: best(there) == "go", "the other server has not learned it")
+    assert patiently(there.metrics).transitions == 40
+    prediction = there.predict("left")
+    taught(there, "stay", times=100)
+    patiently(partial(there.reward, prediction.prediction_id, 0.0))
+    assert best(there) == "stay"
+    eventually(lambda: best(here) == "stay", "the first server has not learned it")
+    patiently(partial(here.tell, "left", "stay", 1.0))
+    assert patiently(here.stored).transitions == 242, "nothing was lost, or recorded twice"
+
+
+def test_two_servers_that_are_told_at_once_record_each_step_once(
+    two: tuple[LocalServer, LocalServer],
+) -> None:
+    one, other = two
+    here = Session(one.keys.tenant("acme", *LEARN), "q_learning", action_space=discrete(2))
+    there = Session.known(other.keys.key("acme-1", *LEARN))
+
+    def tell(session: Session, name: str) -> None:
+        for number in range(8):
+            told = partial(session.tell, {"at": name}, 0, 1.0, feedback_id=f"{name}{number}")
+            patiently(told)
+
+    threads = [threading.Thread(target=tell, args=one_of) for one_of in ((here, "a"), (there, "b"))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert patiently(here.stored).transitions == 16
+    assert patiently(there.stored).transitions == 16
+
+
+def test_the_sessions_of_a_server_that_died_another_goes_on_with(tmp_path: Path, url: str) -> None:
+    killed = ServerProcess(tmp_path / "killed", database_url=url)
+    with server_process(tmp_path / "left", database_url=url) as left:
+        here = Session(killed.keys.tenant("acme", *LEARN), "q_learning", action_space=discrete(2))
+        there = Session.known(left.keys.key("acme-1", *LEARN))
+        for number in range(5):
+            here.tell({"at": "a"}, 0, 1.0, feedback_id=f"a{number}")
+        killed.kill()
+        patiently(partial(there.tell, {"at": "a"}, 0, 1.0, feedback_id="b"))
+        assert patiently(there.stored).transitions == 6
+        assert patiently(there.metrics).updates == 6
+
+
+def test_what_a_key_calls_on_one_server_counts_on_the_other_a_moment_later(
+    two: tuple[LocalServer, LocalServer],
+) -> None:
+    limit = 30
+    one, other = two
+    one.keys.tenant("acme")
+    created = one.keys.admin.admin.CreateApiKey(
+        admin_pb.CreateApiKeyRequest(tenant_id="acme-1", name="x", scopes=[1], rate_limit=limit)
+    )
+    began = time.monotonic()
+
+    def let_through(server: LocalServer) -> int:
+        """Call until it is refused; return how often it was not."""
+        api = server.keys.api(created.secret, "acme-1")
+        for done in range(100):
+            try:
+                list_events(api)
+            except grpc.RpcError as error:
+                if error.code() != grpc.StatusCode.RESOURCE_EXHAUSTED:
+                    raise
+                return done
+        raise AssertionError("it is never refused")
+
+    known = one.application._server.counts
+    eventually(lambda: bool(known._known), "they did not hear of each other")
+    assert let_through(other) >= limit
+    key = created.api_key.id
+    counted, _ = other.application._server.counts._buckets.counted()[key]
+    eventually(
+        lambda: counted in [calls.get(key) for calls in known._known.values()],
+        "the other server did not hear of it",
+    )
+    passed = let_through(one)
+    refill = (time.monotonic() - began) * limit / 60
+    assert passed <= 1 + refill
 
 
 def test_an_operation_of_a_server_that_is_gone_is_done_by_one_of_the_others(

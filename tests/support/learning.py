@@ -72,6 +72,13 @@ class Session:
         started = api.learning.StartSession(request)
         self.resumed = started.resumed
 
+    @classmethod
+    def known(cls, api: Api, session_id: str = "session") -> Session:
+        """Return a session that was started elsewhere."""
+        session = cls.__new__(cls)
+        session.api, session.id, session.resumed = api, session_id, True
+        return session
+
     def predict(self, of: Any, allowed: Sequence[Any] = (), **fields: Any) -> Any:
         """Return a prediction."""
         request = pb.PredictRequest(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from mneme_server.common.fencing import Fence
 from mneme_server.corpus.erasures import Erasure, Erasures
@@ -55,8 +55,11 @@ class Node(Protocol):
         """Return where the tenants' feeds are."""
         ...
 
-    def beat(self) -> tuple[int, Sequence[str]]:
-        """Say that this server lives; return how many others do, and those that do not any more."""
+    def beat(
+        self, counts: Mapping[str, Any]
+    ) -> tuple[int, Sequence[str], Mapping[str, Mapping[str, Any]]]:
+        """Say that this server lives, and what it has counted, as JSON can hold it; return how many
+        others do, those that do not any more, and what those have counted that do."""
         ...
 
     def others(self) -> int:
@@ -68,7 +71,8 @@ class Node(Protocol):
         ...
 
     def orphans(self) -> Sequence[str]:
-        """Return the tenants that have work which nobody who lives holds the lease of."""
+        """Return the tenants that have work which nobody who lives holds the lease of, or whose
+        learning sessions a server had that is gone."""
         ...
 
     def want(self, tenants: Collection[str]) -> Collection[str]:

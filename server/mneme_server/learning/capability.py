@@ -12,8 +12,9 @@ from mneme.v1 import learning_service_pb2
 
 from mneme_server.capability import Capability, Figure, Host, Parts
 from mneme_server.corpus.forgetting import Items
-from mneme_server.corpus.tenant import OpenTenant
+from mneme_server.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.learning.acting import Act
+from mneme_server.learning.asking import AskedSessions
 from mneme_server.learning.catalogue import algorithms, find_algorithm
 from mneme_server.learning.ending import EndSession
 from mneme_server.learning.evaluating import Evaluate
@@ -34,6 +35,7 @@ from mneme_server.learning.skill_shelf import SkillShelf
 from mneme_server.learning.store.forgetting import FORGETS, LEARNING_SESSION, POLICY, STEP
 from mneme_server.learning.store.sessions import SqlLearningSessions
 from mneme_server.learning.store.steps import SqlLearningSteps
+from mneme_server.learning.trainer import Trainer
 from mneme_server.learning.training import Train
 from mneme_server.learning.trajectories import Trajectories
 from mneme_server.learning.transferring import Transfer
@@ -42,12 +44,16 @@ from mneme_server.runtime.settings import ServerSettings
 from mneme_server.skills.skills import Skills
 from mneme_server.transport.service import Service
 
+_PATIENCE_S = 30.0
+"""How long forgetting waits for another server to hand sessions over: as long as for calls."""
+
 
 class _Forget:
     """Forgets the sessions of tenants that are removed; see `TenantListener`."""
 
-    def __init__(self, sessions: OpenSessions) -> None:
+    def __init__(self, sessions: OpenSessions, asked: AskedSessions) -> None:
         self._sessions = sessions
+        self._asked = asked
 
     def committed(self, tenant_id: str) -> None:
         """Nothing follows from a commit."""
@@ -55,22 +61,31 @@ class _Forget:
     def removed(self, tenant_id: str, *, replaced: bool) -> None:
         """What is in memory is not what will be stored."""
         self._sessions.forget(tenant_id)
+        self._asked.forget(tenant_id)
 
 
 class _WhileForgetting:
     """See `corpus.forgetting.WhileForgetting`."""
 
     def __init__(
-        self, sessions: OpenSessions, files: TenantModelFiles, wake: Callable[[str], object]
+        self,
+        sessions: OpenSessions,
+        asked: AskedSessions,
+        files: TenantModelFiles,
+        wake: Callable[[str], object],
     ) -> None:
         self._sessions = sessions
+        self._asked = asked
         self._files = files
         self._wake = wake
 
     @contextmanager
     def __call__(self, tenant: OpenTenant[Any]) -> Iterator[Callable[[Items], None]]:
         """Hold the sessions in memory; models that were learned of what went are removed."""
-        with self._sessions.held(tenant.tenant_id) as erased:
+        with (
+            self._sessions.leading(tenant.tenant_id, _PATIENCE_S),
+            self._sessions.held(tenant.tenant_id) as erased,
+        ):
 
             def told(items: Items) -> None:
                 if any(items.get(kind) for kind in (STEP, POLICY, LEARNING_SESSION)):
@@ -81,25 +96,40 @@ class _WhileForgetting:
             yield told
 
     def purge(self, tenant_id: str, items: Items) -> None:
-        """Remove the models of policies that began anew."""
+        """Remove the models of policies that began anew, and what is in memory to be asked."""
+        self._asked.forget(tenant_id)
         for session_id in items.get(POLICY, ()):
             self._files.remove_of(tenant_id, session_id)
+
+
+def _let_go(tenants: OpenTenants[Any], sessions: OpenSessions, tenant_id: str) -> None:
+    """Save what a tenant's sessions have learned, and have none in memory: another server is going
+    to change them."""
+    if sessions.all_of(tenant_id):
+        with tenants.open(tenant_id) as tenant:
+            sessions.park_all(tenant)
 
 
 def _build(host: Host) -> Parts:
     runtime, tenants = host.runtime, host.tenants
     settings = host.settings(LearningSettings)
     files = TenantModelFiles(host.settings(ServerSettings).data_dir)
-    open_sessions = OpenSessions(find_algorithm, settings.learning_open_sessions, runtime.lease_of)
+    cluster, most = runtime.cluster, settings.learning_open_sessions
+    trainer = Trainer(None if cluster is None else cluster.training)
+    open_sessions = OpenSessions(find_algorithm, most, trainer)
+    asked = AskedSessions(open_sessions, find_algorithm, most)
     runtime.before_closing(open_sessions.park_all)
-    runtime.listen(_Forget(open_sessions))
+    runtime.before_closing(lambda tenant: asked.forget(tenant.tenant_id))
+    runtime.listen(_Forget(open_sessions, asked))
+    if cluster is not None:
+        cluster.on_claim(partial(_let_go, tenants, open_sessions))
     sessions = Sessions(tenants, open_sessions, files)
     measure = Measure(tenants, sessions)
-    predict = Predict(tenants, open_sessions, Gating(find_algorithm))
+    predict = Predict(tenants, asked, open_sessions, Gating(find_algorithm))
     wake = partial(runtime.wake, LEARNING_JOB)
     quota = TrainingQuota(open_sessions, settings.learning_seconds)
     record = Record(tenants, open_sessions, settings.learning_bytes, quota, wake)
-    while_forgetting = _WhileForgetting(open_sessions, files, wake)
+    while_forgetting = _WhileForgetting(open_sessions, asked, files, wake)
     servicer = LearningServicer(
         algorithms=algorithms,
         start_session=StartSession(tenants, open_sessions, settings.learning_sessions),
@@ -112,8 +142,8 @@ def _build(host: Host) -> Parts:
         trajectories=Trajectories(tenants),
         import_experience=ImportExperience(tenants, record),
         measure=measure,
-        evaluate=Evaluate(tenants, open_sessions, find_algorithm),
-        explain=Explain(tenants, open_sessions),
+        evaluate=Evaluate(tenants, asked, find_algorithm),
+        explain=Explain(tenants, asked),
         transfer=Transfer(tenants, open_sessions, find_algorithm),
         shape_reward=ShapeReward(tenants, open_sessions, wake),
         act=Act(predict, record),

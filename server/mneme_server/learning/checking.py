@@ -15,8 +15,8 @@ from mneme_server.common.errors import (
 )
 from mneme_server.learning.actions import Actions
 from mneme_server.learning.catalogue import find_algorithm
+from mneme_server.learning.live_session import LiveSession
 from mneme_server.learning.model import Step, Told
-from mneme_server.learning.open_sessions import LiveSession
 from mneme_server.learning.ports import LearningUnit
 from mneme_server.learning.sealing import LIFETIME_US, BrokenSeal, Sealed, check_seal, opened
 from mneme_server.learning.spaces import Box, OpenLabels

@@ -11,9 +11,10 @@ from mneme_server.common.clock import later_us
 from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.learning.encoding import encoded
 from mneme_server.learning.evaluating import newest_steps
+from mneme_server.learning.live_session import LiveSession, Tenant, telling
 from mneme_server.learning.measuring import Measure, Metrics
 from mneme_server.learning.model import Counts, Session, Status
-from mneme_server.learning.open_sessions import LiveSession, OpenSessions, Tenant, telling
+from mneme_server.learning.open_sessions import OpenSessions
 from mneme_server.learning.ports import LearningUnit, ModelFiles
 from mneme_server.learning.skills import SkillMaker, skill_of
 from mneme_server.learning.space_json import space_to_json

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from mneme_server.common import deadline
 from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.learning.algorithm import Algorithm, Task
+from mneme_server.learning.asking import AskedSessions
 from mneme_server.learning.learner import Closes, Learner, Transition
+from mneme_server.learning.live_session import LiveSession, Tenant
 from mneme_server.learning.model import Definition, Step
-from mneme_server.learning.open_sessions import LiveSession, OpenSessions, Tenant
 from mneme_server.learning.ports import LearningUnit
 from mneme_server.learning.spaces import Box
 from mneme_server.learning.trust.blocks import Basis
@@ -43,14 +44,14 @@ class Evaluate:
 
     Args:
         tenants: where tenants are.
-        sessions: those in memory.
+        sessions: lends those that are asked.
         algorithm: returns an algorithm by its name, or None.
     """
 
     def __init__(
         self,
         tenants: OpenTenants[LearningUnit],
-        sessions: OpenSessions,
+        sessions: AskedSessions,
         algorithm: Callable[[str], Algorithm | None],
     ) -> None:
         self._tenants = tenants

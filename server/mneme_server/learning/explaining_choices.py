@@ -9,10 +9,11 @@ from mneme_server.common import deadline
 from mneme_server.common.canonical import Json, canonical_json
 from mneme_server.common.errors import FailedPrecondition, InvalidArgument, Reason
 from mneme_server.corpus.tenant import OpenTenants
+from mneme_server.learning.asking import AskedSessions
 from mneme_server.learning.explaining.explanation import Explanation, explain
 from mneme_server.learning.learner import Action
 from mneme_server.learning.live import Asked
-from mneme_server.learning.open_sessions import LiveSession, OpenSessions, Tenant
+from mneme_server.learning.live_session import LiveSession, Tenant
 from mneme_server.learning.ports import LearningUnit
 from mneme_server.learning.predicting import checked
 from mneme_server.learning.spaces import Box
@@ -48,10 +49,10 @@ class Explain:
 
     Args:
         tenants: where tenants are.
-        sessions: those in memory.
+        sessions: lends those that are asked.
     """
 
-    def __init__(self, tenants: OpenTenants[LearningUnit], sessions: OpenSessions) -> None:
+    def __init__(self, tenants: OpenTenants[LearningUnit], sessions: AskedSessions) -> None:
         self._tenants = tenants
         self._sessions = sessions
 

@@ -10,7 +10,7 @@ from mneme_server.common.errors import FailedPrecondition, InvalidArgument
 from mneme_server.learning.algorithm import Algorithm
 from mneme_server.learning.evaluating import fresh, newest_steps
 from mneme_server.learning.learner import number_of
-from mneme_server.learning.open_sessions import LiveSession, Tenant
+from mneme_server.learning.live_session import LiveSession, Tenant
 from mneme_server.learning.spaces import Box
 from mneme_server.learning.trust.baselines import Baseline, Behaviour, FixedAction, Version
 from mneme_server.learning.trust.clone import Clone

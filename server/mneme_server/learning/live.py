@@ -235,6 +235,10 @@ class Policy:
             return list(range(first, min(count, first + most - 1) + 1))
         return [int(number) for number in self._chance.integers(1, count + 1, most)]
 
+    def draw_apart(self) -> None:
+        """Draw other random numbers than the session does whose copy it is."""
+        self._chance = np.random.default_rng()
+
     def checkpoint(self, tally: Tally) -> Checkpoint:
         """Return all that it has learned, and what was counted."""
         kept = {

@@ -3,161 +3,14 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
-import structlog
-
-from mneme_server.common import deadline, fencing
-from mneme_server.common.canonical import Json
-from mneme_server.common.clock import MICROSECONDS, now_us
-from mneme_server.common.errors import FailedPrecondition, NotFound, Reason, Unavailable
-from mneme_server.common.fencing import Fence
-from mneme_server.common.stored import damaged
-from mneme_server.corpus.tenant import OpenTenant
-from mneme_server.learning.actions import Actions
+from mneme_server.common import deadline
 from mneme_server.learning.algorithm import Algorithm
-from mneme_server.learning.learner import Closes, Learned
-from mneme_server.learning.live import Policy
-from mneme_server.learning.model import Mode, Session, Status, Step
-from mneme_server.learning.ports import LearningUnit
-from mneme_server.learning.progress import Since
-from mneme_server.learning.spaces import Box
-from mneme_server.learning.tally import Tally
-
-SAVED_EVERY_S = 5.0
-"""How old what is saved of a session may get, once it learned more."""
-PART = 256
-"""Steps that are read and learned at once."""
-
-Tenant = OpenTenant[LearningUnit]
-
-_DAY_US = 86_400 * MICROSECONDS
-
-_log = structlog.get_logger(__name__)
-
-
-class LiveSession:
-    """A session in memory.
-
-    Two locks keep callers apart. Whoever tells it something holds `telling` until that is durable
-    and learned, so that all is learned in the order in which it was recorded; whoever asks holds
-    `thinking` only, and waits for no disk.
-
-    Attributes:
-        session: as it is stored; its progress and counts here are further.
-        policy: what it has learned. Only with `thinking`.
-        tally: what it was told. Only with `telling`.
-        since: what learning did since the last episode ended. Only with `thinking`.
-        recorded: the actions it was told of; None if they are a box. Only with `telling`.
-        gone: whether it was deleted, or is of no use any more: it must be opened again.
-    """
-
-    def __init__(self, session: Session, policy: Policy) -> None:
-        self.session = session
-        self.policy = policy
-        self.tally = Tally(session.counts)
-        if policy.told:
-            self.tally.load(policy.told)
-        self.since = Since()
-        space = session.definition.actions
-        self.recorded: Actions | None = None
-        if not isinstance(space, Box):
-            self.recorded = Actions(space, session.seen)  # type: ignore[arg-type]
-        self.telling = threading.Lock()
-        self.thinking = threading.Lock()
-        self.gone = False
-        self.saved = policy.progress
-        self.saved_shaped = policy.shaped
-        self.saved_at = time.monotonic()
-        self.users = 0
-
-    @property
-    def id(self) -> str:
-        """The session's id."""
-        return self.session.id
-
-    @property
-    def learns_inline(self) -> bool:
-        """Whether it learns in the call that tells it something."""
-        return self.session.definition.mode is Mode.INLINE
-
-    @property
-    def behind(self) -> int:
-        """How many recorded steps it has not learned yet."""
-        return self.tally.counts.transitions - self.policy.progress.learned
-
-    @property
-    def unsaved(self) -> bool:
-        """Whether it learned more than was saved."""
-        return (self.policy.progress, self.policy.shaped) != (self.saved, self.saved_shaped)
-
-    @property
-    def unsaved_us(self) -> int:
-        """For how long it learned since it was saved, in microseconds."""
-        return max(0, self.policy.progress.training_us - self.saved.training_us)
-
-    def current(self) -> Session:
-        """Return it as it stands now."""
-        seen: Sequence[Json] = () if self.recorded is None else tuple(self.recorded.values)
-        return replace(
-            self.session,
-            seen=seen,
-            counts=self.tally.counts,
-            progress=self.policy.progress,
-        )
-
-    def learn(self, steps: Sequence[Step]) -> Learned:
-        """Learn from the steps that come next."""
-        with self.thinking:
-            learned = self.policy.learn(steps)
-            self.since.add(learned)
-            return learned
-
-    def train(self, how: Callable[[], Learned]) -> Learned:
-        """Learn again from what was learned before. The caller holds `telling`."""
-        with self.thinking:
-            began = time.monotonic_ns()
-            learned = how()
-            self.policy.count(learned, time.monotonic_ns() - began)
-            self.since.add(learned)
-            return learned
-
-    def catch_up(self, tenant: Tenant, most: int | None = None) -> int:
-        """Learn what was recorded and not learned yet, so many steps at most; return how many.
-        The caller holds `telling`."""
-        done = 0
-        while self.behind and (most is None or done < most):
-            with tenant.read() as unit:
-                learned = self.policy.progress.learned
-                steps = unit.learning_steps.after(self.session.number, learned, PART)
-            if not steps:
-                raise damaged("learning session", self.id, "recorded steps are missing")
-            self.learn(steps)
-            done += len(steps)
-        return done
-
-    def save(self, tenant: Tenant) -> None:
-        """Save what it has learned. The caller holds `telling`."""
-        with self.thinking:
-            if self.gone or not self.unsaved:
-                return
-            checkpoint, shaped = self.policy.checkpoint(self.tally), self.policy.shaped
-        took_us = checkpoint.progress.training_us - self.saved.training_us
-        with tenant.write() as unit:
-            unit.learning_sessions.save(self.session.number, checkpoint)
-            unit.learning_sessions.add_trained(day_of(now_us()), took_us)
-        self.saved, self.saved_shaped = checkpoint.progress, shaped
-        self.saved_at = time.monotonic()
-
-    def close(self) -> None:
-        """Let go of what the learner holds."""
-        self.gone = True
-        if isinstance(self.policy.learner, Closes):
-            self.policy.learner.close()
+from mneme_server.learning.live_session import LiveSession, Tenant, opened
+from mneme_server.learning.trainer import PATIENCE_S, Trainer
 
 
 class OpenSessions:
@@ -166,20 +19,18 @@ class OpenSessions:
     Args:
         algorithm: returns an algorithm by its name, or None.
         most: of a tenant; the one that was used longest ago is parked for another.
-        lease_of: returns the lease under which a tenant's sessions are in memory and are saved;
-            None where there is one server only. It raises Unavailable where another holds it.
+        trainer: says whether this server is the one that changes a tenant's sessions.
     """
 
     def __init__(
         self,
         algorithm: Callable[[str], Algorithm | None],
         most: int,
-        lease_of: Callable[[str], Fence | None] = lambda _tenant: None,
+        trainer: Trainer | None = None,
     ) -> None:
         self._algorithm = algorithm
         self._most = most
-        self._lease_of = lease_of
-        self._leases: dict[str, Fence] = {}  # Under which the sessions in memory were opened.
+        self.trainer = trainer or Trainer()
         self._lock = threading.Lock()  # Guards what follows.
         self._open: dict[str, OrderedDict[str, LiveSession]] = {}
         self._opening: dict[tuple[str, str], threading.Lock] = {}
@@ -193,15 +44,9 @@ class OpenSessions:
             NotFound: there is none.
             FailedPrecondition: this server cannot run it.
             DataLoss: what it has learned is damaged.
-            Unavailable: another server has it in memory.
+            Unavailable: another server has it in memory, and does not hand it over in time.
         """
-        with ExitStack() as leased:
-            fence = self._lease_of(tenant.tenant_id)
-            if fence is not None:
-                leased.enter_context(fencing.under(fence))
-                if self._leases.get(tenant.tenant_id) != fence:
-                    self._leases[tenant.tenant_id] = fence
-                    self.forget(tenant.tenant_id)  # Another server had them meanwhile.
+        with self.leading(tenant.tenant_id):
             live = self._take(tenant, session_id)
             try:
                 yield live
@@ -209,8 +54,20 @@ class OpenSessions:
                 with self._lock:
                     live.users -= 1
 
+    def leading(
+        self, tenant_id: str, patience_s: float = PATIENCE_S
+    ) -> AbstractContextManager[None]:
+        """Have this server be the one that changes a tenant's sessions, in the block.
+
+        Raises:
+            Unavailable: another one does, and does not hand them over in time.
+        """
+        return self.trainer.lead(tenant_id, patience_s, self.forget)
+
     def find(self, tenant_id: str, session_id: str) -> LiveSession | None:
         """Return a session if it is in memory, to look at it."""
+        if not self.trainer.trained_last(tenant_id):
+            return None  # It is older than what is stored.
         with self._lock:
             return self._open.get(tenant_id, OrderedDict()).get(session_id)
 
@@ -250,8 +107,7 @@ class OpenSessions:
 
     def park_all(self, tenant: Tenant) -> None:
         """Save a tenant's sessions and forget them: it is about to be closed."""
-        fence = self._leases.pop(tenant.tenant_id, None)
-        with nullcontext() if fence is None else fencing.under(fence):
+        with self.trainer.leaving(tenant.tenant_id):
             for live in self.all_of(tenant.tenant_id):
                 try:
                     with live.telling:
@@ -280,7 +136,7 @@ class OpenSessions:
     def _opened_for(self, tenant: Tenant, session_id: str) -> LiveSession:
         while True:
             erased = self._erased.get(tenant.tenant_id, 0)
-            live = self._opened(tenant, session_id)
+            live = opened(tenant, session_id, self._algorithm)
             with self._lock:
                 if erased == self._erased.get(tenant.tenant_id, 0):
                     live.users += 1
@@ -296,17 +152,6 @@ class OpenSessions:
         sessions.move_to_end(key[1])
         live.users += 1
         return live
-
-    def _opened(self, tenant: Tenant, session_id: str) -> LiveSession:
-        with tenant.read() as unit:
-            session = unit.learning_sessions.get(session_id)
-            if session is None:
-                raise unknown(session_id)
-            checkpoint = unit.learning_sessions.checkpoint(session.number)
-        algorithm = self._algorithm(session.definition.algorithm)
-        if algorithm is None or algorithm.version != session.version:
-            raise _outdated(session, algorithm)
-        return _resumed(tenant, session, Policy(algorithm, session, checkpoint))
 
     def _park_surplus(self, tenant: Tenant) -> None:
         with self._lock:
@@ -325,76 +170,3 @@ class OpenSessions:
                         sessions.pop(live.id, None)
             if not used:
                 live.close()
-
-
-def _resumed(tenant: Tenant, session: Session, policy: Policy) -> LiveSession:
-    """Return a session that has counted and learned what came after its checkpoint."""
-    live = LiveSession(session, policy)
-    place = int(policy.told.get("transitions", 0))
-    while place < session.counts.transitions:
-        with tenant.read() as unit:
-            steps = unit.learning_steps.after(session.number, place, PART)
-        if not steps:
-            raise damaged("learning session", session.id, "recorded steps are missing")
-        for step in steps:
-            live.tally.note(step)
-        place = steps[-1].number
-    if live.learns_inline:
-        live.catch_up(tenant)
-    return live
-
-
-def day_of(time_us: int) -> int:
-    """Return the day (UTC) of a time, in days since 1970."""
-    return time_us // _DAY_US
-
-
-@contextmanager
-def telling(live: LiveSession) -> Iterator[None]:
-    """Hold a session's `telling`.
-
-    Raises:
-        Unavailable: it was closed while the lock was waited for.
-    """
-    with deadline.holding(live.telling):
-        if live.gone:
-            raise Unavailable(
-                f"the learning session {live.id!r} was closed or deleted meanwhile; try again",
-                reason=Reason.TRANSACTION_FAILED,
-                retry_after_s=0.1,
-            )
-        yield
-
-
-def require_active(live: LiveSession) -> None:
-    """Check that a session is in use.
-
-    Raises:
-        FailedPrecondition: it has ended.
-    """
-    if live.session.status is Status.ENDED:
-        raise FailedPrecondition(
-            f"the learning session {live.id!r} has ended; start it again to resume it"
-        )
-
-
-def unknown(session_id: str) -> NotFound:
-    """Return the error for a session that there is not."""
-    return NotFound(
-        f"there is no learning session {session_id!r}",
-        reason=Reason.SESSION_NOT_FOUND,
-        field="session_id",
-    )
-
-
-def _outdated(session: Session, algorithm: Algorithm | None) -> FailedPrecondition:
-    name = session.definition.algorithm
-    if algorithm is None:
-        has = f"this server has no algorithm {name}"
-    else:
-        has = f"this server's {name} is of version {algorithm.version}"
-    return FailedPrecondition(
-        f"the learning session {session.id!r} was learned by {name} of version {session.version},"
-        f" but {has}; what it has learned cannot be loaded. Delete it, or start another one",
-        reason=Reason.ALGORITHM_NOT_SUPPORTED,
-    )

@@ -11,14 +11,11 @@ from mneme_server.common.clock import now_us
 from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.learning.actions import Actions
+from mneme_server.learning.asking import AskedSessions
 from mneme_server.learning.gating import Gating, Wanted
 from mneme_server.learning.live import Asked, Chosen
-from mneme_server.learning.open_sessions import (
-    LiveSession,
-    OpenSessions,
-    Tenant,
-    require_active,
-)
+from mneme_server.learning.live_session import LiveSession, Tenant, require_active
+from mneme_server.learning.open_sessions import OpenSessions
 from mneme_server.learning.ports import LearningUnit
 from mneme_server.learning.sealing import Sealed, seal
 from mneme_server.learning.spaces import Box, OpenLabels
@@ -39,14 +36,20 @@ class Predict:
 
     Args:
         tenants: where tenants are.
-        sessions: those in memory.
+        asked: lends sessions that are asked.
+        sessions: those in memory: a gate learns from what it sees.
         gating: finds gates.
     """
 
     def __init__(
-        self, tenants: OpenTenants[LearningUnit], sessions: OpenSessions, gating: Gating
+        self,
+        tenants: OpenTenants[LearningUnit],
+        asked: AskedSessions,
+        sessions: OpenSessions,
+        gating: Gating,
     ) -> None:
         self._tenants = tenants
+        self._asked = asked
         self._sessions = sessions
         self._gating = gating
 
@@ -91,7 +94,7 @@ class Predict:
         """
         with (
             self._tenants.open(tenant_id) as tenant,
-            self._sessions.use(tenant, session_id) as live,
+            self._asked.use(tenant, session_id) as live,
         ):
             require_active(live)
             return [checked(live, one, field.format(item=place)) for place, one in enumerate(asked)]
@@ -119,10 +122,8 @@ class Predict:
         Raises:
             NotFound, FailedPrecondition: as above.
         """
-        with (
-            self._tenants.open(tenant_id) as tenant,
-            self._sessions.use(tenant, session_id) as live,
-        ):
+        lender = self._asked if baseline is None else self._sessions
+        with self._tenants.open(tenant_id) as tenant, lender.use(tenant, session_id) as live:
             require_active(live)
             with deadline.holding(live.thinking):
                 chosen, verdict = self._chosen(tenant, live, asked, baseline, explore=explore)

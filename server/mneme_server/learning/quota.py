@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import Reason, ResourceExhausted
-from mneme_server.learning.open_sessions import OpenSessions, Tenant, day_of
+from mneme_server.learning.live_session import Tenant, day_of
+from mneme_server.learning.open_sessions import OpenSessions
 
 _DAY_S = 86_400
 

@@ -23,14 +23,9 @@ from mneme_server.common.errors import (
 from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.learning.checking import Checking, named_in, same_steps, session_of, unused
 from mneme_server.learning.learner import Explores, Learned
+from mneme_server.learning.live_session import LiveSession, Tenant, require_active, telling
 from mneme_server.learning.model import Counts, Point, Step, Told, ToldTrajectory, Trajectory
-from mneme_server.learning.open_sessions import (
-    LiveSession,
-    OpenSessions,
-    Tenant,
-    require_active,
-    telling,
-)
+from mneme_server.learning.open_sessions import OpenSessions
 from mneme_server.learning.ports import LearningUnit
 from mneme_server.learning.quota import TrainingQuota
 from mneme_server.learning.tally import Ended

@@ -13,8 +13,9 @@ from mneme_server.common.ids import new_id
 from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.learning.algorithm import Algorithm
 from mneme_server.learning.catalogue import algorithm_named, configured, missing
+from mneme_server.learning.live_session import Tenant, telling, unknown
 from mneme_server.learning.model import Definition, Mode, Session, Status
-from mneme_server.learning.open_sessions import OpenSessions, Tenant, telling, unknown
+from mneme_server.learning.open_sessions import OpenSessions
 from mneme_server.learning.ports import LearningUnit, ModelFiles, SessionFilter
 from mneme_server.learning.sealing import new_secret
 from mneme_server.learning.space_checks import check_actions, check_space
@@ -164,7 +165,7 @@ class Sessions:
         Raises:
             NotFound: there is none.
         """
-        with self._tenants.open(tenant_id) as tenant:
+        with self._tenants.open(tenant_id) as tenant, self._sessions.leading(tenant_id):
             live = self._sessions.find(tenant_id, session_id)
             if live is not None:
                 with deadline.holding(live.telling):

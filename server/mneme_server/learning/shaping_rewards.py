@@ -9,7 +9,8 @@ from mneme_server.common import deadline
 from mneme_server.common.canonical import Json, canonical_json
 from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.learning.live import Asked, Policy
-from mneme_server.learning.open_sessions import LiveSession, OpenSessions, require_active
+from mneme_server.learning.live_session import LiveSession, require_active
+from mneme_server.learning.open_sessions import OpenSessions
 from mneme_server.learning.ports import LearningUnit
 from mneme_server.learning.shaping.shaper import Shaped, Shaping, Step
 

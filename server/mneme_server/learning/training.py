@@ -10,13 +10,8 @@ from mneme_server.common import deadline
 from mneme_server.common.errors import FailedPrecondition
 from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.learning.learner import Learned, Replays, Trains
-from mneme_server.learning.open_sessions import (
-    LiveSession,
-    OpenSessions,
-    Tenant,
-    require_active,
-    telling,
-)
+from mneme_server.learning.live_session import LiveSession, Tenant, require_active, telling
+from mneme_server.learning.open_sessions import OpenSessions
 from mneme_server.learning.ports import LearningUnit
 from mneme_server.learning.progress import Since
 from mneme_server.learning.quota import TrainingQuota

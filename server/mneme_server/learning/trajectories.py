@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mneme_server.corpus.tenant import OpenTenants
+from mneme_server.learning.live_session import unknown
 from mneme_server.learning.model import Trajectory
-from mneme_server.learning.open_sessions import unknown
 from mneme_server.learning.ports import LearningUnit
 
 

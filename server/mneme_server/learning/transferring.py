@@ -17,14 +17,9 @@ from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.learning.algorithm import Algorithm
 from mneme_server.learning.evaluating import basis_of, episodes_to_judge, fresh, newest_steps
 from mneme_server.learning.learner import Learner, Transition
+from mneme_server.learning.live_session import LiveSession, Tenant, require_active, telling
 from mneme_server.learning.model import Definition
-from mneme_server.learning.open_sessions import (
-    LiveSession,
-    OpenSessions,
-    Tenant,
-    require_active,
-    telling,
-)
+from mneme_server.learning.open_sessions import OpenSessions
 from mneme_server.learning.ports import LearningUnit
 from mneme_server.learning.spaces import Box
 from mneme_server.learning.transfer.carrying import Kind, carried

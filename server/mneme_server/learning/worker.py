@@ -7,13 +7,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from mneme_server.common.clock import MICROSECONDS, now_us
-from mneme_server.learning.open_sessions import (
-    PART,
-    SAVED_EVERY_S,
-    LiveSession,
-    OpenSessions,
-    Tenant,
-)
+from mneme_server.learning.live_session import PART, SAVED_EVERY_S, LiveSession, Tenant
+from mneme_server.learning.open_sessions import OpenSessions
 from mneme_server.learning.quota import TrainingQuota
 from mneme_server.runtime.foreground import Foreground
 from mneme_server.runtime.turns import TenantWorker
@@ -22,7 +17,8 @@ LEARNING_JOB = "learning"
 
 
 class LearningWorker(TenantWorker):
-    """Learns what sessions were told in the background, and saves what all have learned.
+    """Learns what sessions were told in the background, and saves what all have learned, where this
+    server is the one that changes them.
 
     Args:
         open_tenant: lends a tenant.
@@ -30,6 +26,8 @@ class LearningWorker(TenantWorker):
         quota: says whether a tenant's sessions may go on learning.
         foreground: the calls, which go first.
     """
+
+    everywhere = inherits = True
 
     def __init__(
         self,
@@ -47,9 +45,13 @@ class LearningWorker(TenantWorker):
     def step(self, tenant_id: str) -> int | None:
         """Learn a part of what is left, and save what is due."""
         with self._open_tenant(tenant_id) as tenant:
-            wait_s = self._quota.wait_s(tenant)
             with tenant.read() as unit:
                 behind = unit.learning_sessions.behind()
+            if not behind and not self._sessions.all_of(tenant_id):
+                return None
+            if not self._sessions.trainer.trains(tenant_id):
+                return None  # Another server does, and learns them.
+            wait_s = self._quota.wait_s(tenant)
             left = False
             if behind and wait_s:
                 behind = ()
@@ -58,7 +60,8 @@ class LearningWorker(TenantWorker):
             for session_id in behind:
                 with self._sessions.use(tenant, session_id) as live:
                     left = self._learn(tenant, live) or left
-            due = [self._save(tenant, live) for live in self._sessions.all_of(tenant_id)]
+            with self._sessions.leading(tenant_id):
+                due = [self._save(tenant, live) for live in self._sessions.all_of(tenant_id)]
         now = now_us()
         if left:
             return now

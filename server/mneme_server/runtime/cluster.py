@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 
@@ -33,8 +33,33 @@ _ERASED_S = 0.5
 _AGAIN_S = 0.5
 _TELL_AT_MOST_EVERY_S = 0.01
 _STOP_S = 5.0
+TRAINING = "learning/"
+"""What the names of leases begin with that say who trains a tenant's sessions."""
 
 _log = structlog.get_logger(__name__)
+
+
+class Counts(Protocol):
+    """What limits are counted by."""
+
+    def report(self) -> Mapping[str, Any]:
+        """Return what this server has counted, as JSON can hold it."""
+        ...
+
+    def heard(self, reports: Mapping[str, Mapping[str, Any]]) -> None:
+        """Take note of what the other servers that live have reported, by their ids."""
+        ...
+
+
+class _NoCounts:
+    """Implements `Counts` before there are any."""
+
+    def report(self) -> Mapping[str, Any]:
+        """Report nothing."""
+        return {}
+
+    def heard(self, reports: Mapping[str, Mapping[str, Any]]) -> None:
+        """Hear nothing."""
 
 
 class Cluster:
@@ -62,6 +87,7 @@ class Cluster:
         look_again: Callable[[], None],
     ) -> None:
         self.leases = Leases(node)
+        self.training = Leases(node, TRAINING, on_demand=True)
         self._node = node
         self._tenants = tenants
         self._root = root
@@ -71,6 +97,9 @@ class Cluster:
         self._look_again = look_again
         self._stopping = threading.Event()
         self._to_tell = threading.Event()
+        self._let_go: Callable[[str], object] = lambda _tenant: None
+        self._handing_over: set[str] = set()
+        self._counts: Counts = _NoCounts()
         self._beaten_s = self._swept_s = self._tidied_s = self._erased_s = float("-inf")
         self._gone: Collection[str] = ()
         self._dropping: set[str] = set()
@@ -94,6 +123,14 @@ class Cluster:
         self.erasing.start(self._node.due())
         for thread in self._threads:
             thread.start()
+
+    def count_with(self, counts: Counts) -> None:
+        """Exchange counts with the other servers from now on, with each sign of life."""
+        self._counts = counts
+
+    def on_claim(self, let_go: Callable[[str], object]) -> None:
+        """Have this called with a tenant before its learning sessions are handed over."""
+        self._let_go = let_go
 
     def committed(self, tenant_id: str) -> None:
         """Have the others told of a commit, soon."""
@@ -182,20 +219,44 @@ class Cluster:
                 self._committed_elsewhere(head.tenant_id)
 
     def _share(self) -> None:
-        """Have others told of work that is theirs, and hear what is this server's."""
-        wanted = self.leases.wanted()
-        if wanted:
-            free = set(wanted) - set(self._node.want(wanted))
-            self.leases.free(free)
-            for tenant_id in free:
-                self._look_after(tenant_id)
-        if self.leases.held():
-            for tenant_id in self._node.wanted():
-                self._look_after(tenant_id)
+        """Have others told of work that is theirs, and hear what is this server's; hand over what
+        others claim."""
+        for leases in (self.leases, self.training):
+            wanted = {leases.name_of(tenant_id): tenant_id for tenant_id in leases.wanted()}
+            if wanted:
+                held = set(self._node.want(wanted))
+                free = {wanted[name] for name in set(wanted) - held}
+                leases.free(free)
+                for tenant_id in free:
+                    self._look_after(tenant_id)
+        if self.leases.held() or self.training.held():
+            for name in self._node.wanted():
+                if name.startswith(TRAINING):
+                    self._hand_over(name.removeprefix(TRAINING))
+                else:
+                    self._look_after(name)
+
+    def _hand_over(self, tenant_id: str) -> None:
+        if tenant_id not in self._handing_over:
+            self._handing_over.add(tenant_id)
+            threading.Thread(
+                target=self._handed_over, args=(tenant_id,), name="handing-over", daemon=True
+            ).start()
+
+    def _handed_over(self, tenant_id: str) -> None:
+        try:
+            self.training.give_up(tenant_id, self._let_go)
+        except MnemeError as error:  # What was not saved is learned again from what was recorded.
+            _log.warning("learning sessions were handed over unsaved", tenant=tenant_id,
+                         error=error.message)  # fmt: skip
+        finally:
+            self._handing_over.discard(tenant_id)
 
     def _beat(self, now: float) -> None:
-        self._others, gone = self._node.beat()
+        self._others, gone, reports = self._node.beat(self._counts.report())
+        self._counts.heard(reports)
         self.leases.alive(now)
+        self.training.alive(now)
         self._beaten_s = now
         if set(gone) - set(self._gone):
             # What they wrote last they may not have told of.
@@ -205,6 +266,7 @@ class Cluster:
 
     def _have_done(self, tenant_id: str) -> None:
         self.leases.free([tenant_id])
+        self.training.free([tenant_id])
         self._look_after(tenant_id)
 
     def _drop(self, head: Head) -> None:

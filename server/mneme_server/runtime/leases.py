@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import structlog
 
+from mneme_server.common import deadline
 from mneme_server.common.errors import MnemeError, Reason, Unavailable
 from mneme_server.common.fencing import Fence
 from mneme_server.corpus.nodes import Node
@@ -21,6 +22,10 @@ from mneme_server.corpus.nodes import Node
 _ELSEWHERE_S = 1.0
 """How long is relied on that another server holds a lease: whoever it is is told of the work."""
 _RETRY_S = 1.0
+_TRIED_EVERY_S = 0.1
+_LOCKS = 64
+_KEPT_S = 1.0
+"""For how long a lease that is handed over on demand is kept at least, however many want it."""
 
 _log = structlog.get_logger(__name__)
 
@@ -30,10 +35,17 @@ class Leases:
 
     Args:
         node: the server.
+        prefix: what the names of the leases begin with, before the tenant.
+        on_demand: whether the holder gives a lease up to whoever claims it, instead of doing what
+            others find to do.
     """
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, prefix: str = "", *, on_demand: bool = False) -> None:
         self._node = node
+        self._prefix = prefix
+        self._on_demand = on_demand
+        self._since_s: dict[str, float] = {}
+        self._taking = [threading.Lock() for _ in range(_LOCKS)]  # Each for some of the tenants.
         self._lock = threading.Lock()  # Guards what follows; never held while the store is asked.
         self._held: dict[str, Fence] = {}
         self._elsewhere: dict[str, float] = {}
@@ -60,18 +72,67 @@ class Leases:
             if held is not None:
                 return held
             if now - self._elsewhere.get(tenant_id, float("-inf")) < _ELSEWHERE_S:
-                self._wanted.add(tenant_id)
+                self._want(tenant_id)
                 return None
-        taken = self._node.take(tenant_id, tenant_id)
-        with self._lock:
-            if taken is None:
-                self._elsewhere[tenant_id] = now
-                self._wanted.add(tenant_id)
-            else:
-                self._held[tenant_id] = taken
+        # One at a time: who takes it again, in the same server, too, ends the lease before it.
+        with self._taking[hash(tenant_id) % len(self._taking)]:
+            held = self._held.get(tenant_id)
+            if held is not None:
+                return held
+            taken = self._node.take(self.name_of(tenant_id), tenant_id)
+            with self._lock:
+                if taken is None:
+                    self._elsewhere[tenant_id] = now
+                    self._want(tenant_id)
+                else:
+                    self._held[tenant_id] = taken
+                    self._since_s[tenant_id] = time.monotonic()
+                    self._elsewhere.pop(tenant_id, None)
+                    self.taken += 1
+            return taken
+
+    def claim(self, tenant_id: str, patience_s: float) -> Fence | None:
+        """Return the lease, for which its holder is asked, and waited for; None if that takes
+        longer. Of leases that are handed over on demand.
+
+        Raises:
+            Unavailable: as `hold`.
+            Abandoned: nobody waits for the call any more.
+        """
+        until = time.monotonic() + patience_s
+        while True:
+            with self._lock:
                 self._elsewhere.pop(tenant_id, None)
-                self.taken += 1
-        return taken
+            held = self.hold(tenant_id)
+            if held is not None or time.monotonic() >= until:
+                return held
+            with self._lock:
+                self._wanted.add(tenant_id)
+            deadline.check()
+            threading.Event().wait(_TRIED_EVERY_S)
+
+    def give_up(self, tenant_id: str, let_go: Callable[[str], object]) -> None:
+        """Hand a lease over to whoever claims it, once `let_go` has let go of what it is of; not if
+        it was taken just now: they will ask again."""
+        with self._lock:
+            since_s = self._since_s.get(tenant_id, float("-inf"))
+            if tenant_id not in self._held or time.monotonic() - since_s < _KEPT_S:
+                return
+            fence = self._held.pop(tenant_id)
+            self._elsewhere[tenant_id] = time.monotonic()
+        try:
+            let_go(tenant_id)
+        finally:
+            self.give_back(fence)
+
+    def name_of(self, tenant_id: str) -> str:
+        """Return what the lease of a tenant is called."""
+        return self._prefix + tenant_id
+
+    def _want(self, tenant_id: str) -> None:
+        """Have who holds it told, unless that is for who claims it. Holds the lock."""
+        if not self._on_demand:
+            self._wanted.add(tenant_id)
 
     def take(self, name: str, tenant_id: str) -> Fence | None:
         """Take the lease of a piece of work of its own, for `give_back`, unless another server

@@ -10,8 +10,7 @@ import structlog
 
 from mneme_server.common.clock import now_us
 from mneme_server.common.consistency import ConsistencyToken
-from mneme_server.common.errors import FailedPrecondition, Reason, Unavailable
-from mneme_server.common.fencing import Fence
+from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.common.open_files import most_files
 from mneme_server.common.tracing import NOTHING, Span
 from mneme_server.common.watchdog import Watchdog
@@ -51,7 +50,6 @@ _WRITE_PATIENCE_S = 2.0
 """So long a write does: without its vector it is embedded a moment later."""
 _SOON_US = 500_000
 """How long after another server wrote to a tenant its work is looked for; it may write more."""
-_HELD_RETRY_S = 5.0
 _TIDIED_S = 60.0
 """How often it is looked what lies on the disk that can be built again."""
 _JOB_THREADS = 4
@@ -248,25 +246,6 @@ class Runtime:
         with self.tenants.open(tenant_id) as memory:
             return memory.newest()
 
-    def lease_of(self, tenant_id: str) -> Fence | None:
-        """Return the lease of a tenant's work, which this server holds then; None where it is the
-        only server.
-
-        Raises:
-            Unavailable: another server holds it.
-        """
-        if self.cluster is None:
-            return None
-        fence = self.cluster.leases.hold(tenant_id)
-        if fence is None:
-            raise Unavailable(
-                f"another server holds the work of the tenant {tenant_id}, its learning sessions"
-                " too; ask that one, or wait until it lets go of the tenant",
-                reason=Reason.TRANSACTION_FAILED,
-                retry_after_s=_HELD_RETRY_S,
-            )
-        return fence
-
     def wake(self, job: str, tenant_id: str, due_us: int = 0) -> None:
         """Tell a job that a tenant has work, due at this time; the default is now."""
         self._workers[job].wake(tenant_id, due_us)
@@ -321,7 +300,7 @@ class Runtime:
     def _look_after(self, tenant_id: str, due_us: int = 0) -> None:
         """Have the jobs look what there is to do."""
         for job in (self.pipeline, *self._workers.values()):
-            if not job.everywhere:
+            if job.inherits or not job.everywhere:
                 job.wake(tenant_id, due_us)
 
     def _look_again(self) -> None:
@@ -345,6 +324,8 @@ class Runtime:
             job.wake(tenant_id)
 
     def _closed(self, tenant_id: str) -> None:
+        if self.cluster is not None:
+            self.cluster.training.release(tenant_id)
         if any(job.is_waiting(tenant_id) for job in self._workers.values()):
             return
         if self.cluster is None:

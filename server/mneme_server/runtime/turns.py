@@ -81,6 +81,8 @@ class TenantWorker(ABC):
 
     everywhere = False
     """Whether each server does it for itself, of what it has in memory."""
+    inherits = False
+    """Whether, done everywhere, it may be left by a server that is gone."""
 
     def __init__(self, work: str, thread: str) -> None:
         self._leases: Leases | None = None

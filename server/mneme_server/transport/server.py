@@ -41,6 +41,7 @@ from mneme_server.transport.pipeline import Pipeline
 from mneme_server.transport.reflection import add_reflection, reflection_services
 from mneme_server.transport.room import Room
 from mneme_server.transport.service import Service, handlers_of
+from mneme_server.transport.shared_counts import SharedCounts
 from mneme_server.transport.workers import Workers
 
 _log = structlog.get_logger(__name__)
@@ -129,6 +130,8 @@ class GrpcServer:
         self.streams = StreamSlots(
             _seats(options), self._sending.watchdog, tenant_watches=options.max_tenant_streams
         )
+        buckets = TokenBuckets()
+        self.counts = SharedCounts(buckets, self.streams)
         self._running = RunningCalls()
         self._stopped = False
         self.health = Health(names, self._sending, most=options.max_streams)
@@ -152,7 +155,7 @@ class GrpcServer:
                 authentication(
                     authenticator, required=options.auth_required, is_of=self._workers.is_of
                 ),
-                rate_limit(TokenBuckets()),
+                rate_limit(buckets),
                 self.streams.layer,
                 consistent(wait_until_as_fresh, newest),
             ],

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from mneme_server.common.errors import Unavailable
 from mneme_server.common.fencing import Fence, LeaseLost, current
 from mneme_server.corpus.erasures import Erasure
 from mneme_server.corpus.nodes import Head
+from mneme_server.runtime import leases
 from mneme_server.runtime.leases import Leases
 from mneme_server.runtime.turns import TenantWorker
 
@@ -52,8 +54,10 @@ class FakeNode:
     def heads(self, tenants: Collection[str]) -> Sequence[Head]:
         return []
 
-    def beat(self) -> tuple[int, Sequence[str]]:
-        return 1, []
+    def beat(
+        self, counts: Mapping[str, Any]
+    ) -> tuple[int, Sequence[str], Mapping[str, Mapping[str, Any]]]:
+        return 1, [], {}
 
     def others(self) -> int:
         return 1
@@ -73,8 +77,8 @@ class FakeNode:
     def close(self) -> None: ...
 
 
-def leases_of(store: Store, name: str) -> Leases:
-    leases = Leases(FakeNode(store, name))
+def leases_of(store: Store, name: str, *, on_demand: bool = False) -> Leases:
+    leases = Leases(FakeNode(store, name), "x/" if on_demand else "", on_demand=on_demand)
     leases.alive(time.monotonic())
     return leases
 
@@ -153,3 +157,85 @@ def test_a_server_whose_lease_was_lost_asks_for_it_again() -> None:
     worker._do_step("acme")
     assert not leases.holds("acme")
     assert worker.is_waiting("acme"), "it finds out who does the work now"
+
+
+def test_threads_that_want_a_lease_at_once_share_the_one_that_is_taken() -> None:
+    store = Store()
+    node = FakeNode(store, "one")
+    inside, may_go = threading.Semaphore(0), threading.Event()
+    take = node.take
+
+    def slowly(name: str, tenant_id: str) -> Fence | None:
+        inside.release()
+        assert may_go.wait(60)
+        return take(name, tenant_id)
+
+    node.take = slowly  # type: ignore[method-assign]
+    made = Leases(node)
+    made.alive(time.monotonic())
+    held: list[Fence | None] = []
+    threads = [threading.Thread(target=lambda: held.append(made.hold("acme"))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    assert inside.acquire(timeout=60)
+    may_go.set()
+    for thread in threads:
+        thread.join()
+    assert held == [store.leases["acme"]] * 4
+    assert store.asked == 1
+
+
+def test_a_lease_on_demand_is_handed_over_to_whoever_claims_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = Store()
+    one, other = (leases_of(store, name, on_demand=True) for name in ("one", "other"))
+    held = one.hold("acme")
+    assert held is not None
+    assert held.name == "x/acme"
+    assert other.hold("acme") is None
+    assert other.wanted() == set(), "who only looks claims nothing"
+    assert other.claim("acme", 0.0) is None
+    let_go: list[str] = []
+    one.give_up("acme", let_go.append)
+    assert one.holds("acme"), "it was taken just now"
+    monkeypatch.setattr(leases, "_KEPT_S", 0.0)
+    one.give_up("acme", let_go.append)
+    assert let_go == ["acme"]
+    assert not one.holds("acme")
+    assert other.claim("acme", 0.0) is not None
+    one.give_up("acme", let_go.append)
+    assert let_go == ["acme"], "it holds nothing more"
+
+
+def test_who_claims_a_lease_has_its_holder_told_and_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "_KEPT_S", 0.0)
+    store = Store()
+    one, other = (leases_of(store, name, on_demand=True) for name in ("one", "other"))
+    one.hold("acme")
+
+    def told() -> None:
+        while not other.wanted():
+            time.sleep(0.01)
+        one.give_up("acme", lambda _tenant: None)
+
+    telling = threading.Thread(target=told)
+    telling.start()
+    assert other.claim("acme", 60.0) is not None
+    telling.join()
+
+
+def test_a_lease_is_handed_over_also_when_what_it_is_of_cannot_be_let_go_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(leases, "_KEPT_S", 0.0)
+    store = Store()
+    one, other = (leases_of(store, name, on_demand=True) for name in ("one", "other"))
+    one.hold("acme")
+
+    def fails(_tenant: str) -> None:
+        raise LeaseLost
+
+    with pytest.raises(LeaseLost):
+        one.give_up("acme", fails)
+    assert other.claim("acme", 0.0) is not None

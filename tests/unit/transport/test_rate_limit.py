@@ -4,7 +4,11 @@ import grpc
 from hypothesis import given
 from hypothesis import strategies as st
 from mneme.v1 import event_service_pb2
+from mneme_server.common.watchdog import Watchdog
 from mneme_server.transport.interceptors.rate_limit import TokenBuckets
+from mneme_server.transport.interceptors.streams import StreamSlots
+from mneme_server.transport.methods import StreamKind
+from mneme_server.transport.shared_counts import SharedCounts
 from unit.transport.edge import Edge
 
 GET = "EventService/GetSession"
@@ -17,6 +21,10 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+def _slots() -> StreamSlots:
+    return StreamSlots(dict.fromkeys(StreamKind, 1), Watchdog(), tenant_watches=1)
 
 
 def test_a_key_beyond_its_limit_is_told_when_to_come_back(edge: Edge) -> None:
@@ -100,3 +108,43 @@ def test_however_many_keys_are_in_use_few_calls_go_through_all_of_them() -> None
         buckets.take(f"new key {n}", 60)
     assert buckets.sweeps <= 5
     assert len(buckets._buckets) <= 50_000  # Those of the first round are gone.
+
+
+def test_calls_that_another_server_let_through_are_taken_from_the_bucket() -> None:
+    clock = Clock()
+    buckets = TokenBuckets(clock)
+    assert buckets.take("k", 60) == 0
+    buckets.spent_elsewhere("k", 60, 119)
+    wait = buckets.take("k", 60)
+    assert 60 < wait <= 61, "what was let through beyond the limit is made up for"
+    clock.now += wait + 1e-6
+    assert buckets.take("k", 60) == 0
+    assert buckets.take("other", 60) == 0
+
+
+@given(
+    st.integers(1, 120),
+    st.lists(
+        st.tuples(st.floats(0, 3, allow_nan=False), st.integers(0, 2)), min_size=1, max_size=300
+    ),
+)
+def test_in_the_long_run_all_servers_together_let_through_what_one_may(
+    per_minute: int, calls: list[tuple[float, int]]
+) -> None:
+    """Three servers hear of each other with every tenth call of all."""
+    clock = Clock()
+    servers = [TokenBuckets(clock) for _ in range(3)]
+    shared = [SharedCounts(one, _slots()) for one in servers]
+    began, through = clock.now, 0
+    for number, (pause, which) in enumerate(calls):
+        if number % 10 == 0:
+            for each, counts in enumerate(shared):
+                counts.heard({str(n): one.report() for n, one in enumerate(shared) if n != each})
+        clock.now += pause
+        through += servers[which].take("k", per_minute) == 0
+    refill = (clock.now - began) * per_minute / 60
+    # At once each lets a full bucket through; ten calls more before the others have heard of them.
+    assert through <= 3 * per_minute + refill + 3
+    heard = per_minute + refill + 10 + 3
+    if per_minute > 20:  # Else a whole bucket fits in between.
+        assert through <= heard

@@ -13,10 +13,15 @@ import structlog
 from grpc_reflection.v1alpha import reflection_pb2
 from mneme.v1 import event_service_pb2 as pb
 from mneme.v1 import learn_service_pb2 as learn_pb
+from mneme_server.common.errors import ResourceExhausted
+from mneme_server.common.watchdog import Watchdog
 from mneme_server.transport import server as server_module
 from mneme_server.transport.call import Call
 from mneme_server.transport.interceptors import streams as streams_module
-from mneme_server.transport.methods import methods_of
+from mneme_server.transport.interceptors.rate_limit import TokenBuckets
+from mneme_server.transport.interceptors.streams import StreamSlots
+from mneme_server.transport.methods import StreamKind, methods_of
+from mneme_server.transport.shared_counts import SharedCounts
 from support.folders import wait_until
 from support.sources import Given
 from unit.transport.edge import SERVICES, Client, Edge
@@ -345,3 +350,31 @@ def test_a_callback_given_after_the_end_runs_at_once() -> None:
     ended.on_end(lambda: ran.append("ended by the server"))
     _call(Context(active=False)).on_end(lambda: ran.append("left by the caller"))
     assert ran == ["ended by the server", "left by the caller"]
+
+
+class _OfTenant:
+    def __init__(self, tenant_id: str) -> None:
+        self.tenant_id = tenant_id
+
+
+def test_the_watches_of_a_tenant_on_other_servers_count_until_they_end() -> None:
+    def slots() -> StreamSlots:
+        return StreamSlots(dict.fromkeys(StreamKind, 10), Watchdog(), tenant_watches=2)
+
+    def call(tenant_id: str) -> Call:
+        return cast(Call, _OfTenant(tenant_id))
+
+    here, there = slots(), slots()
+    shared = SharedCounts(TokenBuckets(), here), SharedCounts(TokenBuckets(), there)
+    mine = call("acme")
+    here._sit(StreamKind.WATCH, mine)
+    there._sit(StreamKind.WATCH, call("acme"))
+    shared[1].heard({"here": shared[0].report()})
+    with pytest.raises(ResourceExhausted):
+        there._sit(StreamKind.WATCH, call("acme"))
+    there._sit(StreamKind.WATCH, call("rival"))
+    there._sit(StreamKind.DOWNLOAD, call("acme"))
+    here._open[StreamKind.WATCH].discard(mine)
+    shared[1].heard({"here": shared[0].report()})
+    there._sit(StreamKind.WATCH, call("acme"))
+    shared[1].heard({})

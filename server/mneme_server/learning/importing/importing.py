@@ -18,8 +18,8 @@ from mneme_server.learning.catalogue import find_algorithm
 from mneme_server.learning.importing.mapping import Mapper, Unfit
 from mneme_server.learning.importing.plan import ActionSource, Plan
 from mneme_server.learning.importing.records import ImportUnit, Record, Records
+from mneme_server.learning.live_session import unknown
 from mneme_server.learning.model import Definition, Status, Step, ToldTrajectory
-from mneme_server.learning.open_sessions import unknown
 from mneme_server.learning.recording import Record as RecordSteps
 from mneme_server.learning.spaces import Box, Dict, OpenObject
 

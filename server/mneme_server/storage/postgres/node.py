@@ -9,12 +9,13 @@ transaction. Nothing here holds content, and so it stands outside of row-level s
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
 from psycopg import sql
+from psycopg.types.json import Jsonb
 
 from mneme_server.common.fencing import Fence
 from mneme_server.common.ids import new_id
@@ -41,11 +42,18 @@ _TAKE = (
     " ON CONFLICT (name) DO UPDATE SET node = excluded.node, fence = excluded.fence,"
     f" wanted = FALSE WHERE l.node = excluded.node OR NOT EXISTS ({_ALIVE}) RETURNING fence"
 )
-_OTHERS = f"SELECT id, alive_until > clock_timestamp() FROM {SCHEMA}.nodes WHERE id <> %s"
+_OTHERS = f"SELECT id, alive_until > clock_timestamp(), counts FROM {SCHEMA}.nodes WHERE id <> %s"
 _RELEASE = "DELETE FROM leases WHERE name = %s AND node = %s AND fence = %s"
+_TRAINING = "learning/"
+"""What the names of leases begin with that say who trains a tenant's sessions."""
 _ORPHANS = (
     f"SELECT t.id FROM {CATALOG}.tenants AS t WHERE t.dirty AND t.state = 'active' AND NOT EXISTS"
     f" (SELECT 1 FROM {SCHEMA}.leases AS l WHERE l.name = t.id AND EXISTS ({_ALIVE}))"
+)
+# Whoever looks first looks after those tenants; a server that is not dead after all writes nothing.
+_LEFT = (
+    f"DELETE FROM {SCHEMA}.leases AS l WHERE starts_with(l.name, '{_TRAINING}')"
+    f" AND NOT EXISTS ({_ALIVE}) RETURNING substr(l.name, {len(_TRAINING) + 1})"
 )
 
 
@@ -104,27 +112,32 @@ class Node:
             for tenant_id, number, mark, made in rows
         ]
 
-    def beat(self) -> tuple[int, Sequence[str]]:
-        """Say that this server lives; return how many others do, and those that do not any more."""
+    def beat(
+        self, counts: Mapping[str, Any]
+    ) -> tuple[int, Sequence[str], Mapping[str, Mapping[str, Any]]]:
+        """Say that this server lives, and what it has counted; return how many others do, those
+        that do not any more, and what those have counted that do."""
         with self._asking() as connection:
             connection.execute(
-                f"INSERT INTO {SCHEMA}.nodes VALUES (%s, clock_timestamp() + %s * interval '1 s')"
-                " ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until",
-                (self.id, LIVES_S),
+                f"INSERT INTO {SCHEMA}.nodes (id, alive_until, counts)"
+                " VALUES (%s, clock_timestamp() + %s * interval '1 s', %s) ON CONFLICT (id)"
+                " DO UPDATE SET alive_until = excluded.alive_until, counts = excluded.counts",
+                (self.id, LIVES_S, Jsonb(counts)),
             )
             connection.execute(
                 f"DELETE FROM {SCHEMA}.nodes WHERE alive_until <"
                 f" clock_timestamp() - interval '{_KEPT_S} s'"
             )
             others = connection.execute(_OTHERS, (self.id,)).fetchall()
-        gone = [str(node) for node, alive in others if not alive]
-        return len(others) - len(gone), gone
+        gone = [str(node) for node, alive, _ in others if not alive]
+        reports = {str(node): counted or {} for node, alive, counted in others if alive}
+        return len(reports), gone, reports
 
     def others(self) -> int:
         """Return how many other servers live. For any thread."""
         with connect(self._url) as connection:
             others = connection.execute(_OTHERS, (self.id,)).fetchall()
-        return sum(bool(alive) for _, alive in others)
+        return sum(bool(alive) for _, alive, _ in others)
 
     def due(self) -> Sequence[Erasure]:
         """Return what this server's place owes."""
@@ -132,9 +145,11 @@ class Node:
             return self.erasures.due(connection)
 
     def orphans(self) -> Sequence[str]:
-        """Return the tenants that have work which nobody who lives holds the lease of."""
+        """Return the tenants that have work which nobody who lives holds the lease of, or whose
+        learning sessions a server had that is gone."""
         with self._asking() as connection:
-            return [str(tenant) for (tenant,) in connection.execute(_ORPHANS).fetchall()]
+            rows = connection.execute(_ORPHANS).fetchall() + connection.execute(_LEFT).fetchall()
+        return sorted({str(tenant) for (tenant,) in rows})
 
     def want(self, tenants: Collection[str]) -> Collection[str]:
         """Have who holds the leases of these tenants look what there is to do; return the tenants

@@ -10,6 +10,7 @@ from mneme_server.storage.postgres.places import make_place_tables
 _THERE = "leases"
 ALONE = "mneme: node"
 """The lock of a server of the version before, which held it alone: it served one at a time."""
+_COUNTS = "SELECT 1 FROM pg_attribute WHERE attrelid = %s::regclass AND attname = 'counts'"
 _STATEMENTS = (
     f"CREATE TABLE {SCHEMA}.nodes (id TEXT PRIMARY KEY, alive_until TIMESTAMPTZ NOT NULL)",
     f'CREATE TABLE {SCHEMA}.leases (name TEXT COLLATE "C" PRIMARY KEY, node TEXT NOT NULL,'
@@ -63,6 +64,8 @@ def make_node_tables(connection: DriverConnection) -> None:
         for statement in _STATEMENTS:
             connection.execute(statement)
     make_place_tables(connection)
+    if not connection.execute(_COUNTS, (f"{SCHEMA}.nodes",)).fetchone():
+        connection.execute(f"ALTER TABLE {SCHEMA}.nodes ADD COLUMN counts JSONB")
 
 
 def require_shared(connection: DriverConnection) -> None:

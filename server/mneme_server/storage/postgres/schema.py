@@ -120,9 +120,9 @@ def remove_rows(connection: Connection, tenant_id: str) -> None:
         connection.execute(delete(table).where(table.c.tenant_id == tenant_id))
     for statement in (
         "DELETE FROM numbers WHERE tenant_id = %s",
-        "DELETE FROM leases WHERE name = %s",
+        "DELETE FROM leases WHERE name IN (%s, 'learning/' || %s)",
     ):
-        driver_of(connection).execute(statement, (tenant_id,))
+        driver_of(connection).execute(statement, (tenant_id,) * statement.count("%s"))
 
 
 def unknown_tables(connection: Connection) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
@@ -40,12 +41,22 @@ class StreamSlots:
         self._shares[StreamKind.WATCH] = min(watches, tenant_watches)
         self._lock = threading.Lock()
         self._open: dict[StreamKind, set[Call]] = {kind: set() for kind in StreamKind}
+        self._watched_elsewhere: Mapping[str, int] = {}
         self._stopping = False
 
     @property
     def open_streams(self) -> int:
         """Streams being served."""
         return sum(len(calls) for calls in self._open.values())
+
+    def watches_of_tenants(self) -> Mapping[str, int]:
+        """Return how many watches each tenant has here."""
+        with self._lock:
+            return Counter(call.tenant_id for call in self._open[StreamKind.WATCH])
+
+    def watched_elsewhere(self, watches: Mapping[str, int]) -> None:
+        """Take note of how many watches each tenant has on other servers: they count, too."""
+        self._watched_elsewhere = watches
 
     def layer(self, call: Call) -> AbstractContextManager[None] | None:
         """Seat the call if it is a stream, or refuse it; say why when the server ended it."""
@@ -87,7 +98,10 @@ class StreamSlots:
                 raise _too_many(f"the server serves {self._seats[kind]} {kind.value}")
             if kind is not StreamKind.PUBLIC:
                 share = self._shares[kind]
-                if sum(c.tenant_id == call.tenant_id for c in self._open[kind]) >= share:
+                taken = sum(c.tenant_id == call.tenant_id for c in self._open[kind])
+                if kind is StreamKind.WATCH:
+                    taken += self._watched_elsewhere.get(call.tenant_id, 0)
+                if taken >= share:
                     raise _too_many(f"a tenant may have {share} {kind.value}")
             self._open[kind].add(call)
 
