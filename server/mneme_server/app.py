@@ -82,6 +82,7 @@ class Opened:
             kept = where_kept(settings, schema, (MIGRATIONS, *branches))
             opened.callback(kept.close)
             self.shared = kept.shared
+            self.lending = kept.lending
             self.catalog = Catalog(kept.catalog, *branches)
             opened.callback(self.catalog.close)
             self.runtime = Runtime(
@@ -164,7 +165,10 @@ class Application:
         if runtime.cluster is not None:
             runtime.cluster.count_with(self._server.counts)
         self._http = _http_server(settings, self._server)
-        for gauge in (*gauges_of(runtime), *(gauge for part in parts for gauge in part.gauges)):
+        for gauge in (
+            *gauges_of(runtime, self._opened.lending),
+            *(gauge for part in parts for gauge in part.gauges),
+        ):
             self._metrics.gauge(gauge.name, gauge.meaning, gauge.value)
         self._endpoint: MetricsEndpoint | None = None
         self.http_address = ""

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from mneme_server.capability import Gauge
+from mneme_server.common.lending import Lending
+from mneme_server.corpus.tenant import OpenTenant
+from mneme_server.runtime.cluster import Cluster
 from mneme_server.runtime.runtime import Runtime
 
 
-def gauges_of(runtime: Runtime) -> Sequence[Gauge]:
-    """Return the gauges of a runtime."""
+def gauges_of(runtime: Runtime, lending: Sequence[Lending]) -> Sequence[Gauge]:
+    """Return the gauges of a runtime.
+
+    Args:
+        runtime: the server's.
+        lending: how connections to a database are lent; empty where there is none.
+    """
     open_tenants, cache = runtime.tenants.open_tenants, runtime.embedder.cache
     return [
         Gauge("mneme_open_tenants", "Tenants whose files are open.", lambda: len(open_tenants())),
@@ -43,4 +52,63 @@ def gauges_of(runtime: Runtime) -> Sequence[Gauge]:
             "Texts whose embedding was not in the cache since the start.",
             lambda: cache.stats().misses,
         ),
+        *(_of_connections(lending) if lending else ()),
+        *(_of_servers(runtime, runtime.cluster) if runtime.cluster else ()),
     ]
+
+
+def _of_connections(lending: Sequence[Lending]) -> Iterator[Gauge]:
+    yield Gauge(
+        "mneme_database_connections_in_use",
+        "Connections to the database that a transaction has.",
+        lambda: sum(pool.in_use for pool in lending),
+    )
+    yield Gauge(
+        "mneme_database_pool_waits",
+        "Transactions that found no connection free since the start.",
+        lambda: sum(pool.waits for pool in lending),
+    )
+    yield Gauge(
+        "mneme_database_pool_wait_seconds",
+        "Time that they waited for one, together.",
+        lambda: sum(pool.waited_s for pool in lending),
+    )
+
+
+def _of_servers(runtime: Runtime, cluster: Cluster) -> Iterator[Gauge]:
+    def most(value: Callable[[OpenTenant[Any]], float]) -> float:
+        return max(map(value, runtime.tenants.open_tenants()), default=0.0)
+
+    leases = cluster.leases
+    yield Gauge(
+        "mneme_feed_lag_rows",
+        "Rows of its feed that the index of an open tenant has yet to follow, of the one that has"
+        " most.",
+        lambda: most(lambda tenant: tenant.index_lag),
+    )
+    yield Gauge(
+        "mneme_index_age_seconds",
+        "Since the index of an open tenant held all that there was, of the one that is oldest.",
+        lambda: most(lambda tenant: tenant.index_age_s),
+    )
+    yield Gauge(
+        "mneme_servers_alive",
+        "Servers that serve from the database, with this one, by its last word from there.",
+        lambda: cluster.alive,
+    )
+    yield Gauge(
+        "mneme_heartbeat_age_seconds",
+        "Since the database was told that this server lives.",
+        lambda: cluster.silent_s,
+    )
+    yield Gauge(
+        "mneme_leases_held",
+        "Tenants whose work in the background is this server's.",
+        lambda: len(leases.held()),
+    )
+    yield Gauge("mneme_leases_taken", "Leases taken since the start.", lambda: leases.taken)
+    yield Gauge(
+        "mneme_leases_lost",
+        "Leases that another server took over since the start.",
+        lambda: leases.lost_count,
+    )

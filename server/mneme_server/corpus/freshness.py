@@ -39,6 +39,13 @@ class Freshness:
             self._look()
             self._changed.notify_all()
 
+    @property
+    def age_s(self) -> float:
+        """How long ago the index held all that there was, in seconds, as far as is known."""
+        with self._changed:
+            self._look()
+            return time.monotonic() - self._at
+
     def require(self) -> None:
         """Return once the index shows what there was `OLDEST_S` ago, or later.
 

@@ -196,6 +196,11 @@ class LiveIndex(Generic[C]):
         """The index in use. A call keeps to one: rows of another one are others."""
         return self._current
 
+    @property
+    def lag(self) -> int:
+        """Rows of the feed that somebody told of and that the index does not hold yet."""
+        return max(0, self._head - self._current.position.number)
+
     def apply(self, change: CorpusChange) -> None:
         """Change the index as the store was changed; called in the order of the commits.
 

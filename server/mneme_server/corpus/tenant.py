@@ -152,6 +152,16 @@ class OpenTenant(Generic[U_co]):
         return self._index.current.mode
 
     @property
+    def index_lag(self) -> int:
+        """Rows of the feed that its index does not hold yet, as far as is known."""
+        return self._index.lag
+
+    @property
+    def index_age_s(self) -> float:
+        """How long ago its index held all there was, in seconds; 0 where nobody else writes."""
+        return 0.0 if self._freshness is None else self._freshness.age_s
+
+    @property
     def document_count(self) -> int:
         """Documents that can be found."""
         return self._index.current.document_count

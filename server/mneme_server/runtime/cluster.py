@@ -114,6 +114,16 @@ class Cluster:
             threading.Thread(target=self._tell, name="feed-telling", daemon=True),
         ]
 
+    @property
+    def alive(self) -> int:
+        """How many servers live, with this one, as of the last time that the database was told."""
+        return self._others + 1
+
+    @property
+    def silent_s(self) -> float:
+        """How long ago the database was told that this server lives, in seconds."""
+        return time.monotonic() - self._beaten_s
+
     def start(self) -> None:
         """Catch up with what was erased while this server was off, and begin to follow.
 

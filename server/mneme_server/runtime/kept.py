@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from mneme_server.common.errors import FailedPrecondition, Reason
+from mneme_server.common.lending import Lending
 from mneme_server.corpus.nodes import Node
 from mneme_server.corpus.tenant_store import TenantStores
 from mneme_server.runtime.opening import Projecting
@@ -32,6 +33,7 @@ class Kept:
         project: makes what is shown of a tenant, on this server's disk; None where the store's
             files are on that.
         close: lets go of it all.
+        lending: how connections to the database are lent; none where there is no such database.
     """
 
     stores: TenantStores[Unit]
@@ -39,6 +41,7 @@ class Kept:
     close: Callable[[], object]
     node: Node | None = None
     project: Projecting | None = None
+    lending: Sequence[Lending] = ()
 
     @property
     def shared(self) -> bool:
@@ -93,7 +96,10 @@ def _in_postgres(url: str, schema: TenantSchema, catalog_folders: Sequence[Path]
         opened.callback(catalog.close)
         node = PostgresNode(url, stores.database)
         opened.callback(node.close)
-        return Kept(stores, catalog, opened.pop_all().close, node, projecting(schema.kinds))
+        pools = (stores.database.readers, stores.database.writers, catalog.pool)
+        lending = [pool.lending for pool in pools]
+        project = projecting(schema.kinds)
+        return Kept(stores, catalog, opened.pop_all().close, node, project, lending)
 
 
 def require_driver() -> None:

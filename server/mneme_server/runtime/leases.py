@@ -52,6 +52,7 @@ class Leases:
         self._wanted: set[str] = set()
         self._alive_until_s = float("-inf")
         self.taken = self.lost_count = 0
+        """How many were taken since the start, and how many of them another server took over."""
 
     def alive(self, asked_s: float) -> None:
         """Note that the store was told at this time, by the monotonic clock, that this server

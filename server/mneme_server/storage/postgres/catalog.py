@@ -54,12 +54,12 @@ class PostgresCatalog(Database):
         self._url = url
         upgrade(url, CATALOG, folders)
         knows = revisions_of(folders)
-        self._pool = Pool(engine_of(url, CATALOG, knows=knows.keys()), _CONNECTIONS)
+        self.pool = Pool(engine_of(url, CATALOG, knows=knows.keys()), _CONNECTIONS)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """See `Database`."""
-        with self._pool.transaction(_READ) as connection:
+        with self.pool.transaction(_READ) as connection:
             yield connection
 
     @contextmanager
@@ -69,7 +69,7 @@ class PostgresCatalog(Database):
         if fence is not None:
             statements = sql.SQL("; ").join([begin.statements, lease_required(fence, hold=True)])
             begin = Begin("", statements)
-        with self._pool.transaction(begin) as connection:
+        with self.pool.transaction(begin) as connection:
             yield connection
             driver.commit(connection)
 
@@ -79,4 +79,4 @@ class PostgresCatalog(Database):
 
     def close(self) -> None:
         """See `Database`."""
-        self._pool.close()
+        self.pool.close()

@@ -13,6 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from mneme_server.common import deadline
 from mneme_server.common.errors import MnemeError, Reason, Unavailable
+from mneme_server.common.lending import Lending
 from mneme_server.storage.driver import translated
 from mneme_server.storage.postgres.driver import DriverConnection
 
@@ -34,9 +35,13 @@ class Pool:
     Args:
         engine: opens the connections; its pool must keep none.
         most: so many at most; who finds none free waits for a while.
+
+    Attributes:
+        lending: how it lends them.
     """
 
     def __init__(self, engine: Engine, most: int) -> None:
+        self.lending = Lending()
         self._engine = engine
         self._free = threading.Semaphore(most)
         self._resting: list[Connection] = []  # To append and to pop is atomic.
@@ -49,23 +54,34 @@ class Pool:
         Raises:
             Unavailable: no connection became free in time, or the database cannot be reached.
         """
-        left = deadline.time_left()
-        if not self._free.acquire(timeout=_PATIENCE_S if left is None else min(left, _PATIENCE_S)):
-            raise Unavailable(
-                "all connections to the database are in use",
-                reason=Reason.TRANSACTION_FAILED,
-                retry_after_s=_RETRY_S,
-            )
+        if not self._free.acquire(blocking=False):
+            self._wait()
         try:
-            connection, driver = self._begun(begin)
-            try:
+            with self.lending.lent(), self._lent(begin) as connection:
                 yield connection
-            except driver.failures as error:  # Of a statement that went straight to the driver.
-                raise translated(connection, "", (), error) from error
-            finally:
-                self._give_back(connection, driver)
         finally:
             self._free.release()
+
+    def _wait(self) -> None:
+        left = deadline.time_left()
+        with self.lending.waiting():
+            if self._free.acquire(timeout=_PATIENCE_S if left is None else min(left, _PATIENCE_S)):
+                return
+        raise Unavailable(
+            "all connections to the database are in use",
+            reason=Reason.TRANSACTION_FAILED,
+            retry_after_s=_RETRY_S,
+        )
+
+    @contextmanager
+    def _lent(self, begin: Begin) -> Iterator[Connection]:
+        connection, driver = self._begun(begin)
+        try:
+            yield connection
+        except driver.failures as error:  # Of a statement that went straight to the driver.
+            raise translated(connection, "", (), error) from error
+        finally:
+            self._give_back(connection, driver)
 
     def close(self) -> None:
         """Close the connections, those in use as soon as they are given back."""
