@@ -87,7 +87,9 @@ def test_every_table_is_locked_for_its_owner_too(filled: Any, postgres: Postgres
         " WHERE nspname = 'mneme' AND relkind = 'r'"
         " AND NOT (relrowsecurity AND relforcerowsecurity)"
     )
-    assert sorted(open_) == [("alembic_version",), ("leases",), ("nodes",), ("revisions",)]
+    assert sorted(open_) == [
+        ("alembic_version",), ("erasures",), ("leases",), ("nodes",), ("places",), ("revisions",),
+    ]  # fmt: skip
 
 
 def test_every_key_and_every_index_begins_with_the_tenant(
@@ -101,9 +103,11 @@ def test_every_key_and_every_index_begins_with_the_tenant(
     )
     assert sorted(others) == [
         ("mneme.alembic_version_pkey",),
+        ("mneme.erasures_of_place",),
         ("mneme.leases_pkey",),
         ("mneme.leases_wanted",),
         ("mneme.nodes_pkey",),
+        ("mneme.places_pkey",),
         ("mneme.revisions_pkey",),
     ]
 
