@@ -28,6 +28,7 @@ from mneme_server.http.serving import HttpServer
 from mneme_server.local.folder import only_process_in
 from mneme_server.operations.messages import OperationKinds
 from mneme_server.operations.operations import Operations
+from mneme_server.placing import moving, placed
 from mneme_server.runtime.kept import where_kept
 from mneme_server.runtime.reindexing import Reindexer
 from mneme_server.runtime.repeating import Repeating
@@ -79,14 +80,18 @@ class Opened:
             opened.callback(spans.close)
             opened.enter_context(hold or only_process_in(settings.data_dir))
             schema, branches = tenant_schema(), catalog_migrations()
-            kept = where_kept(settings, schema, (MIGRATIONS, *branches))
+            folders = (MIGRATIONS, *branches)
+            kept = where_kept(settings, schema, folders)
             opened.callback(kept.close)
             self.shared = kept.shared
             self.lending = kept.lending
             self.catalog = Catalog(kept.catalog, *branches)
             opened.callback(self.catalog.close)
+            places = placed(kept, self.catalog.database, settings, schema, folders)
+            self.places = opened.enter_context(places)
             self.runtime = Runtime(
-                settings, self.catalog.tenants, schema, kept.stores,
+                settings, self.catalog.tenants, schema,
+                kept.stores if kept.shared else self.places,
                 progress=progress, node=kept.node, project=kept.project, spans=spans.root,
             )  # fmt: skip
             opened.callback(self.runtime.close)
@@ -129,6 +134,7 @@ class Application:
             catalog.keys, known_for_s=_KEYS_KNOWN_S if self._opened.shared else None
         )
         self._flusher = Repeating(self._authenticator.flush, _FLUSH_S, "key-usage")
+        self._moving = moving(self._opened.places, runtime.tenants, catalog)
         files = TenantFiles(settings.data_dir / "tenants", runtime.tenants, runtime.stores)
         elsewhere = None if runtime.cluster is None else runtime.cluster.elsewhere
         self._tenants = Tenants(catalog.tenants, files, self._authenticator, elsewhere)
@@ -185,6 +191,7 @@ class Application:
         chosen, made = self._settings.admin_key, None
         if chosen is not None or self._settings.auth == "required":
             made = self._keys.ensure_admin(chosen.get_secret_value() if chosen else None)
+        self._moving.settle()
         self._tenants.resume_deletions()
         self._operations.recover()
         self.runtime.start()
@@ -263,10 +270,11 @@ class Application:
             self.runtime,
             require_tenant=self._tenants.get,
             replaced=files.forget_damage,
+            place_of=self._moving.place_of,
         )
         reindexer = Reindexer(folders[0], self.runtime)
         offers = [self._tenants, self._keys, files, backups, reindexer, info, database]
-        host = Host(self._settings, self.runtime, offers)
+        host = Host(self._settings, self.runtime, [*offers, self._moving])
         built: list[Parts] = []
         for capability in capabilities():
             parts = capability.start(host)
@@ -312,53 +320,6 @@ def serve(settings: ServerSettings, local: LocalServing | None = None) -> int:
     stopping.wait()
     application.drain()
     return 0
-
-
-def reindex(
-    settings: ServerSettings, tenant_id: str | None, progress: Callable[[str], None]
-) -> int:
-    """Embed every memory again with the configured model; return the exit code.
-
-    The queue is durable, so what was interrupted goes on when it is run again, or when the
-    server starts.
-
-    Raises:
-        FailedPrecondition: a server is running on the data folder.
-        NotFound: there is no such tenant.
-    """
-    from mneme_server.runtime.reindexing import reindex_tenant
-
-    configure_logging("warning", settings.log_format)
-    opened = Opened(settings, progress=progress)
-    runtime = opened.runtime
-    try:
-        if runtime.cluster is not None:
-            runtime.cluster.require_alone()
-        tenants = [tenant_id] if tenant_id else _all_tenants(opened.catalog)
-        for name in tenants:
-            opened.catalog.tenants.get(name)
-            reindex_tenant(
-                name,
-                folder=settings.data_dir / "tenants" / name,
-                stores=runtime.stores,
-                model=runtime.model,
-                registry=runtime.tenants,
-                pipeline=runtime.pipeline,
-                progress=progress,
-            )
-    except KeyboardInterrupt:
-        progress("interrupted; run it again to go on")
-        return 130
-    finally:
-        opened.close()
-    return 0
-
-
-def _all_tenants(catalog: Catalog) -> list[str]:
-    found: list[str] = []
-    while page := catalog.tenants.list(found[-1] if found else "", 1000):
-        found += [tenant.id for tenant in page]
-    return found
 
 
 def _spans(settings: ServerSettings, local: LocalServing | None) -> Spans:

@@ -63,7 +63,7 @@ def _serve(settings: Settings, arguments: Mapping[str, str]) -> int:
 
 
 def _reindex(settings: Settings, arguments: Mapping[str, str]) -> int:
-    from mneme_server.app import reindex
+    from mneme_server.reindexing import reindex
 
     return reindex(settings, arguments.get("tenant"), lambda line: print(line, flush=True))
 

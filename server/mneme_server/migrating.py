@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -13,10 +14,11 @@ from urllib.parse import unquote, urlsplit
 from mneme_server.admin.store.catalog import MIGRATIONS, Catalog
 from mneme_server.admin.store.moving import SqlMoves
 from mneme_server.capabilities import catalog_migrations, tenant_schema
-from mneme_server.common.errors import DataLoss, FailedPrecondition, InvalidArgument, Reason
-from mneme_server.corpus.tenant_store import TenantStore
-from mneme_server.events.verifying import VerifyEvents
+from mneme_server.common.errors import FailedPrecondition, InvalidArgument, Reason
+from mneme_server.corpus.tenant_store import TenantStores
+from mneme_server.events.moved import same_chains
 from mneme_server.local.folder import only_process_in
+from mneme_server.placing import placed
 from mneme_server.proof.key_files import KeyFiles
 from mneme_server.proof.sealed_keys import KeyPlaces
 from mneme_server.proof.store.catalog import log_keys
@@ -24,6 +26,7 @@ from mneme_server.proof.store.private_keys import SqlKeyPlaces, private_keys
 from mneme_server.runtime.answering import same_answers
 from mneme_server.runtime.kept import Kept, in_folder, require_driver
 from mneme_server.runtime.moving import CatalogRows, Moved, MoveTenants, Place
+from mneme_server.runtime.placed import HOME, PlacedStores, Placement
 from mneme_server.runtime.settings import ServerSettings
 from mneme_server.storage.unit import TenantSchema, Unit
 from mneme_server.transport.logging import configure_logging
@@ -68,11 +71,12 @@ def migrate(
     """
     configure_logging("warning", settings.log_format)
     done: list[dict[str, Any]] = []
-    with _places(settings, to) as (source, target, keys):
-        checks = {"chains": _same_chains, "questions": same_answers}
+    with _places(settings, to) as (source, target, keys, came_by):
+        checks = {"chains": same_chains, "questions": same_answers}
         move = MoveTenants(
             source, target, checks,
-            carry=keys.carry, left=keys.left, told=_Telling(progress), remove=remove,
+            carry=keys.carry, left=keys.left, came_by=came_by, told=_Telling(progress),
+            remove=remove,
         )  # fmt: skip
         chosen = move.chosen(tenants)
         for tenant_id in chosen:
@@ -104,8 +108,11 @@ def _next(count: int, source: Place, target: Place, *, removed: bool) -> str:
 
 
 @contextmanager
-def _places(settings: ServerSettings, to: str) -> Iterator[tuple[Place, Place, _Keys]]:
-    """Open where tenants are and where they are to go, both for this process alone."""
+def _places(
+    settings: ServerSettings, to: str
+) -> Iterator[tuple[Place, Place, _Keys, Callable[[str], str]]]:
+    """Open where tenants are and where they are to go, both for this process alone; tell, too, by
+    which move rows of a tenant have come there already."""
     url = settings.database_url.get_secret_value() if settings.database_url else ""
     here = url or f"{_FOLDER}{settings.data_dir.absolute()}"
     there = f"{_FOLDER}{_folder(settings, to)}" if to.startswith(_FOLDER) else to
@@ -124,7 +131,7 @@ def _places(settings: ServerSettings, to: str) -> Iterator[tuple[Place, Place, _
             opened.enter_context(only_process_in(folder))
         source, own = _opened(opened, here, settings)
         target, other = _opened(opened, there, settings)
-        yield source, target, _Keys(own, other)
+        yield source, target, _Keys(own, other), partial(_came_by, source.stores, there, settings)
 
 
 def _opened(opened: ExitStack, place: str, settings: ServerSettings) -> tuple[Place, KeyPlaces]:
@@ -143,7 +150,40 @@ def _opened(opened: ExitStack, place: str, settings: ServerSettings) -> tuple[Pl
     else:
         keys = KeyFiles(Path(place.removeprefix(_FOLDER)) / _KEYS)
     moves = SqlMoves(catalog.database, [private_keys.name])
-    return Place(_shown(place), moves, kept.stores), keys
+    stores = kept.stores
+    if not kept.shared:
+        folders = (MIGRATIONS, *branches)
+        places = placed(kept, catalog.database, settings, schema, folders)
+        stores = opened.enter_context(places)
+    return Place(_shown(place), moves, stores), keys
+
+
+def _came_by(
+    stores: TenantStores[Unit], there: str, settings: ServerSettings, tenant_id: str
+) -> str:
+    """Return the move by which a tenant's rows have come to a place while it was served; empty if
+    they are beside the catalog.
+
+    Raises:
+        FailedPrecondition: they are in neither of the two.
+    """
+    if not isinstance(stores, PlacedStores):
+        return ""
+    found = stores.placements.of(tenant_id)
+    if found == Placement():
+        return ""
+    if found.place == HOME:
+        raise FailedPrecondition(
+            f"a move of the tenant {tenant_id} was cut short: start the server, which ends it",
+            reason=Reason.INITIALIZATION_FAILED,
+        )
+    if settings.named_databases.get(found.place) != there:
+        raise FailedPrecondition(
+            f"the tenant {tenant_id} is in the database {found.place} of MNEME_DATABASES, and can"
+            " be handed over to that one alone",
+            reason=Reason.INITIALIZATION_FAILED,
+        )
+    return found.move
 
 
 def _in_postgres(
@@ -210,34 +250,6 @@ def _shown(place: str) -> str:
     before, at, after = place.partition("?")[0].rpartition("@")
     user = before.rpartition("/")[2].partition(":")[0]
     return f"{before.partition('//')[0]}//{user}@{after}" if at and "//" in before else after
-
-
-class _Only:
-    """Lends one store as an open tenant."""
-
-    def __init__(self, store: TenantStore[Unit]) -> None:
-        self._store = store
-
-    @contextmanager
-    def open(self, _tenant_id: str) -> Iterator[Any]:
-        yield self._store
-
-
-def _same_chains(tenant_id: str, old: TenantStore[Unit], new: TenantStore[Unit]) -> str:
-    """Walk all chains of events in both places, and compare the ends of the feed and of the log."""
-    here, there = (VerifyEvents(_Only(one))(tenant_id) for one in (old, new))
-    if here != there:
-        raise DataLoss(f"the chains of events of {tenant_id} are others in its new place")
-    if _ends(old) != _ends(new):
-        raise DataLoss(f"the feed or the log of {tenant_id} ends otherwise in its new place")
-    broken = f", {here.broken_count} broken as they were" if here.broken_count else ""
-    return f"{here.sessions_checked} chains of {here.events_checked} events{broken}"
-
-
-def _ends(store: TenantStore[Unit]) -> tuple[object, ...]:
-    with store.read() as unit:
-        log = unit.log
-        return unit.feed.head(), unit.feed.generation(), log.name(), log.size(), log.tree().root()
 
 
 def _nonzero(sizes: Mapping[str, int]) -> dict[str, int]:

@@ -467,6 +467,9 @@ VALID: dict[str, Callable[[World], Message]] = {
     "mneme.v1.AdminService/StartReindex": lambda w: admin_pb.StartReindexRequest(
         tenant_id=_new_tenant(w)
     ),
+    "mneme.v1.AdminService/StartMoveTenant": lambda w: admin_pb.StartMoveTenantRequest(
+        tenant_id=_new_tenant(w)
+    ),
     "mneme.v1.AdminService/Forget": lambda w: admin_pb.ForgetRequest(
         tenant_id=_new_tenant(w), user_id="ann"
     ),
@@ -1070,6 +1073,7 @@ UNKNOWN = {
     "mneme.v1.AdminService/StartRestore": ("backup", "NOT_FOUND"),
     "mneme.v1.AdminService/StartDeleteTenant": ("tenant_id", "NOT_FOUND"),
     "mneme.v1.AdminService/StartReindex": ("tenant_id", "NOT_FOUND"),
+    "mneme.v1.AdminService/StartMoveTenant": ("tenant_id", "NOT_FOUND"),
     "mneme.v1.AdminService/Forget": ("tenant_id", "NOT_FOUND"),
     "mneme.v1.AdminService/StartForget": ("tenant_id", "NOT_FOUND"),
     "mneme.v1.OperationService/GetOperation": ("operation_id", "NOT_FOUND"),

@@ -48,7 +48,14 @@ _READ = 200
 _SLOW = frozenset(
     {
         *("Backup", "CreateTenant", "DeleteTenant", "WatchEvents"),
-        *("StartBackup", "StartDeleteTenant", "StartReindex", "StartRestore", "Restore"),
+        *(
+            "StartBackup",
+            "StartDeleteTenant",
+            "StartReindex",
+            "StartMoveTenant",
+            "StartRestore",
+            "Restore",
+        ),
         *("Forget", "StartForget"),
     }
 )

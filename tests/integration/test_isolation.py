@@ -1659,6 +1659,7 @@ _ADMIN_REQUESTS: dict[str, Callable[[str], Message]] = {
     "StartRestore": lambda tenant: admin_pb.StartRestoreRequest(tenant_id=tenant, backup="x.db"),
     "StartDeleteTenant": lambda tenant: admin_pb.StartDeleteTenantRequest(tenant_id=tenant),
     "StartReindex": lambda tenant: admin_pb.StartReindexRequest(tenant_id=tenant),
+    "StartMoveTenant": lambda tenant: admin_pb.StartMoveTenantRequest(tenant_id=tenant),
     "Forget": lambda tenant: admin_pb.ForgetRequest(tenant_id=tenant, user_id="ann"),
     "StartForget": lambda tenant: admin_pb.StartForgetRequest(tenant_id=tenant, user_id="ann"),
 }

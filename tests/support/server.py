@@ -24,6 +24,7 @@ ADMIN_KEY = "mn_the-key-of-the-tests-administrator"
 REPOSITORY = Path(__file__).parents[2]
 _TESTS = REPOSITORY / "tests"
 _START_S = 120.0
+_MOVE = "move/"
 
 
 def model_dir() -> Path:
@@ -132,7 +133,8 @@ def local_server(data_dir: Path, **changed: Any) -> Iterator[LocalServer]:
 class ServerProcess:
     """A server in a process of its own, as `mneme-server serve` runs it; `address_space` limits
     what it may map, in bytes; `cut_at` has it kill itself at a point of an operation
-    (`support.cutting`); `program` is what Python runs instead.
+    (`support.cutting`; behind "move/" of a move, `support.cutting_a_served_move`); `program` is
+    what Python runs instead.
 
     Raises:
         AssertionError: it did not come up; the message holds what it printed.
@@ -208,6 +210,8 @@ class ServerProcess:
 
 
 def _program(address_space: int | None, cut_at: str) -> list[str]:
+    if cut_at.startswith(_MOVE):
+        return ["-m", "support.cutting_a_served_move", cut_at.removeprefix(_MOVE)]
     if cut_at:
         return ["-m", "support.cutting", cut_at]
     if address_space is None:

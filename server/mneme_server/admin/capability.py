@@ -6,6 +6,7 @@ from mneme.v1 import admin_service_pb2
 
 from mneme_server.admin.keys import ApiKeys
 from mneme_server.admin.long_work import BackUp, Delete, EmbedAgain, PutBack
+from mneme_server.admin.moving import Move, Moving
 from mneme_server.admin.ports import ServerInfo
 from mneme_server.admin.service import AdminServicer
 from mneme_server.admin.store.backups import BackupFiles
@@ -32,6 +33,7 @@ def _build(host: Host) -> Parts:
             "restore": PutBack(backups),
             "delete_tenant": Delete(tenants),
             "reindex": EmbedAgain(host.get(Reindexer)),
+            "move_tenant": Move(host.get(Moving)),
         },
     )
     servicer = AdminServicer(
@@ -41,6 +43,7 @@ def _build(host: Host) -> Parts:
         backups=backups,
         server=host.get(ServerInfo),
         operations=operations,
+        moving=host.get(Moving),
     )
     return Parts(services=[Service(descriptor, servicer)])
 

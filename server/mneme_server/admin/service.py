@@ -10,6 +10,7 @@ from mneme.v1 import operation_pb2
 
 from mneme_server.admin.keys import ApiKeys
 from mneme_server.admin.model import ApiKey, Tenant
+from mneme_server.admin.moving import Moving
 from mneme_server.admin.ports import KeyFilter, ServerInfo, TenantBackups, TenantStatistics
 from mneme_server.admin.tenants import Tenants
 from mneme_server.common.canonical import JsonObject
@@ -48,6 +49,7 @@ class AdminServicer:
         backups: TenantBackups,
         server: ServerInfo,
         operations: StartsOperations,
+        moving: Moving,
     ) -> None:
         self._tenants = tenants
         self._keys = keys
@@ -55,11 +57,12 @@ class AdminServicer:
         self._backups = backups
         self._server = server
         self._operations = operations
+        self._moving = moving
 
     def CreateTenant(self, request: pb.CreateTenantRequest, call: Call) -> pb.CreateTenantResponse:
         """Create a tenant."""
         tenant = self._tenants.create(request.tenant_id, request.display_name)
-        return pb.CreateTenantResponse(tenant=_tenant(tenant))
+        return pb.CreateTenantResponse(tenant=_tenant(tenant, ""))
 
     def ListTenants(self, request: pb.ListTenantsRequest, call: Call) -> pb.ListTenantsResponse:
         """List tenants."""
@@ -68,7 +71,8 @@ class AdminServicer:
         tenants = self._tenants.list(after[0] if after else "", pages.size + 1)
         page, token = pages.cut(tenants, lambda last: (last.id,))
         return pb.ListTenantsResponse(
-            tenants=[_tenant(tenant) for tenant in page], next_page_token=token
+            tenants=[_tenant(tenant, self._moving.place_of(tenant.id)) for tenant in page],
+            next_page_token=token,
         )
 
     def DeleteTenant(self, request: pb.DeleteTenantRequest, call: Call) -> pb.DeleteTenantResponse:
@@ -186,12 +190,27 @@ class AdminServicer:
         started = self._operations.start("reindex", tenant_id, request.operation_id, {})
         return pb.StartReindexResponse(operation=started)
 
+    def StartMoveTenant(
+        self, request: pb.StartMoveTenantRequest, call: Call
+    ) -> pb.StartMoveTenantResponse:
+        """Start moving a tenant."""
+        tenant_id = self._tenants.asked_for(call.caller, request.tenant_id)
+        started = self._operations.start(
+            "move_tenant",
+            tenant_id,
+            request.operation_id,
+            {"database": request.database},
+            lambda: self._moving.require(tenant_id, request.database),
+        )
+        return pb.StartMoveTenantResponse(operation=started)
 
-def _tenant(tenant: Tenant) -> pb.Tenant:
+
+def _tenant(tenant: Tenant, database: str) -> pb.Tenant:
     return pb.Tenant(
         id=tenant.id,
         display_name=tenant.display_name,
         created_at=to_timestamp(tenant.created_at_us),
+        database=database,
     )
 
 

@@ -36,7 +36,8 @@ def _build(host: Host) -> Parts:
     kinds, operations = host.get(OperationKinds), host.get(Operations)
     database = host.get(Database)
     catalog = SqlForgettingCatalog(database)
-    kept = partial(_kept_elsewhere, database.shared, host.settings(ServerSettings))
+    settings = host.settings(ServerSettings)
+    kept = partial(_kept_elsewhere, database.shared or settings.databases is not None, settings)
     cluster = host.runtime.cluster
 
     def possible() -> int:

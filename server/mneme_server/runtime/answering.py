@@ -51,8 +51,8 @@ def same_answers(tenant_id: str, one: TenantStore[Unit], other: TenantStore[Unit
 def _questions(store: TenantStore[Unit], model: EmbeddingModel) -> tuple[Sequence[str], Matrix]:
     """Return the beginnings of some texts, and the vectors of some."""
     source = store.source
-    with store.write() as unit:
-        last = unit.rows.last_number("documents") or 0
+    with store.read() as unit:
+        last = unit.rows.highest("documents")
     starts = range(0, last, max(1, -(-last // QUESTIONS)))
     near = (document.doc_id for start in starts for document in source.documents_after(start, 1))
     chosen = list(dict.fromkeys(near))

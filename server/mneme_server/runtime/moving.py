@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from mneme_server.common.errors import AlreadyExists, DataLoss, MnemeError, NotFound
 from mneme_server.common.ids import new_id
 from mneme_server.corpus.tenant_store import TenantStore, TenantStores
-from mneme_server.storage.living import ACTIVE, ARRIVING, MOVED
+from mneme_server.storage.living import ACTIVE, ARRIVING, GUEST, MOVED
 from mneme_server.storage.moving import Content, Told, contents, copy, sizes
 from mneme_server.storage.unit import Unit
 
@@ -116,6 +116,8 @@ class MoveTenants:
         carry: brings what of a tenant is in neither store nor catalog to the new place, given its
             rows in the catalog.
         left: told of a tenant that lives in the new place, to remove that from the old one.
+        came_by: tells by which move the rows of a tenant have come to the new place already, while
+            it was served from the old one; empty if by none.
         told: told what is being done: the tenant, the step, how far, of how much.
         remove: whether what is left in the old place is removed.
     """
@@ -125,6 +127,7 @@ class MoveTenants:
     checks: Mapping[str, Check] = field(default_factory=dict)
     carry: Callable[[str, CatalogRows], object] = lambda _tenant, _rows: None
     left: Callable[[str], object] = lambda _tenant: None
+    came_by: Callable[[str], str] = lambda _tenant: ""
     told: Callable[[str, str, int, int], object] = lambda _tenant, _step, _done, _all: None
     remove: bool = False
 
@@ -149,7 +152,8 @@ class MoveTenants:
                     f"there is no tenant {tenant_id} in {self.source.name}{where}",
                     field="tenant_id",
                 )
-            self._require_room(tenant_id)
+            if not self.came_by(tenant_id):
+                self._require_room(tenant_id)
         return tenants
 
     def unfinished(self, tenant_ids: Sequence[str]) -> Sequence[str]:
@@ -174,6 +178,8 @@ class MoveTenants:
         """
         if self._halfway(tenant_id):
             moved = Moved(tenant_id, {}, {}, copied=False)
+        elif move := self.came_by(tenant_id):
+            moved = self._handed_over(tenant_id, move)
         else:
             moved = self._copied(tenant_id)
         rows = self.source.catalog.rows(tenant_id)
@@ -182,7 +188,7 @@ class MoveTenants:
         self._say(tenant_id, "clear")
         self.source.catalog.clear(tenant_id)
         self.left(tenant_id)
-        if self.remove:
+        if self.remove and moved.copied:
             self._say(tenant_id, "remove")
             self.source.stores.remove(tenant_id)
         return moved
@@ -204,6 +210,22 @@ class MoveTenants:
         left = Standing(MOVED, move, self.target.name)
         self.source.catalog.stand(tenant_id, left)
         return moved
+
+    def _handed_over(self, tenant_id: str, move: str) -> Moved:
+        """Have the old place say that a tenant moved whose rows are in the new one."""
+        there = self.target.catalog.standing(tenant_id)
+        if there is None or there.state not in (ARRIVING, GUEST) or there.move != move:
+            raise DataLoss(
+                f"the catalog of {self.target.name} does not know the rows of {tenant_id} that are"
+                " there"
+            )
+        self.target.catalog.stand(tenant_id, Standing(ARRIVING, move))
+        rows = self.source.catalog.rows(tenant_id)
+        self.carry(tenant_id, rows)
+        self.target.catalog.settle(tenant_id, rows, trial=True)
+        self._say(tenant_id, "leave")
+        self.source.catalog.stand(tenant_id, Standing(MOVED, move, self.target.name))
+        return Moved(tenant_id, {}, {}, copied=False)
 
     def _compared(self, tenant_id: str) -> Moved:
         self.target.stores.remove(tenant_id)  # What was left of another time.

@@ -209,7 +209,7 @@ class TenantRegistry(Generic[U]):
             if slot is None:
                 slot = self._slots[tenant_id] = _Slot()
             if slot.replaced:
-                raise _busy(f"tenant {tenant_id} is being restored or embedded again")
+                raise _busy(f"tenant {tenant_id} is being restored, moved or embedded again")
             if slot.removed:
                 raise NotFound(f"there is no tenant {tenant_id}")
             self._slots.move_to_end(tenant_id)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
@@ -17,6 +19,8 @@ from mneme_server.common.memory import usable_bytes
 ENV_PREFIX = "MNEME_"
 
 _OTHER_WORKERS = 4
+_DATABASE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+_POSTGRESQL = ("postgresql://", "postgres://")
 
 
 def _check_listen(address: str) -> str:
@@ -39,6 +43,26 @@ def _check_origins(origins: str) -> str:
                 f"{origin!r} is no origin, as https://app.example or http://localhost:3000"
             )
     return origins
+
+
+def _check_databases(databases: SecretStr | None) -> SecretStr | None:
+    if databases is not None:
+        _named(databases.get_secret_value())
+    return databases
+
+
+def _named(databases: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for one in databases.split():
+        name, _, url = one.partition("=")
+        if not _DATABASE_NAME.fullmatch(name) or not url.startswith(_POSTGRESQL) or name in found:
+            # Without what stands behind it, which may be a password.
+            raise ValueError(
+                f"{name[:64]!r} begins no NAME=postgresql://…, with a name of its own of lower-case"
+                " letters, digits, - and _"
+            )
+        found[name] = url
+    return found
 
 
 def split_origins(origins: str) -> tuple[str, ...]:
@@ -82,6 +106,11 @@ class ServerSettings(BaseSettings):
         " postgresql://user:password@host/database; the data folder then has what can be built from"
         " it, and exported models. Needs the extra `postgres`; by default SQLite keeps them in the"
         " data folder",
+    )
+    databases: Annotated[OptionalSecret, AfterValidator(_check_databases)] = Field(
+        None,
+        description="further databases of PostgreSQL that tenants can be moved to while they are"
+        " served, as NAME=postgresql://… with spaces between them; not with MNEME_DATABASE_URL",
     )
     database_kept_days: Annotated[int | None, BeforeValidator(none_if_empty)] = Field(
         None,
@@ -228,6 +257,11 @@ class ServerSettings(BaseSettings):
         return self.tenant_memory_bytes or usable_bytes() // 4
 
     @property
+    def named_databases(self) -> Mapping[str, str]:
+        """The URLs of further databases, by name."""
+        return {} if self.databases is None else _named(self.databases.get_secret_value())
+
+    @property
     def max_slow_embeddings(self) -> int:
         """Calls that may wait for a slow embedder: a quarter of the workers that uploads leave.
         Exports and streams without a key may take a quarter each, so that another is left for what
@@ -253,6 +287,11 @@ class ServerSettings(BaseSettings):
             raise ValueError("MNEME_TLS_CERT and MNEME_TLS_KEY go together; only one is set")
         if self.tls_client_ca is not None and self.tls_cert is None:
             raise ValueError("MNEME_TLS_CLIENT_CA needs MNEME_TLS_CERT and MNEME_TLS_KEY")
+        if self.databases is not None and self.database_url is not None:
+            raise ValueError(
+                "MNEME_DATABASES is for a server whose catalog is in its data folder: leave it or"
+                " MNEME_DATABASE_URL away"
+            )
         if self.max_uploads + _OTHER_WORKERS > self.workers:
             raise ValueError(
                 f"MNEME_MAX_UPLOADS={self.max_uploads} would leave fewer than {_OTHER_WORKERS} of"

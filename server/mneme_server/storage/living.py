@@ -13,6 +13,8 @@ DELETING = "deleting"
 """Here, but not for long; nobody can open it."""
 ARRIVING = "arriving"
 """Elsewhere, and being copied to here; nobody can open what there is."""
+GUEST = "guest"
+"""Its rows are here, and the catalog of another server says whose they are."""
 MOVED = "moved"
 """Elsewhere; its name stays taken here, so that nobody finds what was left."""
 

@@ -11,6 +11,7 @@ from mneme_server.common.identity import check_tenant_id
 from mneme_server.common.progress import Step
 from mneme_server.storage.corpus_source import SqlCorpusSource
 from mneme_server.storage.engine import SqliteDatabase, address_of, domain_error
+from mneme_server.storage.frozen import FrozenStore
 from mneme_server.storage.guard import require_tenant
 from mneme_server.storage.migrate import migrate
 from mneme_server.storage.schema import metadata
@@ -91,6 +92,29 @@ class SqliteTenantStore:
         """Open a read transaction: one consistent snapshot."""
         with self._database.read() as connection:
             yield Unit(connection, self._tenant_id, self._schema)
+
+    def note_changes(self) -> None:
+        """Note from now on which rows change, for who copies them; see `changed_rows`."""
+        with self.write() as unit:
+            unit.changed_rows.begin()
+
+    def notes_changes(self) -> bool:
+        """Tell whether that is noted, and was since `note_changes`: not where a backup took the
+        place of what was there."""
+        with self.read() as unit:
+            return unit.changed_rows.there()
+
+    def end_notes(self) -> None:
+        """Note nothing any more."""
+        if self.notes_changes():
+            with self.write() as unit:
+                unit.changed_rows.end()
+
+    @contextmanager
+    def frozen(self) -> Iterator[FrozenStore]:
+        """Lend the store as it is when the block first reads."""
+        with self._database.read() as connection:
+            yield FrozenStore(connection, self._tenant_id, self._schema)
 
     @contextmanager
     def write(self) -> Iterator[Unit]:

@@ -6,14 +6,26 @@ line here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Table, func, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Table,
+    and_,
+    delete,
+    func,
+    or_,
+    select,
+    true,
+    update,
+)
 
 from mneme_server.common.errors import FailedPrecondition, InvalidArgument, Reason
+from mneme_server.storage.changed_rows import key_columns
 from mneme_server.storage.numbering import is_numbered, last_number, number_after
-from mneme_server.storage.rows import insert_rows
+from mneme_server.storage.rows import chunks, insert_rows
 from mneme_server.storage.schema import metadata
 
 AT_ONCE = 500
@@ -62,6 +74,65 @@ class SqlRows:
                 " tenant stays where it is",
                 reason=Reason.DATABASE_ERROR,
             ) from error
+
+    def having(
+        self, table: str, keys: Sequence[tuple[object, ...]]
+    ) -> Mapping[tuple[object, ...], tuple[Any, ...]]:
+        """Return the rows of a table that have one of these keys, by their keys; see
+        `changed_rows`."""
+        of = metadata.tables[table]
+        names = key_columns(table)
+        places = [list(of.columns.keys()).index(name) for name in names]
+        found: dict[tuple[object, ...], tuple[Any, ...]] = {}
+        for some in chunks(keys):
+            chosen = or_(*(and_(*self._named(of, names, key)) for key in some)) if names else true()
+            query = select(of).where(of.c.tenant_id == self._tenant_id, chosen)
+            for row in self._connection.execute(query):
+                found[tuple(row[place] for place in places)] = tuple(row)
+        return found
+
+    def put(self, table: str, rows: Mapping[tuple[object, ...], tuple[Any, ...]]) -> None:
+        """Have a table hold these rows under their keys, new or in place of others.
+
+        Raises:
+            FailedPrecondition: see `add`.
+        """
+        of = metadata.tables[table]
+        names = key_columns(table)
+        there = self.having(table, list(rows))
+        for key in there.keys() & rows.keys():
+            values = {
+                column.name: value
+                for column, value in zip(of.columns, rows[key], strict=True)
+                if column.name not in (*names, "tenant_id")
+            }
+            if values and there[key] != rows[key]:
+                mine = (of.c.tenant_id == self._tenant_id, *self._named(of, names, key))
+                self._connection.execute(update(of).where(*mine).values(**values))
+        new = [row for key, row in rows.items() if key not in there]
+        for some in chunks(new):
+            self.add(table, some)
+
+    def take_out(self, table: str, keys: Sequence[tuple[object, ...]]) -> None:
+        """Delete the rows of a table that have one of these keys."""
+        of = metadata.tables[table]
+        for key in keys:
+            mine = (of.c.tenant_id == self._tenant_id,
+                    *self._named(of, key_columns(table), key))  # fmt: skip
+            self._connection.execute(delete(of).where(*mine))
+
+    @staticmethod
+    def _named(
+        of: Table, names: Sequence[str], key: tuple[object, ...]
+    ) -> Sequence[ColumnElement[bool]]:
+        return [of.c[name] == value for name, value in zip(names, key, strict=True)]
+
+    def highest(self, table: str) -> int:
+        """Return the highest number that a row of a table has; 0 where there is none."""
+        of = metadata.tables[table]
+        number = next(iter(of.columns))
+        query = select(func.max(number)).where(of.c.tenant_id == self._tenant_id)
+        return int(self._connection.execute(query).scalar_one() or 0)
 
     def last_number(self, table: str) -> int | None:
         """Return the highest number that rows of a table ever had; None if they have none. The

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, delete, literal, select
 from mneme_server.common.clock import now_us
 from mneme_server.corpus.forgetting import Forgetter
 from mneme_server.corpus.kinds import MemoryKind
+from mneme_server.storage.changed_rows import SqlChangedRows
 from mneme_server.storage.documents import SqlDocuments
 from mneme_server.storage.driver import sqlite_of
 from mneme_server.storage.embedding_queue import SqlEmbeddingQueue
@@ -133,6 +134,11 @@ class Unit:
     def rows(self) -> SqlRows:
         """All that there is of the tenant, table by table, to be moved."""
         return SqlRows(self._connection, self._tenant_id)
+
+    @cached_property
+    def changed_rows(self) -> SqlChangedRows:
+        """Which rows change while the tenant is copied."""
+        return SqlChangedRows(self._connection)
 
     @property
     def forgetters(self) -> Sequence[Forgetter]:

@@ -15,7 +15,7 @@ from mneme_server.operations.ports import OperationStore
 
 ADMIN = admin_service_pb2.DESCRIPTOR.services_by_name["AdminService"]
 SKILLS = skill_service_pb2.DESCRIPTOR.services_by_name["SkillService"]
-ALL = ("backup", "restore", "delete_tenant", "reindex", "forget")
+ALL = ("backup", "restore", "delete_tenant", "reindex", "move_tenant", "forget")
 
 
 class Nothing:
@@ -47,7 +47,9 @@ def test_several_bring_the_work_of_one_service(kinds: OperationKinds) -> None:
 
 def test_work_that_nobody_brings_is_named(kinds: OperationKinds) -> None:
     kinds.bring(ADMIN, works(*ALL[:3]))
-    with pytest.raises(LookupError, match="AdminService starts operations forget, reindex"):
+    with pytest.raises(
+        LookupError, match="AdminService starts operations forget, move_tenant, reindex"
+    ):
         kinds.require_all([SKILLS, ADMIN])
 
 

@@ -151,6 +151,7 @@ SCOPES = {
     "AdminService/StartRestore": "admin",
     "AdminService/StartDeleteTenant": "admin",
     "AdminService/StartReindex": "admin",
+    "AdminService/StartMoveTenant": "admin",
     "AdminService/Forget": "admin",
     "AdminService/StartForget": "admin",
     "OperationService/GetOperation": "read",

@@ -19,6 +19,7 @@ from mneme._generated.answers import (
     GetStatsResponse,
     ListApiKeysResponse,
     ListTenantsResponse,
+    MoveTenantResponse,
     Operation,
     ReindexResponse,
     RestoreResponse,
@@ -26,6 +27,7 @@ from mneme._generated.answers import (
     StartBackupResponse,
     StartDeleteTenantResponse,
     StartForgetResponse,
+    StartMoveTenantResponse,
     StartReindexResponse,
     StartRestoreResponse,
     Tenant,
@@ -129,6 +131,14 @@ _START_REINDEX = Rpc(
     repeatable=True,
     made_ids=("operation_id",),
 )
+_START_MOVE_TENANT = Rpc(
+    service="mneme.v1.AdminService",
+    method="StartMoveTenant",
+    request=admin_service_pb2.StartMoveTenantRequest,
+    answer=StartMoveTenantResponse,
+    repeatable=True,
+    made_ids=("operation_id",),
+)
 _FORGET = Rpc(
     service="mneme.v1.AdminService",
     method="Forget",
@@ -160,6 +170,7 @@ RPCS = (
     _START_RESTORE,
     _START_DELETE_TENANT,
     _START_REINDEX,
+    _START_MOVE_TENANT,
     _FORGET,
     _START_FORGET,
 )
@@ -672,6 +683,55 @@ class AdminMethods(SyncCaller):
             _START_REINDEX,
             {
                 "tenant_id": tenant_id,
+                "operation_id": operation_id,
+            },
+            timeout,
+        )
+
+    def start_move_tenant(
+        self,
+        *,
+        tenant_id: str | None = None,
+        database: str | None = None,
+        operation_id: str | None = None,
+        timeout: float | None = None,
+    ) -> LongRunning[Operation, MoveTenantResponse]:
+        """Starts to move a tenant to another database, as an operation, while it is served
+        and written: from the server's own to one that its settings name
+        (MNEME_DATABASES). Its rows are copied and compared while it is in use, and what
+        changed meanwhile is brought over. Then its calls in flight finish, and those
+        that arrive are told to try again until the last changes have been brought over,
+        mostly for less than a second. Ids, tokens, certificates and keys stay valid. It
+        can be cancelled until then. Whenever it ends before, or the server does, the
+        tenant is whole where it was. One that is there already stays.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant, or no such
+        database; ALREADY_EXISTS when another tenant of this name is there, or the id
+        is taken by an operation that does something else; FAILED_PRECONDITION
+        (DATABASE_ERROR) when PostgreSQL keeps the tenant, or all of the server's own;
+        UNAVAILABLE when the database cannot be reached; RESOURCE_EXHAUSTED
+        (QUOTA_EXCEEDED) when too many operations have been started and not ended (100
+        of the administrator's, 100 of a tenant).
+
+        Args:
+            tenant_id: The tenant; empty: the caller's. Of the form
+                `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+            database: Where to: the name of a database in MNEME_DATABASES; empty: the server's
+                own. Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+            operation_id: The operation's id, so that the request can be sent again without
+                starting twice. Up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The operation that was started.
+        """
+        return self._start(
+            _START_MOVE_TENANT,
+            {
+                "tenant_id": tenant_id,
+                "database": database,
                 "operation_id": operation_id,
             },
             timeout,
@@ -1313,6 +1373,55 @@ class AsyncAdminMethods(AsyncCaller):
             _START_REINDEX,
             {
                 "tenant_id": tenant_id,
+                "operation_id": operation_id,
+            },
+            timeout,
+        )
+
+    async def start_move_tenant(
+        self,
+        *,
+        tenant_id: str | None = None,
+        database: str | None = None,
+        operation_id: str | None = None,
+        timeout: float | None = None,
+    ) -> AsyncLongRunning[Operation, MoveTenantResponse]:
+        """Starts to move a tenant to another database, as an operation, while it is served
+        and written: from the server's own to one that its settings name
+        (MNEME_DATABASES). Its rows are copied and compared while it is in use, and what
+        changed meanwhile is brought over. Then its calls in flight finish, and those
+        that arrive are told to try again until the last changes have been brought over,
+        mostly for less than a second. Ids, tokens, certificates and keys stay valid. It
+        can be cancelled until then. Whenever it ends before, or the server does, the
+        tenant is whole where it was. One that is there already stays.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant, or no such
+        database; ALREADY_EXISTS when another tenant of this name is there, or the id
+        is taken by an operation that does something else; FAILED_PRECONDITION
+        (DATABASE_ERROR) when PostgreSQL keeps the tenant, or all of the server's own;
+        UNAVAILABLE when the database cannot be reached; RESOURCE_EXHAUSTED
+        (QUOTA_EXCEEDED) when too many operations have been started and not ended (100
+        of the administrator's, 100 of a tenant).
+
+        Args:
+            tenant_id: The tenant; empty: the caller's. Of the form
+                `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+            database: Where to: the name of a database in MNEME_DATABASES; empty: the server's
+                own. Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+            operation_id: The operation's id, so that the request can be sent again without
+                starting twice. Up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The operation that was started.
+        """
+        return await self._start(
+            _START_MOVE_TENANT,
+            {
+                "tenant_id": tenant_id,
+                "database": database,
                 "operation_id": operation_id,
             },
             timeout,

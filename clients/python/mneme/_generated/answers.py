@@ -4076,6 +4076,24 @@ class MetricsPoint(Answer[learning_pb2.MetricsPoint], of=learning_pb2.MetricsPoi
     """When."""
 
 
+class MoveTenantResponse(
+    Answer[admin_service_pb2.MoveTenantResponse], of=admin_service_pb2.MoveTenantResponse
+):
+    """What was moved."""
+
+    database: str
+    """Where the tenant is now; empty: in the server's own database."""
+
+    row_count: int
+    """How many rows it has."""
+
+    caught_up_count: int
+    """How many rows changed while it was copied, and were brought over."""
+
+    refused: timedelta | None
+    """For how long calls were told to try again."""
+
+
 class MultiDiscreteSpace(
     Answer[learning_pb2.MultiDiscreteSpace], of=learning_pb2.MultiDiscreteSpace
 ):
@@ -6018,6 +6036,15 @@ class StartForgetResponse(
     """The operation."""
 
 
+class StartMoveTenantResponse(
+    Answer[admin_service_pb2.StartMoveTenantResponse], of=admin_service_pb2.StartMoveTenantResponse
+):
+    """The operation that was started."""
+
+    operation: Operation
+    """The operation."""
+
+
 class StartReindexResponse(
     Answer[admin_service_pb2.StartReindexResponse], of=admin_service_pb2.StartReindexResponse
 ):
@@ -6253,6 +6280,11 @@ class Tenant(Answer[admin_service_pb2.Tenant], of=admin_service_pb2.Tenant):
 
     created_at: datetime | None
     """When it was created."""
+
+    database: str
+    """The database that keeps it, by its name in MNEME_DATABASES; empty: the
+    server's own.
+    """
 
 
 class TenantStats(Answer[admin_service_pb2.TenantStats], of=admin_service_pb2.TenantStats):
@@ -6964,6 +6996,7 @@ __all__ = [
     "MemoryReceipt",
     "MemoryServiceGetStatsResponse",
     "MetricsPoint",
+    "MoveTenantResponse",
     "MultiDiscreteSpace",
     "NamedCount",
     "NamedSpace",
@@ -7042,6 +7075,7 @@ __all__ = [
     "StartDeleteTenantResponse",
     "StartDiscoverResponse",
     "StartForgetResponse",
+    "StartMoveTenantResponse",
     "StartReindexResponse",
     "StartRestoreResponse",
     "StartSessionResponse",

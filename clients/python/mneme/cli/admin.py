@@ -31,6 +31,7 @@ _TENANT_COLUMNS = (
     Column("Tenant", style="cyan"),
     Column("Name", flexible=True),
     Column("Created"),
+    Column("Database", optional=1),
 )
 _KEY_COLUMNS = (
     Column("Key", style="cyan"),
@@ -53,7 +54,12 @@ def list_tenants(cli: Cli, limit: Limit = 50) -> None:
 
 
 def _tenant_row(tenant: Tenant) -> list[str]:
-    return [tenant.id, cells.preview(tenant.display_name), cells.when(tenant.created_at)]
+    return [
+        tenant.id,
+        cells.preview(tenant.display_name),
+        cells.when(tenant.created_at),
+        tenant.database,
+    ]
 
 
 @tenants.command("create")
@@ -83,6 +89,29 @@ def delete_tenant(cli: Cli, *, tenant_id: TenantId, yes: Yes = False, wait: Wait
         answer = follow(cli, running, wait=wait)
     if answer is not None:
         cli.out.done(f"deleted tenant {tenant_id}", answer)
+
+
+@tenants.command("move")
+def move_tenant(
+    cli: Cli,
+    *,
+    tenant_id: TenantId,
+    to: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="A database in the server's MNEME_DATABASES.",
+        ),
+    ],
+    wait: Wait = True,
+) -> None:
+    """Move a tenant to another database while it is in use."""
+    with cli.connect() as client:
+        running = client.start_move_tenant(tenant_id=tenant_id, database=to)
+        answer = follow(cli, running, wait=wait)
+    if answer is not None:
+        rows = cells.plural(answer.row_count, "row", "rows")
+        cli.out.done(f"moved tenant {tenant_id}, {rows}, to {answer.database}", answer)
 
 
 @keys.command("list")

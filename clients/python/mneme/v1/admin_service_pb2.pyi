@@ -2,6 +2,7 @@ import datetime
 
 from buf.validate import validate_pb2 as _validate_pb2
 from google.api import annotations_pb2 as _annotations_pb2
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from mneme.v1 import auth_pb2 as _auth_pb2
 from mneme.v1 import forgetting_pb2 as _forgetting_pb2
@@ -16,14 +17,16 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Tenant(_message.Message):
-    __slots__ = ("id", "display_name", "created_at")
+    __slots__ = ("id", "display_name", "created_at", "database")
     ID_FIELD_NUMBER: _ClassVar[int]
     DISPLAY_NAME_FIELD_NUMBER: _ClassVar[int]
     CREATED_AT_FIELD_NUMBER: _ClassVar[int]
+    DATABASE_FIELD_NUMBER: _ClassVar[int]
     id: str
     display_name: str
     created_at: _timestamp_pb2.Timestamp
-    def __init__(self, id: _Optional[str] = ..., display_name: _Optional[str] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    database: str
+    def __init__(self, id: _Optional[str] = ..., display_name: _Optional[str] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., database: _Optional[str] = ...) -> None: ...
 
 class ApiKey(_message.Message):
     __slots__ = ("id", "tenant_id", "name", "scopes", "rate_limit", "prefix", "created_at", "last_used_at", "revoked_at")
@@ -294,6 +297,34 @@ class ReindexResponse(_message.Message):
     memory_count: int
     embedding_model: str
     def __init__(self, memory_count: _Optional[int] = ..., embedding_model: _Optional[str] = ...) -> None: ...
+
+class StartMoveTenantRequest(_message.Message):
+    __slots__ = ("tenant_id", "database", "operation_id")
+    TENANT_ID_FIELD_NUMBER: _ClassVar[int]
+    DATABASE_FIELD_NUMBER: _ClassVar[int]
+    OPERATION_ID_FIELD_NUMBER: _ClassVar[int]
+    tenant_id: str
+    database: str
+    operation_id: str
+    def __init__(self, tenant_id: _Optional[str] = ..., database: _Optional[str] = ..., operation_id: _Optional[str] = ...) -> None: ...
+
+class StartMoveTenantResponse(_message.Message):
+    __slots__ = ("operation",)
+    OPERATION_FIELD_NUMBER: _ClassVar[int]
+    operation: _operation_pb2.Operation
+    def __init__(self, operation: _Optional[_Union[_operation_pb2.Operation, _Mapping]] = ...) -> None: ...
+
+class MoveTenantResponse(_message.Message):
+    __slots__ = ("database", "row_count", "caught_up_count", "refused")
+    DATABASE_FIELD_NUMBER: _ClassVar[int]
+    ROW_COUNT_FIELD_NUMBER: _ClassVar[int]
+    CAUGHT_UP_COUNT_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
+    database: str
+    row_count: int
+    caught_up_count: int
+    refused: _duration_pb2.Duration
+    def __init__(self, database: _Optional[str] = ..., row_count: _Optional[int] = ..., caught_up_count: _Optional[int] = ..., refused: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class ForgetRequest(_message.Message):
     __slots__ = ("tenant_id", "user_id", "agent_id", "session_id", "items", "filter", "operation_id", "dry_run")

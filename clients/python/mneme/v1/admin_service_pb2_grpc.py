@@ -101,6 +101,11 @@ class AdminServiceStub:
                 request_serializer=mneme_dot_v1_dot_admin__service__pb2.StartReindexRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_admin__service__pb2.StartReindexResponse.FromString,
                 _registered_method=True)
+        self.StartMoveTenant = channel.unary_unary(
+                '/mneme.v1.AdminService/StartMoveTenant',
+                request_serializer=mneme_dot_v1_dot_admin__service__pb2.StartMoveTenantRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_admin__service__pb2.StartMoveTenantResponse.FromString,
+                _registered_method=True)
         self.Forget = channel.unary_unary(
                 '/mneme.v1.AdminService/Forget',
                 request_serializer=mneme_dot_v1_dot_admin__service__pb2.ForgetRequest.SerializeToString,
@@ -294,6 +299,30 @@ class AdminServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def StartMoveTenant(self, request, context):
+        """Starts to move a tenant to another database, as an operation, while it is served
+        and written: from the server's own to one that its settings name
+        (MNEME_DATABASES). Its rows are copied and compared while it is in use, and what
+        changed meanwhile is brought over. Then its calls in flight finish, and those
+        that arrive are told to try again until the last changes have been brought over,
+        mostly for less than a second. Ids, tokens, certificates and keys stay valid. It
+        can be cancelled until then. Whenever it ends before, or the server does, the
+        tenant is whole where it was. One that is there already stays.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant, or no such
+        database; ALREADY_EXISTS when another tenant of this name is there, or the id
+        is taken by an operation that does something else; FAILED_PRECONDITION
+        (DATABASE_ERROR) when PostgreSQL keeps the tenant, or all of the server's own;
+        UNAVAILABLE when the database cannot be reached; RESOURCE_EXHAUSTED
+        (QUOTA_EXCEEDED) when too many operations have been started and not ended (100
+        of the administrator's, 100 of a tenant).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Forget(self, request, context):
         """Forgets for good what is named, and what follows from it: of a session its
         events, summary, handover, lessons, reflections and episodes; of episodes the
@@ -407,6 +436,11 @@ def add_AdminServiceServicer_to_server(servicer, server):
                     servicer.StartReindex,
                     request_deserializer=mneme_dot_v1_dot_admin__service__pb2.StartReindexRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_admin__service__pb2.StartReindexResponse.SerializeToString,
+            ),
+            'StartMoveTenant': grpc.unary_unary_rpc_method_handler(
+                    servicer.StartMoveTenant,
+                    request_deserializer=mneme_dot_v1_dot_admin__service__pb2.StartMoveTenantRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_admin__service__pb2.StartMoveTenantResponse.SerializeToString,
             ),
             'Forget': grpc.unary_unary_rpc_method_handler(
                     servicer.Forget,
@@ -772,6 +806,33 @@ class AdminService:
             '/mneme.v1.AdminService/StartReindex',
             mneme_dot_v1_dot_admin__service__pb2.StartReindexRequest.SerializeToString,
             mneme_dot_v1_dot_admin__service__pb2.StartReindexResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def StartMoveTenant(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.AdminService/StartMoveTenant',
+            mneme_dot_v1_dot_admin__service__pb2.StartMoveTenantRequest.SerializeToString,
+            mneme_dot_v1_dot_admin__service__pb2.StartMoveTenantResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -159,6 +159,26 @@ class AdminServiceStub:
     too many operations have been started and not ended (100 of the
     administrator's, 100 of a tenant).
     """
+    StartMoveTenant: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.StartMoveTenantRequest, _admin_service_pb2.StartMoveTenantResponse]
+    """Starts to move a tenant to another database, as an operation, while it is served
+    and written: from the server's own to one that its settings name
+    (MNEME_DATABASES). Its rows are copied and compared while it is in use, and what
+    changed meanwhile is brought over. Then its calls in flight finish, and those
+    that arrive are told to try again until the last changes have been brought over,
+    mostly for less than a second. Ids, tokens, certificates and keys stay valid. It
+    can be cancelled until then. Whenever it ends before, or the server does, the
+    tenant is whole where it was. One that is there already stays.
+
+    Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+    Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
+    Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant, or no such
+    database; ALREADY_EXISTS when another tenant of this name is there, or the id
+    is taken by an operation that does something else; FAILED_PRECONDITION
+    (DATABASE_ERROR) when PostgreSQL keeps the tenant, or all of the server's own;
+    UNAVAILABLE when the database cannot be reached; RESOURCE_EXHAUSTED
+    (QUOTA_EXCEEDED) when too many operations have been started and not ended (100
+    of the administrator's, 100 of a tenant).
+    """
     Forget: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.ForgetRequest, _admin_service_pb2.ForgetResponse]
     """Forgets for good what is named, and what follows from it: of a session its
     events, summary, handover, lessons, reflections and episodes; of episodes the
@@ -328,6 +348,26 @@ class AdminServiceAsyncStub(AdminServiceStub):
     operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
     too many operations have been started and not ended (100 of the
     administrator's, 100 of a tenant).
+    """
+    StartMoveTenant: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.StartMoveTenantRequest, _admin_service_pb2.StartMoveTenantResponse]  # type: ignore[assignment]
+    """Starts to move a tenant to another database, as an operation, while it is served
+    and written: from the server's own to one that its settings name
+    (MNEME_DATABASES). Its rows are copied and compared while it is in use, and what
+    changed meanwhile is brought over. Then its calls in flight finish, and those
+    that arrive are told to try again until the last changes have been brought over,
+    mostly for less than a second. Ids, tokens, certificates and keys stay valid. It
+    can be cancelled until then. Whenever it ends before, or the server does, the
+    tenant is whole where it was. One that is there already stays.
+
+    Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+    Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
+    Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant, or no such
+    database; ALREADY_EXISTS when another tenant of this name is there, or the id
+    is taken by an operation that does something else; FAILED_PRECONDITION
+    (DATABASE_ERROR) when PostgreSQL keeps the tenant, or all of the server's own;
+    UNAVAILABLE when the database cannot be reached; RESOURCE_EXHAUSTED
+    (QUOTA_EXCEEDED) when too many operations have been started and not ended (100
+    of the administrator's, 100 of a tenant).
     """
     Forget: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.ForgetRequest, _admin_service_pb2.ForgetResponse]  # type: ignore[assignment]
     """Forgets for good what is named, and what follows from it: of a session its
@@ -573,6 +613,32 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
         too many operations have been started and not ended (100 of the
         administrator's, 100 of a tenant).
+        """
+
+    @_abc_1.abstractmethod
+    def StartMoveTenant(
+        self,
+        request: _admin_service_pb2.StartMoveTenantRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_service_pb2.StartMoveTenantResponse, _abc.Awaitable[_admin_service_pb2.StartMoveTenantResponse]]:
+        """Starts to move a tenant to another database, as an operation, while it is served
+        and written: from the server's own to one that its settings name
+        (MNEME_DATABASES). Its rows are copied and compared while it is in use, and what
+        changed meanwhile is brought over. Then its calls in flight finish, and those
+        that arrive are told to try again until the last changes have been brought over,
+        mostly for less than a second. Ids, tokens, certificates and keys stay valid. It
+        can be cancelled until then. Whenever it ends before, or the server does, the
+        tenant is whole where it was. One that is there already stays.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant, or no such
+        database; ALREADY_EXISTS when another tenant of this name is there, or the id
+        is taken by an operation that does something else; FAILED_PRECONDITION
+        (DATABASE_ERROR) when PostgreSQL keeps the tenant, or all of the server's own;
+        UNAVAILABLE when the database cannot be reached; RESOURCE_EXHAUSTED
+        (QUOTA_EXCEEDED) when too many operations have been started and not ended (100
+        of the administrator's, 100 of a tenant).
         """
 
     @_abc_1.abstractmethod

@@ -219,6 +219,32 @@ export const calls = {
     madeIds: [["operationId"]],
   },
   /**
+   * Starts to move a tenant to another database, as an operation, while it is served
+   * and written: from the server's own to one that its settings name
+   * (MNEME_DATABASES). Its rows are copied and compared while it is in use, and what
+   * changed meanwhile is brought over. Then its calls in flight finish, and those
+   * that arrive are told to try again until the last changes have been brought over,
+   * mostly for less than a second. Ids, tokens, certificates and keys stay valid. It
+   * can be cancelled until then. Whenever it ends before, or the server does, the
+   * tenant is whole where it was. One that is there already stays.
+   *
+   * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+   * Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant, or no such
+   * database; ALREADY_EXISTS when another tenant of this name is there, or the id
+   * is taken by an operation that does something else; FAILED_PRECONDITION
+   * (DATABASE_ERROR) when PostgreSQL keeps the tenant, or all of the server's own;
+   * UNAVAILABLE when the database cannot be reached; RESOURCE_EXHAUSTED
+   * (QUOTA_EXCEEDED) when too many operations have been started and not ended (100
+   * of the administrator's, 100 of a tenant).
+   */
+  startMoveTenant: {
+    method: AdminService.method.startMoveTenant,
+    repeatable: true,
+    required: [],
+    madeIds: [["operationId"]],
+  },
+  /**
    * Forgets for good what is named, and what follows from it: of a session its
    * events, summary, handover, lessons, reflections and episodes; of episodes the
    * skills consolidated from them; steps that sessions learned from, and what was

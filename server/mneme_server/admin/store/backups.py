@@ -43,6 +43,7 @@ class BackupFiles:
         runtime: the open tenants, what they are made of, and what embeds them.
         require_tenant: raises NotFound where there is no such tenant.
         replaced: told of a tenant whose database was replaced.
+        place_of: tells which other database a tenant was moved to; empty where to none.
     """
 
     def __init__(
@@ -53,8 +54,10 @@ class BackupFiles:
         *,
         require_tenant: Callable[[str], object],
         replaced: Callable[[str], None],
+        place_of: Callable[[str], str] = lambda _tenant: "",
     ) -> None:
         self._root = root
+        self._place_of = place_of
         self._backups = backups
         self._registry = runtime.tenants
         self._schema = runtime.schema
@@ -74,6 +77,7 @@ class BackupFiles:
 
     def backup(self, tenant_id: str, step: Step | None = None, name: str = "") -> Backup:
         """Copy the tenant's database as it is now."""
+        self._require_file(tenant_id, "making backups")
         with self._registry.open(tenant_id):
             return self._copy(tenant_id, step or Silent(), name)
 
@@ -89,6 +93,7 @@ class BackupFiles:
     def stage(self, tenant_id: str, name: str, staged: str, step: Step | None = None) -> None:
         """Copy the backup of this file name to `staged`, and see that it can take the place."""
         step = step or Silent()
+        self._require_file(tenant_id, "restoring backups")
         self.require(tenant_id, name)
         source = self._backups / tenant_id / name
         self.discard(tenant_id, staged)
@@ -105,6 +110,7 @@ class BackupFiles:
 
     def empty(self, tenant_id: str) -> Backup:
         """Make the tenant's database an empty one; return a backup of what was there."""
+        self._require_file(tenant_id, "resetting a tenant's memory")
         staged = new_id()
         folder = self._staged(tenant_id, staged)
         folder.mkdir(parents=True)
@@ -124,7 +130,8 @@ class BackupFiles:
         there. `commit` is told of that, before anything is replaced; it may raise to stop it."""
         try:
             with self._registry.removing(tenant_id, replaced=True):
-                self._require_tenant(tenant_id)  # It may have been deleted since this began.
+                self._require_tenant(tenant_id)  # It may have been deleted since this began,
+                self._require_file(tenant_id, "restoring backups")  # or moved.
                 # One that nobody has used yet has no folder.
                 (self._root / tenant_id).mkdir(parents=True, exist_ok=True)
                 before = self._keep(tenant_id)
@@ -148,6 +155,10 @@ class BackupFiles:
     def discard(self, tenant_id: str, staged: str) -> None:
         """Remove what was staged."""
         shutil.rmtree(self._staged(tenant_id, staged), ignore_errors=True)
+
+    def _require_file(self, tenant_id: str, what: str) -> None:
+        if self._place_of(tenant_id):
+            raise _not_here(what)
 
     def _staged(self, tenant_id: str, staged: str) -> Path:
         return self._backups / tenant_id / f".restoring-{staged}"

@@ -33,7 +33,7 @@ from mneme_server.common.errors import AlreadyExists, NotFound
 from mneme_server.common.identity import KeyScope
 from mneme_server.storage.database import Database
 from mneme_server.storage.engine import SqliteDatabase
-from mneme_server.storage.living import ACTIVE, ARRIVING, DELETING, MOVED
+from mneme_server.storage.living import ACTIVE, ARRIVING, DELETING, GUEST, MOVED
 from mneme_server.storage.migrate import migrate
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -288,6 +288,7 @@ class SqlKeys:
 
 _NOT_HERE = {
     ARRIVING: " yet: it is being moved here, and `mneme-server migrate`, run again, ends that",
+    GUEST: " here: another server keeps it in this database",
     MOVED: " any more: it was moved to another place by `mneme-server migrate`",
 }
 """Why one that the catalog knows cannot be opened."""

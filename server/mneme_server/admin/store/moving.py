@@ -23,13 +23,15 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from mneme_server.admin.store.catalog import api_keys, moves, tenants
+from mneme_server.admin.store.places import places
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists, DataLoss
 from mneme_server.runtime.moving import CatalogRows, Standing
 from mneme_server.storage.database import Database
-from mneme_server.storage.living import ACTIVE, ARRIVING, MOVED
+from mneme_server.storage.living import ACTIVE, ARRIVING, GUEST, MOVED
 
 _OWN = frozenset({tenants.name, moves.name})
+_NOT_MOVED = frozenset({moves.name, places.name})
 
 
 class SqlMoves:
@@ -116,7 +118,7 @@ def _stand(connection: Connection, tenant_id: str, standing: Standing) -> None:
     mine = update(tenants).where(tenants.c.id == tenant_id)
     connection.execute(mine.values(state=standing.state))
     connection.execute(delete(moves).where(moves.c.tenant_id == tenant_id))
-    if standing.state in (ARRIVING, MOVED):
+    if standing.state in (ARRIVING, GUEST, MOVED):
         row = {"id": standing.move, "place": standing.place, "moved_at": now_us()}
         connection.execute(insert(moves), row | {"tenant_id": tenant_id})
 
@@ -149,7 +151,7 @@ def _rows(connection: Connection, tenant_id: str) -> CatalogRows:
     """Return what the catalog holds of a tenant, by table; numbers that it gave are left out."""
     found: dict[str, Sequence[Mapping[str, Any]]] = {}
     for table in _tables(connection).values():
-        if table.name == moves.name:
+        if table.name in _NOT_MOVED:
             continue
         mine = table.c.id if table.name == tenants.name else table.c.tenant_id
         query = select(*_moved(table)).where(mine == tenant_id).order_by(*table.primary_key)

@@ -1,0 +1,67 @@
+"""The databases that a server's tenants are in: its own, and those of MNEME_DATABASES."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from mneme_server.admin.moving import Moving
+from mneme_server.admin.store.catalog import Catalog
+from mneme_server.admin.store.moving import SqlMoves
+from mneme_server.admin.store.places import SqlPlacements
+from mneme_server.events.moved import same_chains
+from mneme_server.proof.store.private_keys import private_keys
+from mneme_server.runtime.answering import same_answers
+from mneme_server.runtime.kept import Kept, require_driver
+from mneme_server.runtime.moving_served import MoveServed, Tenants
+from mneme_server.runtime.placed import Elsewhere, PlacedStores
+from mneme_server.runtime.settings import ServerSettings
+from mneme_server.storage.database import Database
+from mneme_server.storage.unit import TenantSchema
+
+
+def placed(
+    kept: Kept,
+    catalog: Database,
+    settings: ServerSettings,
+    schema: TenantSchema,
+    catalog_folders: Sequence[Path],
+) -> PlacedStores:
+    """Return the stores of a server's tenants, wherever they are.
+
+    Args:
+        kept: where the catalog is.
+        catalog: its database.
+        settings: the server's.
+        schema: what a tenant's database is made of.
+        catalog_folders: the folders of revisions of the catalog.
+    """
+    opened = {
+        name: partial(_elsewhere, url, schema, catalog_folders)
+        for name, url in settings.named_databases.items()
+    }
+    return PlacedStores(kept.stores, SqlPlacements(catalog), opened)
+
+
+def moving(places: PlacedStores, tenants: Tenants, catalog: Catalog) -> Moving:
+    """Return what moves tenants between their databases while they are served; none where several
+    servers share the catalog."""
+    checks = {"chains": same_chains, "questions": same_answers}
+    if catalog.database.shared:
+        return Moving(None)
+    return Moving(MoveServed(places, tenants, catalog.tenants.get, checks))
+
+
+def _elsewhere(url: str, schema: TenantSchema, catalog_folders: Sequence[Path]) -> Elsewhere:
+    require_driver()
+    from mneme_server.storage.postgres.catalog import PostgresCatalog
+    from mneme_server.storage.postgres.store import PostgresStores
+
+    with ExitStack() as opened:
+        stores = PostgresStores(url, schema)
+        opened.callback(stores.close)
+        catalog = PostgresCatalog(url, catalog_folders)
+        opened.callback(catalog.close)
+        return Elsewhere(stores, SqlMoves(catalog, [private_keys.name]), opened.pop_all().close)
