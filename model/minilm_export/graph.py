@@ -10,8 +10,8 @@ measurement:
   slower on CPUs.
 * 1/sqrt(head size) is folded into the query's weights, the only token type's embedding into the
   positions.
-* The word embeddings (half of all the weights) are stored as float16: 23 MB less, no loss that can
-  be measured.
+* In int8 so are the word embeddings (half of all the weights), each word's with a scale of its own:
+  35 MB less, no loss that can be measured.
 """
 
 from collections.abc import Mapping
@@ -52,6 +52,7 @@ HEADS = 12
 Weights = Mapping[str, NDArray[Any]]
 
 _LAYER_NORM_EPSILON = 1e-12
+_INT8_MAX = 127
 _GELU_FLOOR = 0.17  # the function's minimum is -0.16997, at x = -0.7518
 _MASKED = 10_000.0  # subtracted from a masked score before the softmax: exp underflows to exactly 0
 
@@ -64,7 +65,7 @@ def build_graph(weights: Weights, precision: Precision) -> onnx.ModelProto:
     """
     graph = GraphWriter()
     dense: DenseWriter = Int8Dense(graph) if precision == "int8" else FloatDense(graph)
-    _Network(graph, dense, weights, half_words=precision == "int8").write()
+    _Network(graph, dense, weights, int8_words=precision == "int8").write()
     inputs = [
         helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "sequence"])
         for name in (INPUT_IDS, ATTENTION_MASK)
@@ -77,12 +78,12 @@ class _Network:
     """Writes the network; each method returns the name of what it computes."""
 
     def __init__(
-        self, graph: GraphWriter, dense: DenseWriter, weights: Weights, *, half_words: bool
+        self, graph: GraphWriter, dense: DenseWriter, weights: Weights, *, int8_words: bool
     ) -> None:
         self._graph = graph
         self._dense = dense
         self._weights = weights
-        self._half_words = half_words
+        self._int8_words = int8_words
 
     def write(self) -> None:
         hidden = self._embeddings()
@@ -96,10 +97,10 @@ class _Network:
     def _embeddings(self) -> str:
         graph = self._graph
         words = self._weights["embeddings.word_embeddings.weight"]
-        if self._half_words:
-            words = words.astype(np.float16)
-        word = graph.op("Gather", [graph.const("words", words), INPUT_IDS], "word_stored")
-        word = graph.op("Cast", [word], "word", to=TensorProto.FLOAT)
+        if self._int8_words:
+            word = self._int8_words_of(words)
+        else:
+            word = graph.op("Gather", [graph.const("words", words), INPUT_IDS], "word")
         positions = (
             self._weights["embeddings.position_embeddings.weight"][:MAX_TOKENS]
             + self._weights["embeddings.token_type_embeddings.weight"][0]
@@ -111,6 +112,15 @@ class _Network:
             "position",
         )
         return self._add_and_norm(word, position, "hidden", "embeddings.LayerNorm")
+
+    def _int8_words_of(self, words: NDArray[Any]) -> str:
+        graph = self._graph
+        scales = np.abs(words).max(axis=1, keepdims=True) / _INT8_MAX
+        stored = np.rint(words / scales).astype(np.int8)
+        word = graph.op("Gather", [graph.const("words", stored), INPUT_IDS], "word_stored")
+        word = graph.op("Cast", [word], "word_unscaled", to=TensorProto.FLOAT)
+        scale = graph.op("Gather", [graph.const("word_scales", scales), INPUT_IDS], "word_scale")
+        return graph.op("Mul", [word, scale], "word")
 
     def _attention_bias(self, mask: str) -> str:
         """(b, 1, 1, s): 0 where a token counts, -10000 where it is padding."""

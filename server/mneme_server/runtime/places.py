@@ -41,7 +41,7 @@ def enter(erasures: Erasures, data_dir: Path) -> None:
     made = secrets.token_hex(_MARK_BYTES)
     # Whichever of the two the store has when this is cut short, the folder knows it.
     _write(data_dir / _FILE, {"place": place, "marks": [made, mark]})
-    erasures.enter(place, f"{socket.gethostname()}/{place[:8]}", made)
+    erasures.enter(place, f"{socket.gethostname()}/{place[-8:]}", made)
 
 
 def remove_copies(folder: Path) -> None:
