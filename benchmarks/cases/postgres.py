@@ -23,6 +23,8 @@ from benchmarks.server import ROOT, Server
 
 TIMES_RECALL, SHARE_RECORDED, SHARE_OF_ONE = 1.2, 0.4, 1.0
 _TENANTS = 8
+_MOST_A_SECOND = 6_000
+"""Events that are prepared for each second."""
 _OPTIONS = ("-c", "listen_addresses=", "-c", "shared_buffers=256MB")
 """With fsync, as SQLite has it; the rest as PostgreSQL comes."""
 
@@ -113,7 +115,7 @@ def _asking(server: Server) -> Callable[[str], None]:
 
 
 def _recorded(context: Context, here: Server, there: Server) -> list[Row]:
-    seconds, count = context.sizes.record_s, int(context.sizes.record_s * 12_000)
+    seconds, count = context.sizes.record_s, int(context.sizes.record_s * _MOST_A_SECOND)
     rates: dict[str, list[float]] = {"sqlite": [], "postgres": [], "together": []}
     for number in range(max(3, context.sizes.rounds)):
         context.say(f"postgres: recording, round {number + 1}")
@@ -160,8 +162,7 @@ def _together(server: Server, number: int, seconds: float, count: int) -> float:
     """Have several tenants record at once; return the events of all in a second."""
     clients = [_new_tenant(server, f"many-{number}-{n}") for n in range(_TENANTS)]
     prepared = [
-        requests_of(count // _TENANTS * 2, f"m{number}-{n}-", searchable=True)
-        for n in range(_TENANTS)
+        requests_of(count // 4, f"m{number}-{n}-", searchable=True) for n in range(_TENANTS)
     ]
     rates: list[float] = []
 

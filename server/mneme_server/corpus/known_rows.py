@@ -1,4 +1,4 @@
-"""The newest rows of a tenant's feed, as far as they were written here."""
+"""Rows of a tenant's feed whose marks are known without a look at the store."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _MARKS = 4_096
 
 
 class KnownRows:
-    """Their marks by their numbers. One thread at a time may add to them.
+    """Their marks by their numbers, the last that were learnt.
 
     Args:
-        head: the newest.
+        head: the newest that was written here; one thread at a time notes the next.
     """
 
     def __init__(self, head: Position) -> None:
@@ -24,6 +24,10 @@ class KnownRows:
     def note(self, position: Position) -> None:
         """Add the next row."""
         self.head = position
+        self.learn(position)
+
+    def learn(self, position: Position) -> None:
+        """Add a row that the store was found to hold. For any thread."""
         self._marks[position.number] = position.mark
         if len(self._marks) > _MARKS:
             self._marks.popitem(last=False)

@@ -135,6 +135,7 @@ class OpenTenant(Generic[U_co]):
         number = newest.number
         self._index.learn_of(number)
         self.shown.learn_of(number)
+        self._rows.learn(newest)
         if self._freshness is not None:
             self._freshness.told(number, asked_s)
         if number <= max(self._rows.head.number, self._seen_elsewhere):
@@ -248,7 +249,10 @@ class OpenTenant(Generic[U_co]):
         if known is not None:
             return known == place.mark
         with self._store.read() as unit:
-            return unit.feed.holds(place)
+            held = unit.feed.holds(place)
+        if held:  # The same token may come with many calls.
+            self._rows.learn(place)
+        return held
 
     def _count_again(self) -> None:
         """Count what waits for its embedding. The caller holds the lock of writers."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -29,6 +30,7 @@ from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.runtime.local_disk import LocalDisk
 from mneme_server.runtime.opening import SHOWN_FOLDER as FOLDER
 from mneme_server.skills.kinds import SKILL
+from mneme_server.storage.postgres.pool import Begin, Pool
 from mneme_server.storage.shown import ShownRows
 from support.api import Api
 from support.forgetting import forget
@@ -246,31 +248,53 @@ def test_answers_are_the_same_with_the_copy_and_without(
     assert all(with_it)
 
 
+def begun_by_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list to which each transaction on PostgreSQL that a call begins adds its tenant."""
+    begun: list[str] = []
+    begin = Pool._begun
+
+    def counted(self: Pool, beginning: Begin) -> Any:
+        if threading.current_thread().name.startswith("grpc-"):  # Work goes on beside the calls.
+            begun.append(beginning.tenant_id)
+        return begin(self, beginning)
+
+    monkeypatch.setattr(Pool, "_begun", counted)
+    return begun
+
+
 def test_a_warm_recall_asks_the_database_nothing(
-    server: LocalServer, api: Api, postgres: PostgresServer
+    server: LocalServer, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not even for the tenant: its key is looked up in the catalog, each half a second."""
+    """Not for the tenant; its key is looked up in the catalog, once in half a second."""
     fill(api)
     api.skill.DeleteSkill(skill_pb.DeleteSkillRequest(skill_id="sk1"))
     warm(server)
     asked(api)
-    postgres.execute("ALTER SYSTEM SET log_statement = 'all'", "SELECT pg_reload_conf()")
-    try:
-        before = _statements(postgres)
-        for _ in range(20):
-            asked(api)
-        said = _statements(postgres)[len(before) :]
-        # It is told of what is asked: of a call that reads the tenant's rows, for one.
-        api.events.GetSession(events_pb.GetSessionRequest(session_id="s"))
-        told = _statements(postgres)[len(before) + len(said) :]
-    finally:
-        postgres.execute("ALTER SYSTEM RESET log_statement", "SELECT pg_reload_conf()")
-    assert [one for one in told if "'acme-1'" in one and "BEGIN" in one]
-    assert not [one for one in said if "'acme-1'" in one and "BEGIN" in one]
+    begun = begun_by_calls(monkeypatch)
+    for _ in range(20):
+        asked(api)
+    assert "acme-1" not in begun
+    # What is no search is read from it, and is counted here.
+    api.events.GetSession(events_pb.GetSessionRequest(session_id="s"))
+    assert "acme-1" in begun
 
 
-def _statements(postgres: PostgresServer) -> list[str]:
-    return (postgres.folder / "log").read_text(errors="replace").splitlines()
+def test_a_token_of_another_server_is_looked_up_once_at_most(
+    server: LocalServer, other: LocalServer, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = other.keys.key("acme-1")
+    recall(there, "herons")
+    request = events_pb.RecordEventsRequest(events=[event("the heron eats fish", id="e1")])
+    _, call = api.events.RecordEvents.with_call(request)
+    record(api, event("the otter sleeps", id="e2"))  # So that it is not the newest.
+    token = str(dict(call.trailing_metadata())["mneme-consistency-token"])
+    warm(other)
+    begun = begun_by_calls(monkeypatch)
+    question = recall_pb.RecallRequest(query="heron", mode=recall_pb.RECALL_MODE_LEXICAL)
+    for _ in range(5):
+        answer = there.recall.Recall(question, metadata=(("mneme-at-least-as-fresh", token),))
+        assert [one.source_id for one in answer.results] == ["e1"]
+    assert begun.count("acme-1") <= 1
 
 
 def test_a_copy_that_is_behind_is_not_used(
