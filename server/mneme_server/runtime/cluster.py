@@ -27,7 +27,7 @@ ASKED_EVERY_S = 0.05
 _LEAST_PAUSE_S = 0.005
 _BEAT_S = 1.5
 _SWEPT_S = 2.0
-_TIDIED_S = 15.0
+_LOOKED_S = 15.0
 _ERASED_S = 0.5
 """How often is looked what was erased by way of other servers."""
 _AGAIN_S = 0.5
@@ -100,7 +100,7 @@ class Cluster:
         self._let_go: Callable[[str], object] = lambda _tenant: None
         self._handing_over: set[str] = set()
         self._counts: Counts = _NoCounts()
-        self._beaten_s = self._swept_s = self._tidied_s = self._erased_s = float("-inf")
+        self._beaten_s = self._swept_s = self._looked_s = self._erased_s = float("-inf")
         self._gone: Collection[str] = ()
         self._dropping: set[str] = set()
         self._failing = False
@@ -210,10 +210,9 @@ class Cluster:
             self._swept_s = now
             for tenant_id in self._node.orphans():
                 self._have_done(tenant_id)
-        if now - self._tidied_s >= _TIDIED_S:
-            self._tidied_s = now
+        if now - self._looked_s >= _LOOKED_S:
+            self._looked_s = now
             self._look_again()
-            self._tidy()
         if not self._stopping.wait(_LEAST_PAUSE_S):
             self._node.listen(max(0.0, ASKED_EVERY_S - (time.monotonic() - now)))
 
@@ -300,8 +299,9 @@ class Cluster:
         finally:
             self._dropping.discard(head.tenant_id)
 
-    def _tidy(self) -> None:
-        """Remove the folders of tenants that were deleted by way of other servers."""
+    def tidy(self) -> None:
+        """Remove the folders of tenants that were deleted by way of other servers. It asks for each
+        folder, so it is for a thread of its own: feeds are followed meanwhile."""
         for folder in self._root.iterdir() if self._root.exists() else ():
             try:
                 self._require(folder.name)

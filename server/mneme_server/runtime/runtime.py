@@ -50,8 +50,8 @@ _WRITE_PATIENCE_S = 2.0
 """So long a write does: without its vector it is embedded a moment later."""
 _SOON_US = 500_000
 """How long after another server wrote to a tenant its work is looked for; it may write more."""
-_TIDIED_S = 60.0
-"""How often it is looked what lies on the disk that can be built again."""
+_TIDIED_S, _BOUNDED_S = 15.0, 60.0
+"""How often it is looked whose folders are on the disk, and how much is that can be built again."""
 _JOB_THREADS = 4
 """Jobs on threads at once. Most of their time they wait: for a disk, a queue, a process."""
 
@@ -188,8 +188,12 @@ class Runtime:
                 disk = LocalDisk(
                     settings.data_dir / "tenants", self.tenants, settings.local_copies_bytes
                 )
-                self._tidier = Repeating(disk.keep_within_bounds, _TIDIED_S, "local-disk")
-                opened.callback(self._tidier.stop)
+                self._tidying = (
+                    Repeating(self.cluster.tidy, _TIDIED_S, "folders-tidying"),
+                    Repeating(disk.keep_within_bounds, _BOUNDED_S, "local-disk"),
+                )
+                for one in self._tidying:
+                    opened.callback(one.stop)
                 self.listen(self.cluster)
             self.pipeline = EmbeddingPipeline(
                 self.tenants.open,
@@ -256,7 +260,8 @@ class Runtime:
         if self.cluster is not None:
             self.pipeline.share(self.cluster.leases)
             self.cluster.start()
-            self._tidier.start()
+            for one in self._tidying:
+                one.start()
         for tenant_id in self._known.dirty_tenants():
             for job in jobs:
                 job.wake(tenant_id)
