@@ -25,6 +25,7 @@ from benchmarks.cases import (
     experience,
     faults,
     filters,
+    fleet,
     footprint,
     http,
     jobs,
@@ -72,6 +73,7 @@ CASES: dict[str, tuple[str, Callable[[Context], list[Row]]]] = {
     "footprint": ("Start-up, memory, disk", footprint.run),
     "size": ("One large tenant", size.run),
     "tenants": ("Many tenants", tenants.run),
+    "fleet": ("Many tenants on PostgreSQL", fleet.run),
     "neighbours": ("Neighbours", neighbours.run),
     "faults": ("Faults in an index", faults.run),
     "watches": ("Watches", watches.run),
@@ -93,7 +95,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     sizes = QUICK if arguments.quick else FULL
     with tempfile.TemporaryDirectory(prefix="mneme-bench-") as work:
         context = Context(
-            replace(sizes, size=arguments.size or sizes.size),
+            replace(
+                sizes,
+                size=arguments.size or sizes.size,
+                tenants=arguments.tenants or sizes.tenants,
+                fleet=arguments.tenants or sizes.fleet,
+            ),
             work=Path(work),
             cache=ROOT / ".cache" / "bench",
             sets=files,
@@ -140,6 +147,11 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--size", type=int, metavar="N",
         help="memories of the large tenant; default: 100000. A million takes an hour",
+    )  # fmt: skip
+    parser.add_argument(
+        "--tenants", type=int, metavar="N",
+        help="how many there are, where there are many; default: 500 on SQLite, 2000 on PostgreSQL."
+        " Ten thousand take half an hour",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument(

@@ -65,7 +65,8 @@ def _both(context: Context, url: str) -> Iterator[tuple[Server, Server]]:
         [sys.executable, "-m", "mneme_server", "migrate", "--to", url],
         env={**os.environ, "MNEME_DATA_DIR": str(there)}, check=True, stdout=sys.stderr,
     )  # fmt: skip
-    with Server(here) as sqlite, Server(there, {"database_url": url}) as postgres:
+    settings = {"database_url": url, "plain_keys": "true"}
+    with Server(here) as sqlite, Server(there, settings) as postgres:
         yield sqlite, postgres
 
 
