@@ -7,6 +7,7 @@ from typing import Any
 
 from mneme_server.capability import Gauge
 from mneme_server.common.lending import Lending
+from mneme_server.corpus.freshness import FOLLOWED_S
 from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.runtime.cluster import Cluster
 from mneme_server.runtime.runtime import Runtime
@@ -77,18 +78,18 @@ def _of_connections(lending: Sequence[Lending]) -> Iterator[Gauge]:
 
 def _of_servers(runtime: Runtime, cluster: Cluster) -> Iterator[Gauge]:
     def most(value: Callable[[OpenTenant[Any]], float]) -> float:
-        return max(map(value, runtime.tenants.open_tenants()), default=0.0)
+        return max(map(value, runtime.tenants.in_use(FOLLOWED_S)), default=0.0)
 
     leases = cluster.leases
     yield Gauge(
         "mneme_feed_lag_rows",
-        "Rows of its feed that the index of an open tenant has yet to follow, of the one that has"
+        "Rows of its feed that the index of a tenant in use has yet to follow, of the one that has"
         " most.",
         lambda: most(lambda tenant: tenant.index_lag),
     )
     yield Gauge(
         "mneme_index_age_seconds",
-        "Since the index of an open tenant held all that there was, of the one that is oldest.",
+        "Since the index of a tenant in use held all that there was, of the one that is oldest.",
         lambda: most(lambda tenant: tenant.index_age_s),
     )
     yield Gauge(

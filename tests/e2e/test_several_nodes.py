@@ -23,6 +23,7 @@ from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme_server.common.identity import KeyScope
+from mneme_server.corpus.freshness import OLDEST_S
 from mneme_server.operations.model import State
 from mneme_server.storage.postgres.node import Node
 from support.api import Api
@@ -167,6 +168,43 @@ def test_a_watch_shows_what_another_server_records(two: tuple[LocalServer, Local
     record(here, event("the heron ate", id="e1"))
     assert next(watch).event.id == "e1"
     watch.cancel()
+
+
+def test_a_watch_shows_what_another_server_records_though_its_own_has_closed_the_tenant(
+    tmp_path: Path, url: str
+) -> None:
+    with (
+        local_server(tmp_path / "one", database_url=url) as one,
+        local_server(tmp_path / "other", database_url=url, tenant_idle_seconds=0.2) as other,
+    ):
+        here = one.keys.tenant("acme")
+        there = other.keys.key("acme-1")
+        watch = there.events.WatchEvents(events_pb.WatchEventsRequest(), timeout=PATIENCE_S)
+        next(watch)
+        registry = other.application.runtime.tenants
+        for name in ("e1", "e2"):
+            eventually(lambda: not registry.open_tenants(), "the tenant stays open")
+            record(here, event("the heron ate", id=name))
+            assert next(watch).event.id == name
+        watch.cancel()
+
+
+def test_a_tenant_that_was_not_searched_for_long_shows_at_once_what_was_written_meanwhile(
+    two: tuple[LocalServer, LocalServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its feed is not looked at each time then: the call does so."""
+    one, other = two
+    here = one.keys.tenant("acme")
+    there = other.keys.key("acme-1")
+    assert texts(there, "heron") == []
+    cluster = other.application.runtime.cluster
+    assert cluster is not None
+    monkeypatch.setattr(cluster, "_hear", lambda _now: None)
+    monkeypatch.setattr("mneme_server.corpus.tenant._ASKED_FOR_S", 0.0)
+    for number in range(3):
+        record(here, event(f"the heron ate fish{number}", id=f"e{number}"))
+        time.sleep(2 * OLDEST_S)  # Else what there was before it may be shown.
+        assert texts(there, f"fish{number}") == [f"the heron ate fish{number}"]
 
 
 def test_both_record_and_each_text_is_embedded_once(

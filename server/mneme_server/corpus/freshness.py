@@ -12,6 +12,9 @@ from mneme_server.common.errors import Reason, Unavailable
 
 OLDEST_S = 0.1
 """What is answered is at most so old, by the monotonic clock, when the call looks."""
+FOLLOWED_S = 10.0
+"""How long after it was used last a tenant's feed is asked for with each look at the feeds; after
+that, now and then: however many are open, those are few that are in use."""
 PATIENCE_S = 5.0
 """How long a call waits for news of the feed, if it has the time."""
 _RETRY_S = 1.0

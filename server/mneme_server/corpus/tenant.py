@@ -25,7 +25,7 @@ from mneme_server.common.errors import (
     Unavailable,
 )
 from mneme_server.corpus.feed import FeedRow, Position
-from mneme_server.corpus.freshness import Freshness
+from mneme_server.corpus.freshness import FOLLOWED_S, Freshness
 from mneme_server.corpus.known_rows import KnownRows
 from mneme_server.corpus.leaving import farewell
 from mneme_server.corpus.live_index import LiveIndex, ManagedIndex, Steps, do_at_once
@@ -35,6 +35,8 @@ from mneme_server.corpus.tenant_store import TenantStore, U_co
 
 _log = structlog.get_logger(__name__)
 
+_ASKED_FOR_S = FOLLOWED_S / 2
+"""A tenant that was not searched for so long may not be followed closely: the call asks itself."""
 LONGEST_WAIT_S = 60.0
 """How long a caller without a deadline waits for embeddings."""
 _BASE_BYTES = 700_000
@@ -97,6 +99,7 @@ class OpenTenant(Generic[U_co]):
         self._rows = KnownRows(head)
         self.shown = Shown(tenant_id, store, projection, head, by_turns)
         self._freshness = Freshness(self._index.holds, opened_s) if followed else None
+        self._searched_s = opened_s
         self._seen_elsewhere = head.number
         self._miscounted = False  # Others queued documents, or took some off the queue.
 
@@ -105,6 +108,10 @@ class OpenTenant(Generic[U_co]):
         """The index in use, for one call: another may take its place, with other rows. Raises
         Unavailable where others write to the tenant, too, and it cannot be told what."""
         if self._freshness is not None:
+            now, before = time.monotonic(), self._searched_s
+            self._searched_s = now
+            if now - before > _ASKED_FOR_S:
+                self._ask(now)
             self._freshness.require()
         return self._index.current
 
@@ -133,11 +140,7 @@ class OpenTenant(Generic[U_co]):
         Returns whether others wrote something since the last time.
         """
         number = newest.number
-        self._index.learn_of(number)
-        self.shown.learn_of(number)
-        self._rows.learn(newest)
-        if self._freshness is not None:
-            self._freshness.told(number, asked_s)
+        self._learn(newest, asked_s)
         if number <= max(self._rows.head.number, self._seen_elsewhere):
             return False
         self._seen_elsewhere = number
@@ -146,6 +149,23 @@ class OpenTenant(Generic[U_co]):
             self._commits += 1
             self._committed.notify_all()
         return True
+
+    def _ask(self, now: float) -> None:
+        """Ask for the feed's newest row for this call. Others' writes are still told of: this is
+        not for who follows them."""
+        try:
+            with self._store.read() as unit:
+                if unit.feed.generation() == self.generation:
+                    self._learn(unit.feed.head(), now)
+        except Unavailable:  # Then it waits for who follows the feeds, as all do.
+            return
+
+    def _learn(self, newest: Position, asked_s: float) -> None:
+        self._index.learn_of(newest.number)
+        self.shown.learn_of(newest.number)
+        self._rows.learn(newest)
+        if self._freshness is not None:
+            self._freshness.told(newest.number, asked_s)
 
     @property
     def index_mode(self) -> str:

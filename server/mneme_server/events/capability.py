@@ -35,6 +35,7 @@ def _build(host: Host) -> Parts:
         host.tenants, runtime.steps.run, begun=messages.watch_begun, made=messages.watched
     )
     runtime.listen(watches)
+    runtime.also_follow(watches.watched)
     record = RecordEvents(host.tenants, listeners, runtime.foreground, runtime.writing)
     servicer = EventServicer(
         start_session=StartSession(host.tenants, listeners),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
@@ -236,6 +236,11 @@ class Watches(Generic[M]):
         if due:
             self._run(tenant_id, partial(self._read, feed))
         return watch
+
+    def watched(self) -> Collection[str]:
+        """Return the tenants that have watches."""
+        with self._lock:
+            return list(self._feeds)
 
     def committed(self, tenant_id: str) -> None:
         """Take note of a commit: there may be events to show."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,7 +17,10 @@ import structlog
 
 from mneme_server.common.errors import FailedPrecondition, MnemeError, NotFound, Reason
 from mneme_server.common.panics import is_failure
+from mneme_server.corpus.feed import Position
+from mneme_server.corpus.freshness import FOLLOWED_S
 from mneme_server.corpus.nodes import Head, Node
+from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.runtime import places
 from mneme_server.runtime.erasing import Elsewhere, Erasing
 from mneme_server.runtime.leases import Leases
@@ -30,6 +33,9 @@ _SWEPT_S = 2.0
 _LOOKED_S = 15.0
 _ERASED_S = 0.5
 """How often is looked what was erased by way of other servers."""
+_QUIET_AT_ONCE = 16
+"""Of so many tenants that are open, and not in use, the feeds are looked at each time, in turns:
+what that takes does not grow with how many there are."""
 _AGAIN_S = 0.5
 _TELL_AT_MOST_EVERY_S = 0.01
 _STOP_S = 5.0
@@ -37,6 +43,22 @@ TRAINING = "learning/"
 """What the names of leases begin with that say who trains a tenant's sessions."""
 
 _log = structlog.get_logger(__name__)
+
+
+class Known(Protocol):
+    """Which tenants there are."""
+
+    def get(self, tenant_id: str) -> object:
+        """Return something about a tenant.
+
+        Raises:
+            NotFound: there is none.
+        """
+        ...
+
+    def served(self, names: Collection[str]) -> Collection[str]:
+        """Return those of the names that are tenants'."""
+        ...
 
 
 class Counts(Protocol):
@@ -69,7 +91,7 @@ class Cluster:
         node: what the store knows of it.
         tenants: those that are open.
         root: the folder with a folder for each tenant.
-        require: raises NotFound where there is no such tenant.
+        known: says which tenants there are.
         committed_elsewhere: called with a tenant that another server wrote to.
         look_after: called with a tenant that may have work which nobody does.
         look_again: called now and then; others may have noted turns.
@@ -80,7 +102,7 @@ class Cluster:
         node: Node,
         tenants: TenantRegistry[Any],
         root: Path,
-        require: Callable[[str], object],
+        known: Known,
         *,
         committed_elsewhere: Callable[[str], None],
         look_after: Callable[[str], None],
@@ -91,7 +113,7 @@ class Cluster:
         self._node = node
         self._tenants = tenants
         self._root = root
-        self._require = require
+        self._known = known
         self._committed_elsewhere = committed_elsewhere
         self._look_after = look_after
         self._look_again = look_again
@@ -101,13 +123,16 @@ class Cluster:
         self._handing_over: set[str] = set()
         self._counts: Counts = _NoCounts()
         self._beaten_s = self._swept_s = self._looked_s = self._erased_s = float("-inf")
+        self._quiet: list[str] = []
+        self._watched: Callable[[], Collection[str]] = tuple
+        self._heard: dict[str, Position] = {}
         self._gone: Collection[str] = ()
         self._dropping: set[str] = set()
         self._failing = False
         self._others = 0
         places.enter(node.erasures, root.parent)  # Before it counts as alive: then it is known.
         self._beat(time.monotonic())  # Before anybody asks for a lease.
-        self.erasing = Erasing(node.erasures, tenants, root, require)
+        self.erasing = Erasing(node.erasures, tenants, root, known.get)
         self.elsewhere = Elsewhere(node.erasures)
         self._threads = [
             threading.Thread(target=self._follow, name="feed-following", daemon=True),
@@ -137,6 +162,11 @@ class Cluster:
     def count_with(self, counts: Counts) -> None:
         """Exchange counts with the other servers from now on, with each sign of life."""
         self._counts = counts
+
+    def also_follow(self, watched: Callable[[], Collection[str]]) -> None:
+        """Have it told at once, too, what is written elsewhere to the tenants that this returns,
+        whether they are open or not. Before it is started."""
+        self._watched = watched
 
     def on_claim(self, let_go: Callable[[str], object]) -> None:
         """Have this called with a tenant before its learning sessions are handed over."""
@@ -217,15 +247,31 @@ class Cluster:
             self._node.listen(max(0.0, ASKED_EVERY_S - (time.monotonic() - now)))
 
     def _hear(self, now: float) -> None:
-        memories = {memory.tenant_id: memory for memory in self._tenants.open_tenants()}
-        if not memories:
+        memories = {memory.tenant_id: memory for memory in self._tenants.in_use(FOLLOWED_S)}
+        memories |= {memory.tenant_id: memory for memory in self._some_quiet()}
+        watched = dict.fromkeys(self._watched())
+        self._heard = {name: at for name, at in self._heard.items() if name in watched}
+        if not memories and not watched:
             return
-        for head in self._node.heads(memories):
-            memory = memories[head.tenant_id]
+        for head in self._node.heads({**watched, **memories}):
+            memory = memories.get(head.tenant_id)
+            if head.tenant_id in watched and self._heard.get(head.tenant_id) != head.newest:
+                self._heard[head.tenant_id] = head.newest
+                if memory is None:
+                    self._committed_elsewhere(head.tenant_id)
+            if memory is None:
+                continue
             if head.generation != memory.generation:
                 self._drop(head)
             elif memory.told(head.newest, now):
                 self._committed_elsewhere(head.tenant_id)
+
+    def _some_quiet(self) -> Sequence[OpenTenant[Any]]:
+        """Return some of the tenants that are open, others the next time."""
+        if not self._quiet:
+            self._quiet = [memory.tenant_id for memory in self._tenants.open_tenants()]
+        chosen, self._quiet = self._quiet[-_QUIET_AT_ONCE:], self._quiet[:-_QUIET_AT_ONCE]
+        return self._tenants.open_tenants(chosen)
 
     def _share(self) -> None:
         """Have others told of work that is theirs, and hear what is this server's; hand over what
@@ -300,11 +346,15 @@ class Cluster:
             self._dropping.discard(head.tenant_id)
 
     def tidy(self) -> None:
-        """Remove the folders of tenants that were deleted by way of other servers. It asks for each
-        folder, so it is for a thread of its own: feeds are followed meanwhile."""
-        for folder in self._root.iterdir() if self._root.exists() else ():
+        """Remove the folders of tenants that were deleted by way of other servers. For a thread of
+        its own: feeds are followed meanwhile."""
+        folders = list(self._root.iterdir()) if self._root.exists() else []
+        served = set(self._known.served([folder.name for folder in folders]))
+        for folder in folders:
+            if folder.name in served:
+                continue
             try:
-                self._require(folder.name)
+                self._known.get(folder.name)  # It may have been made meanwhile.
             except NotFound:
                 try:
                     with self._tenants.removing(folder.name, timeout_s=0.0):

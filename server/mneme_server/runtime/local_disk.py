@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,19 +37,36 @@ class LocalDisk:
         self._root = root
         self._tenants = tenants
         self._most_bytes = most_bytes
+        self._measured: dict[str, tuple[float, int]] = {}
 
     def keep_within_bounds(self) -> None:
         """Look how much there is, and remove what is too much. Takes long."""
         if not self._root.exists():
             return
         most = self._most_bytes or shutil.disk_usage(self._root).total // _SHARE
-        found = [(_used(folder), folder, _size(folder)) for folder in self._root.iterdir()]
+        found = self._found()
         excess = sum(size for _, _, size in found) - most
         for _, folder, size in sorted(found):
             if excess <= 0:
                 return
             if size and self._remove(folder):
                 excess -= size
+
+    def _found(self) -> Sequence[tuple[float, Path, int]]:
+        """Return what there is: when it was used last, where, and how much. What nobody has used
+        or changed since it was measured is not measured again: there may be very many."""
+        used = {folder.name: _used(folder) for folder in self._root.iterdir()}
+        growing = {tenant.tenant_id for tenant in self._tenants.open_tenants()}
+        found, measured = [], {}
+        for name, at in used.items():
+            known_at, size = self._measured.get(name, (None, 0))
+            if known_at != at:
+                size = _size(self._root / name)
+            if name not in growing:
+                measured[name] = (at, size)
+            found.append((at, self._root / name, size))
+        self._measured = measured
+        return found
 
     def _remove(self, folder: Path) -> bool:
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Generic, TypeVar
 
@@ -88,6 +88,7 @@ class TenantRegistry(Generic[U]):
         self._on_closed = on_closed
         self._on_removed = on_removed
         self._slots: OrderedDict[str, _Slot[U]] = OrderedDict()
+        self._lent: dict[str, None] = {}
         self._lock = threading.Lock()
         self._released = threading.Condition(self._lock)
         self._stopping = threading.Event()
@@ -105,7 +106,7 @@ class TenantRegistry(Generic[U]):
             with self._lock:
                 slot.leases -= 1
                 del slot.lent[lease]
-                slot.last_used = time.monotonic()
+                self._used(tenant_id, slot)
                 self._measure(slot)
                 crowded = self._is_crowded()
                 self._released.notify_all()
@@ -139,10 +140,27 @@ class TenantRegistry(Generic[U]):
                     self._forget(tenant_id, slot)
                 self._released.notify_all()
 
-    def open_tenants(self) -> Sequence[OpenTenant[U]]:
-        """Return the memories that are open now, for measuring; do not keep them."""
+    def open_tenants(self, only: Collection[str] | None = None) -> Sequence[OpenTenant[U]]:
+        """Return the memories that are open now, or those of some tenants, for measuring; do not
+        keep them."""
         with self._lock:
-            return [slot.memory for slot in self._slots.values() if slot.memory is not None]
+            if only is None:
+                slots = list(self._slots.values())
+            else:
+                slots = [slot for name in only if (slot := self._slots.get(name)) is not None]
+            return [slot.memory for slot in slots if slot.memory is not None]
+
+    def in_use(self, within_s: float) -> Sequence[OpenTenant[U]]:
+        """Return the memories that are lent, or were so many seconds ago or less; do not keep them.
+        It takes as long as there are such, however many are open."""
+        since_s = time.monotonic() - within_s
+        with self._lock:
+            chosen = list(self._lent)
+            for tenant_id in reversed(self._slots):
+                if self._slots[tenant_id].last_used < since_s:
+                    break
+                chosen.append(tenant_id)
+        return self.open_tenants(dict.fromkeys(chosen))
 
     @property
     def held_bytes(self) -> int:
@@ -212,12 +230,22 @@ class TenantRegistry(Generic[U]):
                 raise _busy(f"tenant {tenant_id} is being restored, moved or embedded again")
             if slot.removed:
                 raise NotFound(f"there is no tenant {tenant_id}")
-            self._slots.move_to_end(tenant_id)
             slot.leases += 1
             self._lease += 1
             if lent:
                 slot.lent[self._lease] = None
+                self._used(tenant_id, slot)
             return slot, self._lease
+
+    def _used(self, tenant_id: str, slot: _Slot[U]) -> None:
+        """Note that a tenant is used now: those used last come last. Holds the lock."""
+        slot.last_used = time.monotonic()
+        if slot.lent:
+            self._lent[tenant_id] = None
+        else:
+            self._lent.pop(tenant_id, None)
+        if self._slots.get(tenant_id) is slot:
+            self._slots.move_to_end(tenant_id)
 
     def _memory_of(self, tenant_id: str, slot: _Slot[U]) -> OpenTenant[U]:
         memory = slot.memory

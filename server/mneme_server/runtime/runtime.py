@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from typing import Any, Protocol
 
@@ -25,7 +25,7 @@ from mneme_server.embedding.port import Embedder
 from mneme_server.embedding.remote import RemoteEmbedder
 from mneme_server.embedding.soon import SoonEmbedder
 from mneme_server.index.settings import IndexSettings
-from mneme_server.runtime.cluster import Cluster
+from mneme_server.runtime.cluster import Cluster, Known
 from mneme_server.runtime.embedding import EmbeddingPipeline
 from mneme_server.runtime.following import DurableFollower, FollowerWorker
 from mneme_server.runtime.foreground import Foreground
@@ -56,17 +56,9 @@ _JOB_THREADS = 4
 """Jobs on threads at once. Most of their time they wait: for a disk, a queue, a process."""
 
 
-class KnownTenants(Protocol):
+class KnownTenants(Known, Protocol):
     """Which tenants there are, and which have work left that nobody would think of after a crash,
     e.g. embeddings."""
-
-    def get(self, tenant_id: str) -> object:
-        """Return something about a tenant.
-
-        Raises:
-            NotFound: there is none.
-        """
-        ...
 
     def mark_dirty(self, tenant_id: str) -> None:
         """Note, durably, that the tenant has work left; unknown tenants are ignored."""
@@ -180,7 +172,7 @@ class Runtime:
                     node,
                     self.tenants,
                     settings.data_dir / "tenants",
-                    known.get,
+                    known,
                     committed_elsewhere=self._committed_elsewhere,
                     look_after=self._look_after,
                     look_again=self._look_again,
@@ -232,6 +224,12 @@ class Runtime:
     def listen(self, listener: TenantListener) -> None:
         """Have a listener told what happens to tenants. Before any is opened."""
         self._listeners.append(listener)
+
+    def also_follow(self, watched: Callable[[], Collection[str]]) -> None:
+        """Have listeners told at once of what other servers write to the tenants that this returns,
+        whether they are open here or not."""
+        if self.cluster is not None:
+            self.cluster.also_follow(watched)
 
     def before_closing(self, write: Callable[[OpenTenant[Any]], object]) -> None:
         """Have something written that was kept in memory, whenever a tenant is about to be closed:

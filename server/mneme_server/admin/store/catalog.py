@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from sqlalchemy import (
@@ -31,11 +31,14 @@ from mneme_server.admin.model import ApiKey, Tenant
 from mneme_server.admin.ports import KeyFilter
 from mneme_server.common.errors import AlreadyExists, NotFound
 from mneme_server.common.identity import KeyScope
+from mneme_server.common.parts import parts
 from mneme_server.storage.database import Database
 from mneme_server.storage.engine import SqliteDatabase
 from mneme_server.storage.living import ACTIVE, ARRIVING, DELETING, GUEST, MOVED
 from mneme_server.storage.migrate import migrate
 
+_AT_ONCE = 500
+"""Names that are asked for at once."""
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 metadata = MetaData()
@@ -180,6 +183,15 @@ class SqlTenants:
     def mark_clean(self, tenant_id: str) -> None:
         """Note that the tenant has no work left."""
         self._mark(tenant_id, dirty=False)
+
+    def served(self, names: Collection[str]) -> Collection[str]:
+        """Return those of the names that are tenants'."""
+        found: set[str] = set()
+        for some in parts(list(names), _AT_ONCE):
+            query = select(tenants.c.id).where(tenants.c.id.in_(some), tenants.c.state == ACTIVE)
+            with self._database.read() as connection:
+                found.update(connection.execute(query).scalars())
+        return found
 
     def dirty_tenants(self) -> Sequence[str]:
         """Return the tenants with work left, by id; those being deleted have none."""
