@@ -385,10 +385,10 @@ class LiveIndex(Generic[C]):
         index.abandon()
         built = build(index)
         try:
-            while len(rows := self._changes_after(built.position, _ROWS)) > _FEW:
+            while len(rows := self._left_for(built)) > _FEW:
                 do_at_once(built.catching_up(rows))
             with self._order:
-                while rows := self._changes_after(built.position, _ROWS):
+                while rows := self._left_for(built):
                     do_at_once(built.catching_up(rows))
                 self._use(built)
         except BaseException:
@@ -400,6 +400,11 @@ class LiveIndex(Generic[C]):
             f"{self._what} built again", tenant=self._tenant_id, row=built.position.number,
             seconds=round(time.monotonic() - start, 3),
         )  # fmt: skip
+
+    def _left_for(self, built: C) -> Sequence[FeedRow]:
+        """Return what one that was built has to catch up with: nothing once the tenant is being
+        closed, as one that was stopped half-way never comes to the end."""
+        return () if self._closing.is_set() else self._changes_after(built.position, _ROWS)
 
 
 def _delay_s(failures: int, took_s: float) -> float:
