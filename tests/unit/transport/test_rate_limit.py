@@ -122,6 +122,27 @@ def test_calls_that_another_server_let_through_are_taken_from_the_bucket() -> No
     assert buckets.take("other", 60) == 0
 
 
+def test_calls_of_long_ago_are_not_taken_again_once_their_key_is_used_again() -> None:
+    clock = Clock()
+    here, there = TokenBuckets(clock), TokenBuckets(clock)
+    shared_here, shared_there = SharedCounts(here, _slots()), SharedCounts(there, _slots())
+
+    def tell() -> None:
+        shared_here.heard({"there": shared_there.report()})
+
+    tell()
+    for _ in range(200):
+        clock.now += 1
+        assert there.take("k", 60) == 0
+        tell()
+    clock.now += 600
+    tell()
+    assert there.take("k", 60) == 0
+    tell()
+    assert [here.take("k", 60) for _ in range(59)] == [0] * 59
+    assert here.take("k", 60) > 0
+
+
 @given(
     st.integers(1, 120),
     st.lists(

@@ -18,7 +18,8 @@ _TOLD_FOR_S = 120.0
 
 @dataclass(slots=True)
 class _Bucket:
-    """A key's tokens, when it was filled last, its limit, and what was taken from it here."""
+    """A key's tokens, when it was filled last, its limit, and what was taken from it here since it
+    was last quiet for so long that others are told of it no more."""
 
     tokens: float
     filled_at: float
@@ -60,6 +61,8 @@ class TokenBuckets:
             if bucket.tokens < 1:
                 return (1 - bucket.tokens) * _MINUTE_S / per_minute
             bucket.tokens -= 1
+            if now - bucket.taken_at >= _TOLD_FOR_S:
+                bucket.taken = 0  # Nobody was told of it lately: all of it would count again.
             bucket.taken += 1
             bucket.taken_at = now
             return 0.0
@@ -71,7 +74,7 @@ class TokenBuckets:
 
     def counted(self) -> Mapping[str, tuple[int, int]]:
         """Return, of keys that called here in the last two minutes or so, how many calls were let
-        through since they are counted, and their limits."""
+        through since they were last quiet for longer, and their limits."""
         now = self._clock()
         with self._lock:
             return {
