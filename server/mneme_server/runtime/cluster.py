@@ -339,9 +339,9 @@ class Cluster:
             with self._tenants.removing(head.tenant_id, replaced=not gone):
                 if gone:
                     places.remove_folder(self._root / head.tenant_id)
-        except MnemeError as error:
+        except (MnemeError, OSError) as error:
             _log.warning("a tenant that is gone is still in use", tenant=head.tenant_id,
-                         error=error.message)  # fmt: skip
+                         error=str(error))  # fmt: skip
         finally:
             self._dropping.discard(head.tenant_id)
 
@@ -361,6 +361,9 @@ class Cluster:
                         places.remove_folder(folder)
                 except MnemeError:
                     continue  # It is in use, or being deleted here; it goes the next time.
+                except OSError as error:
+                    _log.warning("the folder of a tenant that is gone cannot be removed",
+                                 tenant=folder.name, error=str(error))  # fmt: skip
 
     def _tell(self) -> None:
         while True:

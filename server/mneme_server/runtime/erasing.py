@@ -67,13 +67,17 @@ class Erasing:
         self._drops.append(drop)
 
     def start(self, due: Sequence[Erasure]) -> None:
-        """Do what is owed, which was while this server was off, and then what comes.
+        """Do what is owed, which was while this server was off, and then what comes. What cannot be
+        done now, e.g. since a file cannot be removed, is owed still, and tried again.
 
         Raises:
             Unavailable: the store cannot be reached now.
         """
         for owed in due:
-            self._do(owed)
+            try:
+                self._do(owed)
+            except OSError as error:
+                _not_yet(owed, error)
         self._thread.start()
 
     def note(self, due: Sequence[Erasure]) -> None:
@@ -98,9 +102,7 @@ class Erasing:
             except BaseException as error:  # It is owed still, and comes again.
                 if not is_failure(error):
                     raise
-                _log.warning("what was erased may still be here, will be tried again",
-                             tenant=owed.tenant_id, error=str(error),
-                             exc_info=not isinstance(error, MnemeError))  # fmt: skip
+                _not_yet(owed, error)
 
     def _next(self) -> Erasure | None:
         """Wait for something that is owed; None when stopping."""
@@ -144,6 +146,12 @@ class Erasing:
     def _drop(self, tenant_id: str, erasure_id: str) -> None:
         for drop in self._drops:
             drop(tenant_id, erasure_id)
+
+
+def _not_yet(owed: Erasure, error: BaseException) -> None:
+    _log.warning("what was erased may still be here, will be tried again",
+                 tenant=owed.tenant_id, error=str(error),
+                 exc_info=not isinstance(error, MnemeError | OSError))  # fmt: skip
 
 
 class Elsewhere:

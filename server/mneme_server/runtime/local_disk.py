@@ -75,6 +75,10 @@ class LocalDisk:
                     remove_copies(folder)
         except MnemeError:  # It is being deleted, or made from a backup.
             return False
+        except OSError as error:
+            _log.warning("a tenant's indexes cannot be removed", tenant=folder.name,
+                         error=str(error))  # fmt: skip
+            return False
         if closed:
             _log.info("a tenant's indexes made room for others", tenant=folder.name)
         return closed

@@ -8,6 +8,7 @@ import secrets
 import shutil
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from mneme_server.common.ids import new_id
@@ -28,6 +29,7 @@ def enter(erasures: Erasures, data_dir: Path) -> None:
 
     Raises:
         Unavailable: the store cannot be reached now.
+        OSError: what lies in the folder of before that cannot be removed.
     """
     place, marks = _read(data_dir / _FILE)
     known = erasures.mark_of(place) if place else None
@@ -45,20 +47,37 @@ def enter(erasures: Erasures, data_dir: Path) -> None:
 
 
 def remove_copies(folder: Path) -> None:
-    """Remove what is made of a tenant's rows from its folder, so that it is made again."""
+    """Remove what is made of a tenant's rows from its folder, so that it is made again.
+
+    Raises:
+        OSError: some of it cannot be removed.
+    """
     for name in COPIES:
-        shutil.rmtree(folder / name, ignore_errors=True)
+        _remove(folder / name)
 
 
 def remove_folder(folder: Path) -> None:
     """Remove the folder of a tenant that is gone. What lies there of one that was kept on SQLite,
-    and moved, stays."""
+    and moved, stays.
+
+    Raises:
+        OSError: some of it cannot be removed.
+    """
     kept = set(folder.glob(_OF_SQLITE))
     if not kept:
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
         return
     for path in set(folder.iterdir()) - kept:
-        shutil.rmtree(path, ignore_errors=True)
+        if path.is_dir():
+            _remove(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _remove(folder: Path) -> None:
+    while folder.exists():
+        with suppress(FileNotFoundError):  # Somebody else removed a file of it meanwhile.
+            shutil.rmtree(folder)
 
 
 def _folders(root: Path) -> Sequence[Path]:
