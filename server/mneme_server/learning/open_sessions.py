@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 
 from mneme_server.common import deadline
 from mneme_server.learning.algorithm import Algorithm
@@ -34,7 +35,7 @@ class OpenSessions:
         self._lock = threading.Lock()  # Guards what follows.
         self._open: dict[str, OrderedDict[str, LiveSession]] = {}
         self._opening: dict[tuple[str, str], threading.Lock] = {}
-        self._erased: dict[str, int] = {}  # How often something was, by tenant.
+        self._outdated_count: dict[str, int] = {}  # How often all were outdated, by tenant.
 
     @contextmanager
     def use(self, tenant: Tenant, session_id: str) -> Iterator[LiveSession]:
@@ -62,7 +63,7 @@ class OpenSessions:
         Raises:
             Unavailable: another one does, and does not hand them over in time.
         """
-        return self.trainer.lead(tenant_id, patience_s, self.forget)
+        return self.trainer.lead(tenant_id, patience_s, self._outdated)
 
     def find(self, tenant_id: str, session_id: str) -> LiveSession | None:
         """Return a session if it is in memory, to look at it."""
@@ -98,12 +99,7 @@ class OpenSessions:
             for live in sorted(self.all_of(tenant_id), key=lambda live: live.id):
                 holding.enter_context(deadline.holding(live.telling))
 
-            def erased() -> None:
-                with self._lock:
-                    self._erased[tenant_id] = self._erased.get(tenant_id, 0) + 1
-                self.forget(tenant_id)
-
-            yield erased
+            yield partial(self._outdated, tenant_id)
 
     def park_all(self, tenant: Tenant) -> None:
         """Save a tenant's sessions and forget them: it is about to be closed."""
@@ -114,6 +110,13 @@ class OpenSessions:
                         live.save(tenant)
                 finally:
                     self.drop(tenant.tenant_id, live)
+
+    def _outdated(self, tenant_id: str) -> None:
+        """Forget a tenant's sessions, those that are being opened included: what is stored is not
+        what was read."""
+        with self._lock:
+            self._outdated_count[tenant_id] = self._outdated_count.get(tenant_id, 0) + 1
+        self.forget(tenant_id)
 
     def _take(self, tenant: Tenant, session_id: str) -> LiveSession:
         key = (tenant.tenant_id, session_id)
@@ -135,14 +138,14 @@ class OpenSessions:
 
     def _opened_for(self, tenant: Tenant, session_id: str) -> LiveSession:
         while True:
-            erased = self._erased.get(tenant.tenant_id, 0)
+            before = self._outdated_count.get(tenant.tenant_id, 0)
             live = opened(tenant, session_id, self._algorithm)
             with self._lock:
-                if erased == self._erased.get(tenant.tenant_id, 0):
+                if before == self._outdated_count.get(tenant.tenant_id, 0):
                     live.users += 1
                     self._open.setdefault(tenant.tenant_id, OrderedDict())[session_id] = live
                     return live
-            live.close()  # Steps that it was read from are not there any more.
+            live.close()  # What it was read from is not what is stored any more.
 
     def _lent(self, key: tuple[str, str]) -> LiveSession | None:
         sessions = self._open.get(key[0])

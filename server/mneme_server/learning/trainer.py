@@ -6,6 +6,7 @@ something claims the lease: this one saves what it has in memory, lets go of it,
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
@@ -58,6 +59,7 @@ class Trainer:
 
     def __init__(self, leases: TrainingLeases | None = None) -> None:
         self._leases = leases
+        self._lock = threading.Lock()  # Guards what follows.
         self._known: dict[str, Fence] = {}  # Under which the sessions in memory were opened.
 
     def trains(self, tenant_id: str) -> bool:
@@ -82,7 +84,8 @@ class Trainer:
         Args:
             tenant_id: the tenant.
             patience_s: how long another server is waited for that has them.
-            others_had: called with the tenant where another server had them since the last time.
+            others_had: called with the tenant where another server had them since the last time. It
+                must not wait for the store.
 
         Raises:
             Unavailable: it did not hand them over in time; or it took them over meanwhile, and
@@ -100,9 +103,10 @@ class Trainer:
                 reason=Reason.TRANSACTION_FAILED,
                 retry_after_s=_RETRY_S,
             )
-        if self._known.get(tenant_id) != fence:
-            self._known[tenant_id] = fence
-            others_had(tenant_id)
+        with self._lock:  # Nobody uses what others had before all of it is let go of.
+            if self._known.get(tenant_id) != fence:
+                others_had(tenant_id)
+                self._known[tenant_id] = fence
         try:
             with fencing.under(fence):
                 yield
@@ -113,7 +117,8 @@ class Trainer:
     @contextmanager
     def leaving(self, tenant_id: str) -> Iterator[None]:
         """Save in the block what the sessions in memory have learned, for the last time."""
-        fence = self._known.pop(tenant_id, None)
+        with self._lock:
+            fence = self._known.pop(tenant_id, None)
         if fence is None:
             yield
         else:

@@ -26,6 +26,8 @@ _TRIED_EVERY_S = 0.1
 _LOCKS = 64
 _KEPT_S = 1.0
 """For how long a lease that is handed over on demand is kept at least, however many want it."""
+_LEFT_S = 3 * _TRIED_EVERY_S
+"""For how long one that was given up is left to who claims it, however many want it here."""
 
 _log = structlog.get_logger(__name__)
 
@@ -49,6 +51,7 @@ class Leases:
         self._lock = threading.Lock()  # Guards what follows; never held while the store is asked.
         self._held: dict[str, Fence] = {}
         self._elsewhere: dict[str, float] = {}
+        self._left_until_s: dict[str, float] = {}  # Those that are, or were just, given up.
         self._wanted: set[str] = set()
         self._alive_until_s = float("-inf")
         self.taken = self.lost_count = 0
@@ -72,6 +75,8 @@ class Leases:
             held = self._held.get(tenant_id)
             if held is not None:
                 return held
+            if now < self._left_until_s.get(tenant_id, float("-inf")):
+                return None
             if now - self._elsewhere.get(tenant_id, float("-inf")) < _ELSEWHERE_S:
                 self._want(tenant_id)
                 return None
@@ -89,6 +94,7 @@ class Leases:
                     self._held[tenant_id] = taken
                     self._since_s[tenant_id] = time.monotonic()
                     self._elsewhere.pop(tenant_id, None)
+                    self._left_until_s.pop(tenant_id, None)
                     self.taken += 1
             return taken
 
@@ -114,17 +120,19 @@ class Leases:
 
     def give_up(self, tenant_id: str, let_go: Callable[[str], object]) -> None:
         """Hand a lease over to whoever claims it, once `let_go` has let go of what it is of; not if
-        it was taken just now: they will ask again."""
+        it was taken just now: they will ask again. Nobody has it here meanwhile."""
         with self._lock:
-            since_s = self._since_s.get(tenant_id, float("-inf"))
-            if tenant_id not in self._held or time.monotonic() - since_s < _KEPT_S:
+            held = self._held.get(tenant_id)
+            if held is None or time.monotonic() - self._since_s[tenant_id] < _KEPT_S:
                 return
-            fence = self._held.pop(tenant_id)
-            self._elsewhere[tenant_id] = time.monotonic()
+            fence = self._let_go_of(held)
+            self._left_until_s[tenant_id] = float("inf")
         try:
             let_go(tenant_id)
         finally:
             self.give_back(fence)
+            with self._lock:
+                self._left_until_s[tenant_id] = time.monotonic() + _LEFT_S
 
     def name_of(self, tenant_id: str) -> str:
         """Return what the lease of a tenant is called."""
@@ -173,15 +181,22 @@ class Leases:
         """Note that another server has taken over."""
         with self._lock:
             if self._held.get(fence.tenant_id) == fence:
-                del self._held[fence.tenant_id]
+                self._let_go_of(fence)
                 self.lost_count += 1
 
     def release(self, tenant_id: str) -> None:
         """Let another server take the lease, if it is held here."""
         with self._lock:
-            fence = self._held.pop(tenant_id, None)
+            fence = self._held.get(tenant_id)
+            if fence is not None:
+                self._let_go_of(fence)
         if fence is not None:
             self.give_back(fence)
+
+    def _let_go_of(self, fence: Fence) -> Fence:
+        """Hold a lease no more. Holds the lock."""
+        del self._since_s[fence.tenant_id]
+        return self._held.pop(fence.tenant_id)
 
     def wanted(self) -> Collection[str]:
         """Return, once, the tenants that there is work for whose leases others hold."""

@@ -239,3 +239,31 @@ def test_a_lease_is_handed_over_also_when_what_it_is_of_cannot_be_let_go_of(
     with pytest.raises(LeaseLost):
         one.give_up("acme", fails)
     assert other.claim("acme", 0.0) is not None
+
+
+def test_a_lease_that_is_being_handed_over_is_not_taken_back_by_who_lets_go_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(leases, "_KEPT_S", 0.0)
+    monkeypatch.setattr(leases, "_LEFT_S", 3600.0)
+    store = Store()
+    one, other = (leases_of(store, name, on_demand=True) for name in ("one", "other"))
+    held = one.hold("acme")
+
+    def let_go(tenant_id: str) -> None:
+        assert one.claim(tenant_id, 0.0) is None
+        assert store.leases == {"x/acme": held}, "what is saved last is saved under it"
+
+    one.give_up("acme", let_go)
+    assert one.claim("acme", 0.0) is None, "who asked for it is first"
+    assert other.claim("acme", 0.0) is not None
+
+
+def test_a_lease_that_nobody_took_who_asked_for_it_is_taken_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(leases, "_KEPT_S", 0.0)
+    one = leases_of(Store(), "one", on_demand=True)
+    one.hold("acme")
+    one.give_up("acme", lambda _tenant: None)
+    assert one.claim("acme", 60.0) is not None
