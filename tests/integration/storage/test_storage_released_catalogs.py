@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from mneme_server.admin.model import DEFAULT_SCOPES, ApiKey, Tenant, secret_hash
 from mneme_server.admin.store.catalog import MIGRATIONS, Catalog
+from mneme_server.admin.store.places import SqlPlacements
+from mneme_server.runtime.placed import HOME
 
 RELEASED = sorted((Path(__file__).parent / "schemas").glob("catalog_*.sql"))
 SECRET = "mn_abcdefghijklmnopqrstuvwxyz0123456789"
@@ -43,4 +45,6 @@ def test_a_released_catalog_is_upgraded_with_its_tenants_and_keys(
         created_at_us=1_700_000_300_000_000,
         last_used_at_us=1_700_000_400_000_000,
     )
+    moved_to = "west" if released.stem >= "catalog_0003" else HOME
+    assert SqlPlacements(catalog.database).of("acme").place == moved_to
     catalog.close()

@@ -6,6 +6,7 @@ import grpc
 import pytest
 from mneme.v1 import admin_service_pb2 as pb
 from mneme.v1 import auth_pb2
+from mneme_server.admin.moving import Moving
 from mneme_server.admin.ports import Backup, ServerInfo, TenantStats
 from mneme_server.admin.service import AdminServicer
 from mneme_server.common.identity import KeyScope
@@ -37,6 +38,7 @@ def figures(edge: Edge) -> Figures:
         backups=figures,
         server=ServerInfo("1.2.3", "some-model", 384, 1_700_000_000_123_456),
         operations=figures,
+        moving=Moving(None),
     )
     for name in (
         "CreateTenant", "ListTenants", "DeleteTenant", "CreateApiKey", "ListApiKeys",
