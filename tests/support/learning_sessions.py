@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 from typing import Any
 
 from mneme.v1 import learning_pb2
@@ -77,6 +78,23 @@ def train(session: Session, steps: int) -> Sequence[pb.TrainResponse]:
     """Have it learn again from what it keeps."""
     asked = pb.TrainRequest(session_id=session.id, num_steps=steps)
     return list(session.api.learning.Train(asked))
+
+
+def score(session: Session) -> float:
+    """The mean reward of what it thinks best, over states of all kinds."""
+    gained = []
+    for turn in range(20):
+        of = turn / 10 - 0.95
+        action = plain(session.predict([of]).action)
+        boxed = isinstance(action, list)
+        gained.append(-abs(action[0] - of) if boxed else float(action == (of > 0)))
+    return fmean(gained)
+
+
+def halfway(algorithm: str) -> float:
+    """A score halfway between that of chance and the best there is."""
+    boxed = algorithm in NAMED and not NAMED[algorithm].discrete
+    return -(1 + 1 / 12) / 2 if boxed else 0.75  # A coordinate is 1 + state² / 4 away by chance.
 
 
 def drawn(session: Session, count: int) -> list[Any]:

@@ -7,13 +7,14 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from mneme.v1 import learning_pb2
 from mneme.v1 import learning_service_pb2 as pb
-from mneme_server.learning.catalogue import algorithm_named
+from mneme_server.learning.catalogue import ALGORITHMS, algorithm_named
 from mneme_server.learning.live_session import SAVED_EVERY_S
 from support.api import Api, grpc, refused
 from support.folders import wait_until
@@ -25,8 +26,10 @@ from support.learning_sessions import (
     STATES,
     TABLES_AND_BANDITS,
     drawn,
+    halfway,
     known,
     practise,
+    score,
     small,
     told,
     train,
@@ -37,8 +40,20 @@ needs_torch = pytest.mark.skipif(
     find_spec("torch") is None, reason="the extra `rl` is not installed"
 )
 EVERY = [*TABLES_AND_BANDITS, *(pytest.param(name, marks=needs_torch) for name in NETWORKS)]
+ON_POLICY = [
+    pytest.param(one.name, marks=needs_torch if one.needs_torch else ())
+    for one in ALGORITHMS
+    if one.on_policy
+]
+GROUPS = [
+    TABLES_AND_BANDITS,
+    pytest.param(NETWORKS[:4], marks=needs_torch),  # Each has a process with torch in it.
+    pytest.param(NETWORKS[4:], marks=needs_torch),
+]
 BEFORE, SINCE, AFTER = 150, 25, 40
 """Steps that are told before a checkpoint, after it until the kill, and after the restart."""
+TRAINED = 100
+"""Steps of training before the checkpoint."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -63,15 +78,7 @@ class Survived:
     waiting: dict[str, str]
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        TABLES_AND_BANDITS,
-        pytest.param(NETWORKS[:4], marks=needs_torch),  # Each has a process with torch in it.
-        pytest.param(NETWORKS[4:], marks=needs_torch),
-    ],
-    ids=lambda names: names[0],
-)
+@pytest.fixture(scope="module", params=GROUPS, ids=lambda names: names[0])
 def survived(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Survived]:
@@ -96,8 +103,8 @@ def _begin(session: Session, name: str) -> str:
     """Tell it what others did, train it, have it draw, tell it more, save it; return the id of a
     prediction."""
     session.record(*told(name, BEFORE - 10))
-    if name in RECORDED_ONLY:
-        train(session, 20)
+    if name in NETWORKS:
+        train(session, TRAINED)
     drawn(session, 7)
     waiting: str = session.predict([0.5], explore=True).prediction_id
     session.record(*told(name, 10, start=BEFORE - 10))
@@ -117,6 +124,7 @@ def test_after_a_kill_sessions_know_what_they_knew_and_go_on_as_if_there_had_bee
         _begin(never_killed, name)
         never_killed.record(*told(name, SINCE, start=BEFORE))
         assert known(session) == known(never_killed), name
+        assert score(session) == score(never_killed) > halfway(name), name
 
         for one in (session, never_killed):
             one.record(*told(name, AFTER, start=BEFORE + SINCE))
@@ -133,15 +141,16 @@ def test_after_a_kill_sessions_know_what_they_knew_and_go_on_as_if_there_had_bee
             _delete(one)
 
 
-@pytest.mark.parametrize("name", ["q_learning", pytest.param("dqn", marks=needs_torch)])
+@pytest.mark.parametrize("names", GROUPS, ids=lambda names: names[0])
 def test_what_an_open_session_has_learned_is_saved_every_few_seconds(
-    server: LocalServer, api: Api, name: str
+    server: LocalServer, api: Api, names: list[str]
 ) -> None:
     assert SAVED_EVERY_S <= 10
-    session = small(api, name)
-    session.record(*told(name, 20))
+    sessions = [small(api, name, name) for name in names]
+    for session in sessions:
+        session.record(*told(session.id, 20))
 
-    def saved() -> bool:
+    def saved(session: Session) -> bool:
         with (
             server.application.runtime.tenants.open(api.tenant_id) as tenant,
             tenant.read() as unit,
@@ -151,8 +160,9 @@ def test_what_an_open_session_has_learned_is_saved_every_few_seconds(
             checkpoint = unit.learning_sessions.checkpoint(stored.number)
         return checkpoint is not None and checkpoint.progress.learned == 20
 
-    wait_until(saved, "what it has learned is saved")
-    _delete(session)
+    for session in sessions:
+        wait_until(partial(saved, session), f"what {session.id} has learned is saved")
+        _delete(session)
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -231,6 +241,20 @@ def test_what_is_no_number_of_another_shape_or_outside_the_space_is_refused_and_
         assert failure.code == grpc.StatusCode.INVALID_ARGUMENT
         [named] = failure.fields
         assert named.removesuffix("[0]") == f"steps[1].{field}"
+    assert not session.stored().transitions
+
+
+@pytest.mark.parametrize("name", ON_POLICY)
+def test_what_learns_from_its_own_behaviour_must_know_how_probable_that_was(
+    api: Api, name: str
+) -> None:
+    session = small(api, name)
+    [of_others] = told(name, 1)
+    of_others.ClearField("probability")
+    with refused() as failure:
+        session.record(of_others)
+    assert failure.code == grpc.StatusCode.FAILED_PRECONDITION
+    assert f"{name} learns only from its own behaviour" in failure.message
     assert not session.stored().transitions
 
 
