@@ -23,6 +23,7 @@ class Key:
         low: the smallest valid number.
         high: the largest.
         choices: the valid texts, where it is a text.
+        formerly: what the default was before; sessions of then keep it.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Key:
     low: float = 0.0
     high: float = float("inf")
     choices: tuple[str, ...] = ()
+    formerly: tuple[Setting, ...] = ()
 
 
 REWARD_SCALE = Key(

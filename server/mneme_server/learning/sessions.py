@@ -205,16 +205,23 @@ def of_its_time(asked: Definition, stored: Definition, given: Mapping[str, Json]
     """Return a definition as it would have been when a stored one was made.
 
     A session from before a key was added has the defaults of then, which may have been others: what
-    was not given is as it is there.
+    was not given is as it is there. So is what is a default of former times there.
 
     Args:
         asked: with the defaults of now.
         stored: what there is.
         given: the part of the config that was given.
     """
-    if stored.algorithm != asked.algorithm or stored.config.keys() == asked.config.keys():
+    if stored.algorithm != asked.algorithm:
         return asked
-    return replace(asked, config={**stored.config, **{key: asked.config[key] for key in given}})
+    if stored.config.keys() != asked.config.keys():
+        return replace(asked, config={**stored.config, **{key: asked.config[key] for key in given}})
+    then = {
+        key.name: stored.config[key.name]
+        for key in algorithm_named(asked.algorithm).keys
+        if key.name not in given and stored.config[key.name] in key.formerly
+    }
+    return replace(asked, config={**asked.config, **then})
 
 
 def _require(algorithm: Algorithm) -> None:

@@ -72,6 +72,21 @@ def test_a_session_from_before_a_key_was_added_has_the_defaults_of_its_time() ->
     assert of_its_time(now, other, {}) == now  # It was made with other settings.
 
 
+def test_a_session_keeps_the_default_of_its_time_where_that_has_changed() -> None:
+    pytest.importorskip("torch", reason="the extra `rl` is not installed")
+    algorithm = algorithm_named("a3c")
+    [changed] = [key for key in algorithm.keys if key.formerly]
+    spaces = (OpenObject(), OpenLabels())
+    now = Definition("a3c", configured(algorithm, {}), *spaces, 0, Mode.INLINE)
+    [former] = changed.formerly
+    older = replace(now, config={**now.config, changed.name: former})
+    other = replace(now, config={**now.config, changed.name: 0.123})
+
+    assert of_its_time(now, older, {}) == older
+    assert of_its_time(now, older, {changed.name: changed.default}) == now
+    assert of_its_time(now, other, {}) == now  # It was made with other settings.
+
+
 def test_an_unknown_algorithm_is_refused_with_those_there_are() -> None:
     with pytest.raises(InvalidArgument, match="linucb, thompson, q_learning, sarsa") as refused:
         algorithm_named("q")

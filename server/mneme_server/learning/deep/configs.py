@@ -103,15 +103,23 @@ def _entropy_weight(default: float) -> Key:
     )
 
 
-def _reuse(batch_size: int) -> tuple[Key, ...]:
+def reuse(target_kl: float, formerly: tuple[float, ...] = ()) -> tuple[Key, ...]:
+    """Return the settings of how often the same transitions are learned from."""
     return (
-        _batch_size(batch_size),
+        _batch_size(64),
         Key("epochs", 10, "How often it learns from each transition.", 1, 100),
-        Key("target_kl", 0.05, "How far the policy may go from its behaviour.", 0.0001, 100),
+        Key(
+            "target_kl",
+            target_kl,
+            "How far the policy may go from its behaviour.",
+            0.0001,
+            100,
+            formerly=formerly,
+        ),
     )
 
 
-def a2c(rollout_steps: int) -> tuple[Key, ...]:
+def a2c(rollout_steps: int, reused: tuple[Key, ...]) -> tuple[Key, ...]:
     """Return the settings of an actor-critic that learns after so many steps."""
     return (
         _learning_rate(5e-4),
@@ -124,7 +132,7 @@ def a2c(rollout_steps: int) -> tuple[Key, ...]:
             1,
             100_000,
         ),
-        *_reuse(64),
+        *reused,
         _GAE,
         _entropy_weight(0.005),
         _VALUE_WEIGHT,
@@ -137,7 +145,7 @@ PPO = (
     _DISCOUNT,
     _EPSILON,
     Key("rollout_steps", 512, "After how many transitions it learns from them.", 8, 100_000),
-    *_reuse(64),
+    *reuse(0.05),
     Key("clip_range", 0.2, "By how much the ratio of probabilities may change.", 0.01, 1),
     _GAE,
     _entropy_weight(0.005),

@@ -9,7 +9,7 @@ import numpy as np
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.learning.actions import count_of
 from mneme_server.learning.algorithm import Algorithm, Task
-from mneme_server.learning.deep.configs import DDPG, DQN, PPO, SAC, TD3, TRANSFORMER, a2c
+from mneme_server.learning.deep.configs import DDPG, DQN, PPO, SAC, TD3, TRANSFORMER, a2c, reuse
 from mneme_server.learning.deep.encoding import Encoder, bounds_of, encoder_of, is_bounded
 from mneme_server.learning.deep.exploring import Trying
 from mneme_server.learning.deep.learner import DeepLearner
@@ -138,7 +138,7 @@ DEEP_ALGORITHMS: tuple[Algorithm, ...] = (
         continuous=True,
         open_actions=True,
         on_policy=True,
-        keys=a2c(512),
+        keys=a2c(512, reuse(0.05)),
         make=_maker("actor_critic", _rollout, on_policy=True),
         needs_torch=True,
     ),
@@ -164,7 +164,7 @@ DEEP_ALGORITHMS: tuple[Algorithm, ...] = (
         continuous=True,
         open_actions=True,
         on_policy=True,
-        keys=a2c(128),
+        keys=a2c(128, reuse(0.3, formerly=(0.05,))),
         make=_maker("a3c", _rollout, on_policy=True),
         needs_torch=True,
     ),

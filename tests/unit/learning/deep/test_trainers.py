@@ -258,7 +258,7 @@ def test_in_the_background_learning_is_handed_over_and_taken_over_later() -> Non
 def test_a3c_with_one_actor_learns_just_as_actor_critic_does() -> None:
     weights = []
     for name in ("actor_critic", "a3c"):
-        learner = learner_of(name, rollout_steps=32)
+        learner = learner_of(name, rollout_steps=32, target_kl=0.05)
         practise(learner, 200, np.random.default_rng(1))
         weights.append(learner.dump()["weights"])
 

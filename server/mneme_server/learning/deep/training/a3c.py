@@ -4,6 +4,10 @@ Each actor is an asynchronous worker: it keeps the networks as they were when it
 takes the gradient there when the rollout is full, and steps with it from where the others have
 brought the shared networks since. What it learns from the rollout after that, it learns where all
 are. With one actor nobody else moves them, and it is A2C (`actor_critic`).
+
+When a rollout is learned from, other actors have moved the policy away from what gathered it, so
+`target_kl` lets it go further than that of `actor_critic`: of eight actors whose rollouts end
+together, the last ones would learn next to nothing.
 """
 
 from __future__ import annotations
