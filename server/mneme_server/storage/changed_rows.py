@@ -39,7 +39,9 @@ class SqlChangedRows:
             self._driver.execute(statement)
 
     def end(self) -> None:
-        """Note nothing any more. In a transaction that writes; there may be nothing to end."""
+        """Note nothing any more, and overwrite what was noted: keys may be names. In a transaction
+        that writes; there may be nothing to end."""
+        self._driver.execute("PRAGMA secure_delete = ON")
         found = self._driver.execute(
             "SELECT name FROM sqlite_master WHERE type = 'trigger' AND name LIKE ?",
             (f"{_TRIGGER}_%",),

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mneme_server.capabilities import tenant_schema
 from mneme_server.storage.moving import catch_up, copy_rows, rows_of
-from mneme_server.storage.sqlite_store import SqliteStores, SqliteTenantStore
+from mneme_server.storage.sqlite_store import FILE_NAME, SqliteStores, SqliteTenantStore
 from store_contract.conftest import document, fill
 from store_contract.samples import event, lesson, session
 
@@ -109,6 +109,22 @@ def test_nothing_is_noted_once_it_ended_and_notes_begin_anew(copied: Copied) -> 
     assert copied.source.notes_changes()
     with copied.source.read() as unit:
         assert unit.changed_rows.after(0) == (0, {})
+
+
+def test_nothing_is_left_in_the_file_of_what_was_noted(copied: Copied, tmp_path: Path) -> None:
+    with copied.source.write() as unit:
+        unit.overwrite()
+        unit.changed_rows._driver.execute(
+            "INSERT INTO totals (tenant_id, name, value) VALUES ('acme', 'of the heron', 1)"
+        )
+        unit.changed_rows._driver.execute("DELETE FROM totals WHERE name = 'of the heron'")
+    copied.source.close()
+    file = tmp_path / "here" / "acme" / FILE_NAME
+    assert b"of the heron" in file.read_bytes()
+    again = SqliteStores(tmp_path / "here", SCHEMA).open("acme")
+    again.end_notes()
+    again.close()
+    assert b"of the heron" not in file.read_bytes()
 
 
 CHANGES = st.lists(
