@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mneme.v1 import memory_service_pb2
 
+from mneme_server.admin.moving import Moving
 from mneme_server.admin.store.backups import BackupFiles
 from mneme_server.capability import Capability, Host, Parts
 from mneme_server.embedding.cache import Owner, VectorCache
@@ -36,8 +37,12 @@ class _Cached:
 def _build(host: Host) -> Parts:
     runtime = host.runtime
     cache, kept = runtime.embedder.cache, host.get(KeptMatchers)
-    shared_bytes = runtime.stores.shared_bytes if host.get(Database).shared else None
-    folders = TenantFolders(host.settings(ServerSettings).data_dir, shared_bytes)
+    shared, moving = host.get(Database).shared, host.get(Moving)
+    folders = TenantFolders(
+        host.settings(ServerSettings).data_dir,
+        lambda tenant: shared or bool(moving.place_of(tenant)),
+        runtime.stores.shared_bytes,
+    )
     report = ReportMemory(
         host.tenants,
         host.figures,

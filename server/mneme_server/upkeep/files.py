@@ -26,31 +26,38 @@ class TenantFolders:
 
     Args:
         root: the server's data folder.
-        shared_bytes: where tenants share a database instead of having one in their folders, returns
-            about how many bytes a tenant takes there; else None.
+        is_shared: tells whether a tenant is in a database that tenants share, instead of one in its
+            folder.
+        shared_bytes: returns about how many bytes a tenant takes there.
     """
 
-    def __init__(self, root: Path, shared_bytes: Callable[[str], int] | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        is_shared: Callable[[str], bool],
+        shared_bytes: Callable[[str], int],
+    ) -> None:
         self._root = root
+        self._is_shared = is_shared
         self._shared_bytes = shared_bytes
 
-    @property
-    def engine(self) -> str:
-        """What keeps the tenants: "sqlite" or "postgresql"."""
-        return "sqlite" if self._shared_bytes is None else "postgresql"
+    def engine_of(self, tenant_id: str) -> str:
+        """Return what keeps a tenant: "sqlite" or "postgresql"."""
+        return "postgresql" if self._is_shared(tenant_id) else "sqlite"
 
     def database_of(self, tenant_id: str) -> str:
         """Return where a tenant's database is, below the data folder; empty where it is not."""
-        if self._shared_bytes is not None:
+        if self._is_shared(tenant_id):
             return ""
         return f"tenants/{check_tenant_id(tenant_id)}/{_DATABASE}"
 
     def sizes(self, tenant_id: str) -> Sizes:
         """Return how much a tenant takes now."""
         folder = self._root / "tenants" / check_tenant_id(tenant_id)
-        shared = 0 if self._shared_bytes is None else self._shared_bytes(tenant_id)
+        is_shared = self._is_shared(tenant_id)
+        shared = self._shared_bytes(tenant_id) if is_shared else 0
         return Sizes(
-            database=self.database_bytes(tenant_id) if self._shared_bytes is None else shared,
+            database=shared if is_shared else self.database_bytes(tenant_id),
             indexes=sum(_size((folder / name).rglob("*")) for name in _INDEXES),
             folder=shared + _size(folder.rglob("*")),
         )

@@ -72,7 +72,7 @@ class ReportMemory:
         return Report(
             database=Database(
                 tenant_id,
-                self.folders.engine,
+                self.folders.engine_of(tenant_id),
                 self.folders.database_of(tenant_id),
                 self.folders.sizes(tenant_id),
                 self.schema,
