@@ -309,10 +309,10 @@ class Cluster:
 
     def _beat(self, now: float) -> None:
         self._others, gone, reports = self._node.beat(self._counts.report())
-        self._counts.heard(reports)
         self.leases.alive(now)
         self.training.alive(now)
         self._beaten_s = now
+        self._counts.heard(reports)
         if set(gone) - set(self._gone):
             # What they wrote last they may not have told of.
             for tenant_id in self.leases.held():
