@@ -8,11 +8,14 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from mneme import MnemeClient, errors
 from mneme.v1 import admin_service_pb2 as admin_pb
+from mneme_server.common.errors import Unavailable
+from mneme_server.runtime.moving_served import MoveServed
+from mneme_server.storage.moving import copy_rows
 from support.postgres import PostgresServer, running
 from support.server import (
     ADMIN_KEY,
@@ -164,6 +167,10 @@ def test_a_tenant_that_is_written_meanwhile_moves_whole_and_back_there_is_nothin
             if one.id == "acme"
         ]
         assert listed.database == "west"
+        with MnemeClient(server.address, api_key=key) as client:
+            kept = client.get_memory_stats().database
+        assert (kept.engine, kept.path) == ("postgresql", "")
+        assert kept.size_bytes > 0
     with (
         local_server(data, databases=f"west={url}") as server,
         MnemeClient(server.address, api_key=key) as client,
@@ -225,6 +232,118 @@ def test_what_cannot_be_moved_is_refused_and_stays(
             with MnemeClient(server.address, api_key=key) as client:
                 assert len(list(client.iter_events())) == EVENTS + 1
                 client.record_events([_event(9999)])
+
+
+def test_a_tenant_that_comes_to_where_one_is_moving_to_keeps_what_it_has(
+    tmp_path: Path, url: str, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another server may make it after it was seen that there is none of the name."""
+    monkeypatch.setattr(MoveServed, "require_room", lambda *_: None)
+    with (
+        local_server(tmp_path / "cluster", database_url=url) as cluster,
+        local_server(tmp_path / "data", databases=f"west={url}") as server,
+    ):
+        theirs, ours = filled(cluster.address), filled(server.address)
+        with pytest.raises(errors.AlreadyExistsError):
+            move(server.address, "west")
+        for address, key in ((cluster.address, theirs), (server.address, ours)):
+            with MnemeClient(address, api_key=key) as client:
+                client.record_events([_event(9999)])
+                assert len(list(client.iter_events())) == EVENTS + 2
+        assert rows_in(postgres, url) == EVENTS + 2
+
+
+def test_calls_that_wait_for_others_to_end_count_as_refused(tmp_path: Path, url: str) -> None:
+    with local_server(tmp_path / "data", databases=f"west={url}") as server:
+        filled(server.address)
+        tenants = server.application.runtime.tenants
+        with (
+            MnemeClient(server.address, api_key=ADMIN_KEY) as admin,
+            tenants.open("acme"),
+        ):
+            moving = admin.start_move_tenant(tenant_id="acme", database="west")
+            until = time.monotonic() + PATIENCE_S
+            while not is_refused(tenants):
+                assert time.monotonic() < until
+                time.sleep(0.01)
+            refused_at = time.monotonic()
+            time.sleep(0.5)
+            refused_s = time.monotonic() - refused_at
+        with MnemeClient(server.address, api_key=ADMIN_KEY) as admin:
+            moved = admin.operation(moving.id).result(PATIENCE_S)
+        assert moved.refused.total_seconds() >= refused_s
+
+
+def test_what_is_forgotten_while_a_tenant_is_copied_stops_the_move(
+    tmp_path: Path, url: str, postgres: PostgresServer
+) -> None:
+    """What was copied of it would lie where the tenant goes, and nobody would know."""
+    settings = {"databases": f"west={url}", "database_kept_days": 1}
+    with local_server(tmp_path / "data", **settings) as server:
+        key = filled(server.address)
+        compared, go_on = threading.Event(), threading.Event()
+
+        def compare(*_: object) -> str:
+            compared.set()
+            assert go_on.wait(PATIENCE_S)
+            return "the same"
+
+        moves = server.application._moving.served
+        assert moves is not None
+        cast(dict[str, Any], moves.checks)["until it was forgotten"] = compare
+        with (
+            MnemeClient(server.address, api_key=ADMIN_KEY) as admin,
+            MnemeClient(server.address, api_key=key) as client,
+        ):
+            moving = admin.start_move_tenant(tenant_id="acme", database="west")
+            assert compared.wait(PATIENCE_S)
+            forgetting = admin.start_forget(tenant_id="acme", items=[{"kind": "event", "id": "e7"}])
+            until = time.monotonic() + PATIENCE_S
+            while "e7" in {one.id for one in client.iter_events()}:
+                assert time.monotonic() < until
+                time.sleep(0.02)
+            go_on.set()
+            with pytest.raises(errors.UnavailableError, match="forgotten"):
+                moving.result(PATIENCE_S)
+            assert rows_in(postgres, url) == 0
+            assert forgetting.result(PATIENCE_S).receipt.statement
+            assert len(list(client.iter_events())) == EVENTS
+            client.record_events([_event(9999)])
+
+
+def test_a_tenant_that_is_deleted_while_it_is_copied_leaves_nothing_in_either_place(
+    tmp_path: Path, url: str, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copying, go_on = threading.Event(), threading.Event()
+
+    def copy_later(*given: Any) -> None:
+        copying.set()
+        assert go_on.wait(PATIENCE_S)
+        copy_rows(*given)
+
+    monkeypatch.setattr("mneme_server.runtime.moving_served.copy_rows", copy_later)
+    data = tmp_path / "data"
+    with local_server(data, databases=f"west={url}") as server:
+        filled(server.address)
+        with MnemeClient(server.address, api_key=ADMIN_KEY) as admin:
+            moving = admin.start_move_tenant(tenant_id="acme", database="west")
+            assert copying.wait(PATIENCE_S)
+            with pytest.raises(errors.UnavailableError, match="being moved"):
+                admin.delete_tenant("acme")
+            go_on.set()
+            with pytest.raises(errors.MnemeError):
+                moving.result(PATIENCE_S)
+            admin.delete_tenant("acme")
+        assert rows_in(postgres, url) == 0
+        assert not (data / "tenants" / "acme").exists()
+
+
+def is_refused(tenants: Any) -> bool:
+    try:
+        with tenants.open("acme"):
+            return False
+    except Unavailable:
+        return True
 
 
 def test_what_was_moved_while_it_was_served_is_handed_over_with_the_keys(

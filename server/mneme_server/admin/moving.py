@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,11 @@ class Moving:
     def place_of(self, tenant_id: str) -> str:
         """Return the name of the database that a tenant is in; empty: the server's own."""
         return "" if self.served is None else self.served.stores.place_of(tenant_id)
+
+    def places_of(self, tenant_ids: Collection[str]) -> Mapping[str, str]:
+        """Return the names of the databases that tenants are in; those in the server's own are left
+        out."""
+        return {} if self.served is None else self.served.stores.places_of(tenant_ids)
 
     def settle(self) -> None:
         """Remove what moves left that earlier runs of the server began."""

@@ -70,8 +70,9 @@ class AdminServicer:
         after = pages.after(str)
         tenants = self._tenants.list(after[0] if after else "", pages.size + 1)
         page, token = pages.cut(tenants, lambda last: (last.id,))
+        places = self._moving.places_of([tenant.id for tenant in page])
         return pb.ListTenantsResponse(
-            tenants=[_tenant(tenant, self._moving.place_of(tenant.id)) for tenant in page],
+            tenants=[_tenant(tenant, places.get(tenant.id, "")) for tenant in page],
             next_page_token=token,
         )
 

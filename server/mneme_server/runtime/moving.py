@@ -59,6 +59,15 @@ class MovingCatalog(Protocol):
         it moved from here."""
         ...
 
+    def take_in(self, tenant_id: str, move: str) -> None:
+        """Note, in one transaction, that the name of a tenant is taken by one of another catalog
+        whose rows come here by a move (GUEST).
+
+        Raises:
+            AlreadyExists: a tenant of this name is here, or its rows are.
+        """
+        ...
+
     def stand(self, tenant_id: str, standing: Standing | None) -> None:
         """Say where a tenant lives; None: nothing is known of it."""
         ...

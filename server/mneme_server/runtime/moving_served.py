@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import structlog
 
@@ -28,9 +28,9 @@ from mneme_server.common.errors import (
 from mneme_server.common.ids import new_id
 from mneme_server.common.progress import Step
 from mneme_server.corpus.tenant_store import TenantStore
-from mneme_server.runtime.moving import Check, Standing
+from mneme_server.runtime.moving import Check
 from mneme_server.runtime.placed import HOME, PlacedStores, Placement
-from mneme_server.storage.living import GUEST, MOVED
+from mneme_server.storage.living import MOVED
 from mneme_server.storage.moving import (
     CaughtUp,
     catch_up,
@@ -140,11 +140,18 @@ class MoveServed:
         raise to stop it.
 
         Raises:
+            NotFound: there is no such tenant, or it was deleted meanwhile.
             DataLoss: what arrived is not what left.
             Unavailable: its calls did not end in time, or it was replaced, or something of it
                 forgotten meanwhile.
             As `require_room`. After any of these the tenant is whole where it was.
         """
+        with self.stores.moving(tenant_id):
+            self.require(tenant_id)  # Who deletes it from now on waits.
+            there = _WhileThere(step, lambda: self.require(tenant_id))
+            return self._move(tenant_id, to, there, commit)
+
+    def _move(self, tenant_id: str, to: str, step: Step, commit: Callable[[], object]) -> Arrived:
         self.settle(tenant_id)
         self.require_room(tenant_id, to)
         placement = Placement(self.stores.place_of(tenant_id), to, new_id())
@@ -166,13 +173,13 @@ class MoveServed:
         placement = self.stores.placements.of(tenant_id)
         if placement.other is None:
             return
-        self.stores.clear(tenant_id, placement.other, placement.move)
         if placement.place == HOME and self.stores.holds(tenant_id):
             store = self._source(tenant_id)
             try:
-                store.end_notes()
+                store.end_notes()  # First: what follows may not be reached for long.
             finally:
                 store.close()
+        self.stores.clear(tenant_id, placement.other, placement.move)
         kept = Placement(placement.place, None, placement.move)
         self.stores.placements.put(tenant_id, kept if kept.place != HOME else Placement())
 
@@ -194,8 +201,7 @@ class MoveServed:
         commit: Callable[[], object],
     ) -> Arrived:
         there = self.stores.elsewhere(to)
-        there.catalog.arrive(tenant_id, placement.move)
-        there.catalog.stand(tenant_id, Standing(GUEST, placement.move))
+        there.catalog.take_in(tenant_id, placement.move)
         there.stores.remove(tenant_id)  # What was left there when it once moved away.
         source = self._source(tenant_id)
         try:
@@ -207,8 +213,8 @@ class MoveServed:
         finally:
             source.close()
         step.report("switching")
+        began = time.monotonic()
         with self.tenants.removing(tenant_id, _CALLS_END_WITHIN_S, replaced=True):
-            began = time.monotonic()
             self.require(tenant_id)  # It may have been deleted since this began.
             last, rows = self._ended(tenant_id, to, before)
             commit()
@@ -283,6 +289,21 @@ class MoveServed:
         finally:
             source.close()
         return last, sum(left.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _WhileThere:
+    """Implements `Step`: ends the work once there is no such tenant any more."""
+
+    step: Step
+    require: Callable[[], object]
+
+    def report(self, stage: str, done: int = 0, total: int = 0) -> None:
+        self.require()
+        self.step.report(stage, done, total)
+
+    def apart(self, function: str, /, **arguments: Any) -> Any:
+        return self.step.apart(function, **arguments)
 
 
 def _more(unit: Unit, target: TenantStore[Unit], seen: CaughtUp) -> tuple[CaughtUp, int]:

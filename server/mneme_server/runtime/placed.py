@@ -7,18 +7,20 @@ databases its rows are. Those that it says nothing of are at home, where the cat
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Protocol, Self
 
-from mneme_server.common.errors import FailedPrecondition, NotFound, Reason
+from mneme_server.common import deadline
+from mneme_server.common.errors import FailedPrecondition, NotFound, Reason, Unavailable
 from mneme_server.corpus.tenant_store import TenantStore, TenantStores
 from mneme_server.runtime.moving import MovingCatalog
 from mneme_server.storage.unit import Unit
 
 HOME = ""
 """Where the catalog is."""
+_RETRY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,10 @@ class Placements(Protocol):
 
     def of(self, tenant_id: str) -> Placement:
         """Return where a tenant is; at home if nothing is said."""
+        ...
+
+    def places_of(self, tenant_ids: Collection[str]) -> Mapping[str, str]:
+        """Return the places of those of these tenants that are not at home."""
         ...
 
     def put(self, tenant_id: str, placement: Placement) -> None:
@@ -78,14 +84,22 @@ class PlacedStores:
         self.placements = placements
         self._home = home
         self._opened = opened
-        self._lock = threading.Lock()
+        # One for each, as one that cannot be reached takes long to say so.
+        self._opening = {name: threading.Lock() for name in opened}
         self._open: dict[str, Elsewhere] = {}
+        self._lock = threading.Lock()  # Guards the next.
+        self._moving: set[str] = set()
         self._resources = ExitStack()
 
     @property
     def names(self) -> Sequence[str]:
         """The names of the other databases."""
         return sorted(self._opened)
+
+    def places_of(self, tenant_ids: Collection[str]) -> Mapping[str, str]:
+        """Return the names of the databases that tenants' rows are in; those at home are left
+        out."""
+        return self.placements.places_of(tenant_ids)
 
     def place_of(self, tenant_id: str) -> str:
         """Return the name of the database that a tenant's rows are in; `HOME` if none."""
@@ -108,7 +122,10 @@ class PlacedStores:
                 f"MNEME_DATABASES names no database {name}, where tenants are",
                 reason=Reason.INITIALIZATION_FAILED,
             )
-        with self._lock:
+        found = self._open.get(name)
+        if found is not None:
+            return found
+        with deadline.holding(self._opening[name]):
             found = self._open.get(name)
             if found is None:
                 found = self._open[name] = open_it()
@@ -139,6 +156,17 @@ class PlacedStores:
             there.stores.remove(tenant_id)
             there.catalog.stand(tenant_id, None)
 
+    @contextmanager
+    def moving(self, tenant_id: str) -> Iterator[None]:
+        """Have nobody remove the tenant in the block: else what is copied then would be left."""
+        with self._lock:
+            self._moving.add(tenant_id)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._moving.discard(tenant_id)
+
     def open(self, tenant_id: str) -> TenantStore[Unit]:
         """See `TenantStores`."""
         return self.at(self.place_of(tenant_id)).open(tenant_id)
@@ -152,7 +180,19 @@ class PlacedStores:
         return self.at(self.place_of(tenant_id)).shared_bytes(tenant_id)
 
     def remove(self, tenant_id: str) -> None:
-        """See `TenantStores`: wherever rows of it lie, and its placement."""
+        """See `TenantStores`: wherever rows of it lie, and its placement.
+
+        Raises:
+            Unavailable: it is being moved, or another database cannot be reached now.
+        """
+        with self._lock:
+            is_moving = tenant_id in self._moving
+        if is_moving:
+            raise Unavailable(
+                f"the tenant {tenant_id} is being moved, which ends as it is deleted; try again",
+                reason=Reason.TRANSACTION_FAILED,
+                retry_after_s=_RETRY_S,
+            )
         placement = self.placements.of(tenant_id)
         for place in (placement.other, placement.place):
             if place is not None:

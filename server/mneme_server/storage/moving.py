@@ -12,6 +12,7 @@ from typing import Any
 
 from mneme_server.common.errors import DataLoss
 from mneme_server.corpus.tenant_store import TenantStore
+from mneme_server.storage.rows import chunks
 from mneme_server.storage.unit import Unit
 
 Told = Callable[[str, int, int], object]
@@ -69,7 +70,8 @@ class CaughtUp:
 
 def catch_up(source: Unit, target: TenantStore[Unit], after: int) -> CaughtUp:
     """Bring to a copy the rows that were noted to have changed, as one transaction sees them, in
-    one transaction; they are read back, and have to be what was written.
+    one transaction; they are read back, and have to be what was written. Some at a time: while a
+    large tenant is copied more may change than memory holds.
 
     Args:
         source: notes which rows change; see `changed_rows`.
@@ -80,17 +82,19 @@ def catch_up(source: Unit, target: TenantStore[Unit], after: int) -> CaughtUp:
         DataLoss: what was written is not what is there.
     """
     last, changed = source.changed_rows.after(after)
-    now = {table: source.rows.having(table, keys) for table, keys in changed.items()}
     with target.write() as unit:
-        for table in reversed(unit.rows.tables()):  # None of them is referred to then.
-            gone = [key for key in changed.get(table, ()) if key not in now[table]]
-            unit.rows.take_out(table, gone)
-        for table in unit.rows.tables():
-            if table in now:
-                unit.rows.put(table, now[table])
-        for table, keys in changed.items():
-            if unit.rows.having(table, keys) != now[table]:
-                raise DataLoss(f"what arrived of {table} is not what left")
+        tables = [table for table in unit.rows.tables() if table in changed]
+        for table in reversed(tables):  # None of them is referred to then.
+            for keys in chunks(changed[table]):
+                there = source.rows.having(table, keys)
+                unit.rows.take_out(table, [key for key in keys if key not in there])
+        for table in tables:
+            for keys in chunks(changed[table]):
+                unit.rows.put(table, source.rows.having(table, keys))
+        for table in tables:
+            for keys in chunks(changed[table]):
+                if unit.rows.having(table, keys) != source.rows.having(table, keys):
+                    raise DataLoss(f"what arrived of {table} is not what left")
     return CaughtUp(last, sum(map(len, changed.values())), frozenset(changed))
 
 

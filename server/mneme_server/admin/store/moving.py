@@ -76,10 +76,19 @@ class SqlMoves:
         known = self.standing(tenant_id)
         with self._database.write() as connection:
             _delete(connection, tenant_id, but=known is not None and known.state != MOVED)
-            if known is None:
-                row = {"id": tenant_id, "display_name": "", "created_at": 0, "dirty": False}
-                connection.execute(insert(tenants), row | {"state": ARRIVING})
-            _stand(connection, tenant_id, Standing(ARRIVING, move))
+            _stand(connection, tenant_id, Standing(ARRIVING, move), is_new=known is None)
+
+    def take_in(self, tenant_id: str, move: str) -> None:
+        query = select(tenants.c.state).where(tenants.c.id == tenant_id)
+        with self._database.write() as connection:
+            state = connection.execute(query).scalar()
+            if state not in (None, MOVED):
+                raise AlreadyExists(
+                    f"a tenant {tenant_id} came meanwhile to where this one was to move",
+                    field="tenant_id",
+                )
+            _delete(connection, tenant_id)
+            _stand(connection, tenant_id, Standing(GUEST, move), is_new=state is None)
 
     def stand(self, tenant_id: str, standing: Standing | None) -> None:
         with self._database.write() as connection:
@@ -114,7 +123,12 @@ class _Enough(Exception):
     """All went well, and is undone."""
 
 
-def _stand(connection: Connection, tenant_id: str, standing: Standing) -> None:
+def _stand(
+    connection: Connection, tenant_id: str, standing: Standing, *, is_new: bool = False
+) -> None:
+    if is_new:
+        row = {"id": tenant_id, "display_name": "", "created_at": 0, "dirty": False}
+        connection.execute(insert(tenants), row | {"state": standing.state})
     mine = update(tenants).where(tenants.c.id == tenant_id)
     connection.execute(mine.values(state=standing.state))
     connection.execute(delete(moves).where(moves.c.tenant_id == tenant_id))

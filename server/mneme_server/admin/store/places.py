@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from sqlalchemy import Column, String, Table, delete, insert, select
 
 from mneme_server.admin.store.catalog import metadata
 from mneme_server.runtime.placed import HOME, Placement
 from mneme_server.storage.database import Database
+from mneme_server.storage.rows import chunks
 
 places = Table(
     "tenant_places",
@@ -34,6 +35,16 @@ class SqlPlacements:
         with self._database.read() as connection:
             row = connection.execute(query).first()
         return Placement() if row is None else Placement(row.place, row.other, row.move)
+
+    def places_of(self, tenant_ids: Collection[str]) -> Mapping[str, str]:
+        found: dict[str, str] = {}
+        with self._database.read() as connection:
+            for some in chunks(tenant_ids):
+                query = select(places.c.tenant_id, places.c.place).where(
+                    places.c.tenant_id.in_(some), places.c.place != HOME
+                )
+                found |= {row.tenant_id: row.place for row in connection.execute(query)}
+        return found
 
     def put(self, tenant_id: str, placement: Placement) -> None:
         """See `Placements`; what it says of who is at home, and nowhere else, needs no row."""
