@@ -10,6 +10,9 @@ from mneme_server.common.fencing import Fence
 from mneme_server.corpus.erasures import Erasure, Erasures
 from mneme_server.corpus.feed import Position
 
+TRAINING = "learning/"
+"""What the names of leases begin with that say who trains a tenant's sessions."""
+
 
 @dataclass(frozen=True, slots=True)
 class Head:

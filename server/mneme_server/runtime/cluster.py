@@ -19,7 +19,7 @@ from mneme_server.common.errors import FailedPrecondition, MnemeError, NotFound,
 from mneme_server.common.panics import is_failure
 from mneme_server.corpus.feed import Position
 from mneme_server.corpus.freshness import FOLLOWED_S
-from mneme_server.corpus.nodes import Head, Node
+from mneme_server.corpus.nodes import TRAINING, Head, Node
 from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.runtime import places
 from mneme_server.runtime.erasing import Elsewhere, Erasing
@@ -39,8 +39,6 @@ what that takes does not grow with how many there are."""
 _AGAIN_S = 0.5
 _TELL_AT_MOST_EVERY_S = 0.01
 _STOP_S = 5.0
-TRAINING = "learning/"
-"""What the names of leases begin with that say who trains a tenant's sessions."""
 
 _log = structlog.get_logger(__name__)
 

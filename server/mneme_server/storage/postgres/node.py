@@ -21,7 +21,7 @@ from mneme_server.common.fencing import Fence
 from mneme_server.common.ids import new_id
 from mneme_server.corpus.erasures import Erasure
 from mneme_server.corpus.feed import Position
-from mneme_server.corpus.nodes import Head
+from mneme_server.corpus.nodes import TRAINING, Head
 from mneme_server.storage.driver import driver_of
 from mneme_server.storage.postgres.connecting import CATALOG, SCHEMA, connect
 from mneme_server.storage.postgres.database import PostgresDatabase, TenantDatabase
@@ -44,16 +44,14 @@ _TAKE = (
 )
 _OTHERS = f"SELECT id, alive_until > clock_timestamp(), counts FROM {SCHEMA}.nodes WHERE id <> %s"
 _RELEASE = "DELETE FROM leases WHERE name = %s AND node = %s AND fence = %s"
-_TRAINING = "learning/"
-"""What the names of leases begin with that say who trains a tenant's sessions."""
 _ORPHANS = (
     f"SELECT t.id FROM {CATALOG}.tenants AS t WHERE t.dirty AND t.state = 'active' AND NOT EXISTS"
     f" (SELECT 1 FROM {SCHEMA}.leases AS l WHERE l.name = t.id AND EXISTS ({_ALIVE}))"
 )
 # Whoever looks first looks after those tenants; a server that is not dead after all writes nothing.
 _LEFT = (
-    f"DELETE FROM {SCHEMA}.leases AS l WHERE starts_with(l.name, '{_TRAINING}')"
-    f" AND NOT EXISTS ({_ALIVE}) RETURNING substr(l.name, {len(_TRAINING) + 1})"
+    f"DELETE FROM {SCHEMA}.leases AS l WHERE starts_with(l.name, '{TRAINING}')"
+    f" AND NOT EXISTS ({_ALIVE}) RETURNING substr(l.name, {len(TRAINING) + 1})"
 )
 
 
