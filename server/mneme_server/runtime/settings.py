@@ -53,12 +53,12 @@ def _check_databases(databases: SecretStr | None) -> SecretStr | None:
 
 def _named(databases: str) -> dict[str, str]:
     found: dict[str, str] = {}
-    for one in databases.split():
+    for number, one in enumerate(databases.split(), 1):
         name, _, url = one.partition("=")
         if not _DATABASE_NAME.fullmatch(name) or not url.startswith(_POSTGRESQL) or name in found:
-            # Without what stands behind it, which may be a password.
+            # Nothing of it is shown: without its name, what is there may be a password.
             raise ValueError(
-                f"{name[:64]!r} begins no NAME=postgresql://…, with a name of its own of lower-case"
+                f"number {number} is no NAME=postgresql://…, with a name of its own of lower-case"
                 " letters, digits, - and _"
             )
         found[name] = url

@@ -176,3 +176,28 @@ def test_openais_own_variable_serves_when_ours_is_not_set(
             monkeypatch.setenv(variable, value)
     key = load_settings({}, None).openai_api_key
     assert (key and key.get_secret_value()) == expected
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        "postgresql://mneme:secret@db/mneme",
+        "east=mysql://mneme:secret@db",
+        "west=postgresql://mneme:secret@db",
+        "East=postgresql://mneme:secret@db",
+    ],
+)
+def test_a_database_without_a_name_of_its_own_is_told_by_its_place_and_never_its_password(
+    second: str,
+) -> None:
+    refused = _error({"databases": f"west=postgresql://mneme:secret@db/mneme {second}"})
+    assert "number 2 is no NAME=postgresql://" in refused
+    assert "secret" not in refused
+
+
+def test_databases_are_known_by_their_names() -> None:
+    given = "west=postgresql://db/one?sslmode=require  east-2=postgres://db/two"
+    assert load_settings({"databases": given}, None).named_databases == {
+        "west": "postgresql://db/one?sslmode=require",
+        "east-2": "postgres://db/two",
+    }
