@@ -282,7 +282,9 @@ class AdminMethods(SyncCaller):
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
-        UNAVAILABLE when the tenant still has calls running.
+        UNAVAILABLE when the tenant still has calls running, is being moved, or
+        another server still removes its index; it takes no more calls, and is gone at
+        the next try.
 
         Args:
             tenant_id: The tenant. Required; of the form `^[a-z0-9][a-z0-9_-]{0,62}$`.
@@ -699,11 +701,12 @@ class AdminMethods(SyncCaller):
         """Starts to move a tenant to another database, as an operation, while it is served
         and written: from the server's own to one that its settings name
         (MNEME_DATABASES). Its rows are copied and compared while it is in use, and what
-        changed meanwhile is brought over. Then its calls in flight finish, and those
-        that arrive are told to try again until the last changes have been brought over,
-        mostly for less than a second. Ids, tokens, certificates and keys stay valid. It
+        changed meanwhile is brought over. Then its calls in flight finish, for which they
+        have ten seconds, and those that arrive are told to try again until the last
+        changes have been brought over. Ids, tokens, certificates and keys stay valid. It
         can be cancelled until then. Whenever it ends before, or the server does, the
-        tenant is whole where it was. One that is there already stays.
+        tenant is whole where it was: also when something of it is forgotten meanwhile.
+        One that is there already stays.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
@@ -972,7 +975,9 @@ class AsyncAdminMethods(AsyncCaller):
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
-        UNAVAILABLE when the tenant still has calls running.
+        UNAVAILABLE when the tenant still has calls running, is being moved, or
+        another server still removes its index; it takes no more calls, and is gone at
+        the next try.
 
         Args:
             tenant_id: The tenant. Required; of the form `^[a-z0-9][a-z0-9_-]{0,62}$`.
@@ -1389,11 +1394,12 @@ class AsyncAdminMethods(AsyncCaller):
         """Starts to move a tenant to another database, as an operation, while it is served
         and written: from the server's own to one that its settings name
         (MNEME_DATABASES). Its rows are copied and compared while it is in use, and what
-        changed meanwhile is brought over. Then its calls in flight finish, and those
-        that arrive are told to try again until the last changes have been brought over,
-        mostly for less than a second. Ids, tokens, certificates and keys stay valid. It
+        changed meanwhile is brought over. Then its calls in flight finish, for which they
+        have ten seconds, and those that arrive are told to try again until the last
+        changes have been brought over. Ids, tokens, certificates and keys stay valid. It
         can be cancelled until then. Whenever it ends before, or the server does, the
-        tenant is whole where it was. One that is there already stays.
+        tenant is whole where it was: also when something of it is forgotten meanwhile.
+        One that is there already stays.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.

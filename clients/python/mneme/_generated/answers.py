@@ -4079,7 +4079,9 @@ class MetricsPoint(Answer[learning_pb2.MetricsPoint], of=learning_pb2.MetricsPoi
 class MoveTenantResponse(
     Answer[admin_service_pb2.MoveTenantResponse], of=admin_service_pb2.MoveTenantResponse
 ):
-    """What was moved."""
+    """What was moved. Of a tenant that was there already, or had got there when the server
+    stopped, only `database` is set.
+    """
 
     database: str
     """Where the tenant is now; empty: in the server's own database."""
@@ -4091,7 +4093,9 @@ class MoveTenantResponse(
     """How many rows changed while it was copied, and were brought over."""
 
     refused: timedelta | None
-    """For how long calls were told to try again."""
+    """For how long calls were told to try again, while those in flight ended and the
+    last changes were brought over.
+    """
 
 
 class MultiDiscreteSpace(

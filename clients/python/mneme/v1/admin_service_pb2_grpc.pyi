@@ -56,7 +56,9 @@ class AdminServiceStub:
     Scope: admin. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
     (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
-    UNAVAILABLE when the tenant still has calls running.
+    UNAVAILABLE when the tenant still has calls running, is being moved, or
+    another server still removes its index; it takes no more calls, and is gone at
+    the next try.
     """
     CreateApiKey: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.CreateApiKeyRequest, _admin_service_pb2.CreateApiKeyResponse]
     """Creates an API key. The secret is in this answer and nowhere else: the
@@ -163,11 +165,12 @@ class AdminServiceStub:
     """Starts to move a tenant to another database, as an operation, while it is served
     and written: from the server's own to one that its settings name
     (MNEME_DATABASES). Its rows are copied and compared while it is in use, and what
-    changed meanwhile is brought over. Then its calls in flight finish, and those
-    that arrive are told to try again until the last changes have been brought over,
-    mostly for less than a second. Ids, tokens, certificates and keys stay valid. It
+    changed meanwhile is brought over. Then its calls in flight finish, for which they
+    have ten seconds, and those that arrive are told to try again until the last
+    changes have been brought over. Ids, tokens, certificates and keys stay valid. It
     can be cancelled until then. Whenever it ends before, or the server does, the
-    tenant is whole where it was. One that is there already stays.
+    tenant is whole where it was: also when something of it is forgotten meanwhile.
+    One that is there already stays.
 
     Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
     Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
@@ -246,7 +249,9 @@ class AdminServiceAsyncStub(AdminServiceStub):
     Scope: admin. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
     (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
-    UNAVAILABLE when the tenant still has calls running.
+    UNAVAILABLE when the tenant still has calls running, is being moved, or
+    another server still removes its index; it takes no more calls, and is gone at
+    the next try.
     """
     CreateApiKey: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.CreateApiKeyRequest, _admin_service_pb2.CreateApiKeyResponse]  # type: ignore[assignment]
     """Creates an API key. The secret is in this answer and nowhere else: the
@@ -353,11 +358,12 @@ class AdminServiceAsyncStub(AdminServiceStub):
     """Starts to move a tenant to another database, as an operation, while it is served
     and written: from the server's own to one that its settings name
     (MNEME_DATABASES). Its rows are copied and compared while it is in use, and what
-    changed meanwhile is brought over. Then its calls in flight finish, and those
-    that arrive are told to try again until the last changes have been brought over,
-    mostly for less than a second. Ids, tokens, certificates and keys stay valid. It
+    changed meanwhile is brought over. Then its calls in flight finish, for which they
+    have ten seconds, and those that arrive are told to try again until the last
+    changes have been brought over. Ids, tokens, certificates and keys stay valid. It
     can be cancelled until then. Whenever it ends before, or the server does, the
-    tenant is whole where it was. One that is there already stays.
+    tenant is whole where it was: also when something of it is forgotten meanwhile.
+    One that is there already stays.
 
     Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
     Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
@@ -451,7 +457,9 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
-        UNAVAILABLE when the tenant still has calls running.
+        UNAVAILABLE when the tenant still has calls running, is being moved, or
+        another server still removes its index; it takes no more calls, and is gone at
+        the next try.
         """
 
     @_abc_1.abstractmethod
@@ -624,11 +632,12 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         """Starts to move a tenant to another database, as an operation, while it is served
         and written: from the server's own to one that its settings name
         (MNEME_DATABASES). Its rows are copied and compared while it is in use, and what
-        changed meanwhile is brought over. Then its calls in flight finish, and those
-        that arrive are told to try again until the last changes have been brought over,
-        mostly for less than a second. Ids, tokens, certificates and keys stay valid. It
+        changed meanwhile is brought over. Then its calls in flight finish, for which they
+        have ten seconds, and those that arrive are told to try again until the last
+        changes have been brought over. Ids, tokens, certificates and keys stay valid. It
         can be cancelled until then. Whenever it ends before, or the server does, the
-        tenant is whole where it was. One that is there already stays.
+        tenant is whole where it was: also when something of it is forgotten meanwhile.
+        One that is there already stays.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
