@@ -22,6 +22,7 @@ from mneme.v1 import forgetting_pb2 as pb
 from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
+from mneme_server.common.errors import Unavailable
 from mneme_server.common.identity import KeyScope
 from mneme_server.corpus.freshness import OLDEST_S
 from mneme_server.operations.model import State
@@ -364,6 +365,46 @@ def test_a_server_that_was_away_erases_before_it_serves_and_is_named_until_then(
             assert renewed.kept_until == receipt.kept_until
             assert renewed.erased_at.ToNanoseconds() > receipt.erased_at.ToNanoseconds()
             assert forget(one, "a") == renewed
+
+
+def test_what_a_call_had_read_before_it_was_forgotten_is_not_written_by_a_server_taken_for_dead(
+    tmp_path: Path, url: str, database: str, postgres: PostgresServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    with (
+        local_server(tmp_path / "one", database_url=url, database_kept_days=1) as one,
+        local_server(tmp_path / "other", database_url=url, database_kept_days=1) as other,
+    ):
+        here = one.keys.tenant("acme")
+        there = other.keys.key("acme-1")
+        told_twice(here, there)
+        cluster = other.application.runtime.cluster
+        assert cluster is not None
+        still, goes_on, tick = threading.Event(), threading.Event(), cluster._tick
+
+        def stand_still() -> None:
+            still.set()
+            goes_on.wait(PATIENCE_S)
+            tick()
+
+        with other.application.runtime.tenants.open("acme-1") as tenant:
+            with tenant.read() as unit:
+                assert unit.events.by_ids(["e1"])["e1"].text == "the heron ate"
+            monkeypatch.setattr(cluster, "_tick", stand_still)
+            assert still.wait(PATIENCE_S)
+            postgres.execute(
+                f"UPDATE mneme.nodes SET alive_until = now() WHERE id = '{cluster._node.id}'",
+                database=database,
+            )
+            receipt = forget(one, "a")
+            assert len(receipt.nodes) == 1, "it is taken for dead"
+            goes_on.set()
+            monkeypatch.undo()
+            with pytest.raises(Unavailable, match="taken for dead"), tenant.write():
+                raise AssertionError("it may write what it has read")
+        patiently(lambda: record(there, event("the egret ate", session="s3", id="e3")))
+        eventually(lambda: not forget(one, "a").nodes, "it still owes what was forgotten")
+        assert left_of_heron(other) == []
 
 
 def test_a_server_whose_disk_is_gone_is_named_no_more_once_that_is_said(

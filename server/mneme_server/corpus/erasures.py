@@ -79,6 +79,11 @@ class Erasures(Protocol):
         """Return who owes an erasure."""
         ...
 
+    def go_on(self, tenant_id: str, erasure_id: str) -> None:
+        """Wait no longer for the calls of those that do not live: should one go on after all, its
+        calls write nothing to the tenant until they have ended that may have read it before."""
+        ...
+
     def settle(self, owed: Erasure) -> None:
         """Note that the calls have ended here that may have read it before."""
         ...

@@ -146,7 +146,8 @@ class Watch(Generic[M]):
             if window is None or self.cursor >= window.head:
                 feed.tidy()
                 return ()
-            messages = self._read() if self.cursor < window.start else self._look(window)
+            before = self.cursor < window.start
+            messages = self._read(window.start) if before else self._look(window)
             if messages:
                 return messages
 
@@ -169,15 +170,16 @@ class Watch(Generic[M]):
                 break
         return messages
 
-    def _read(self) -> Sequence[M]:
-        """Return what comes next, from before the window."""
+    def _read(self, start: int = 0) -> Sequence[M]:
+        """Return what comes next, from before the window, which begins after the cursor `start`."""
         with self._watches.tenants.open(self._feed.tenant_id) as memory, memory.read() as unit:
             newest = unit.events.last_cursor()
             events = unit.events.recorded_after(self.cursor, self._filter, _TAKEN)
         if len(events) == _TAKEN:
             self.cursor = events[-1].cursor
         else:  # What does not match need not be read again.
-            self.cursor = max(self.cursor, newest)
+            # The newest may have been forgotten: then there is none at the window's start.
+            self.cursor = max(self.cursor, newest, start)
         return [self._watches.made(event) for event in events]
 
 
@@ -292,8 +294,11 @@ class Watches(Generic[M]):
         if window is None or not feed.watches:
             return
         try:
-            with self.tenants.open(feed.tenant_id) as memory, memory.read() as unit:
-                events = unit.events.recorded_after(window.head, _EVERYTHING, _READ)
+            with self.tenants.open(feed.tenant_id) as memory:
+                with memory.read() as unit:
+                    events = unit.events.recorded_after(window.head, _EVERYTHING, _READ)
+                # While the tenant is lent: who erases something waits for that, then purges.
+                told, due = self._add(feed, window, events)
         except Exception as error:
             _log.warning(
                 "events could not be read for watches", tenant=feed.tenant_id, error=str(error)
@@ -302,6 +307,15 @@ class Watches(Generic[M]):
                 feed.failed, feed.reading = True, False
             feed.wake_all()
             return
+        if told:
+            feed.wake_all()
+        if due:
+            self._run(feed.tenant_id, partial(self._read, feed))
+
+    def _add(
+        self, feed: _Feed[M], window: _Window[M], events: Sequence[Event]
+    ) -> tuple[bool, bool]:
+        """Add what was read; return whether watches are to be told, and whether to read again."""
         with feed.lock:
             if events:
                 # Nobody but the reader moves the head.
@@ -309,11 +323,7 @@ class Watches(Generic[M]):
             told = bool(events) or feed.failed
             feed.failed = feed.reading = False
             feed.behind = feed.behind or len(events) == _READ
-            due = self._is_due(feed)
-        if told:
-            feed.wake_all()
-        if due:
-            self._run(feed.tenant_id, partial(self._read, feed))
+            return told, self._is_due(feed)
 
 
 def _size(event: Event) -> int:

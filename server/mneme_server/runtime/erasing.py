@@ -188,6 +188,7 @@ class Elsewhere:
         while self._erasures.awaited(tenant_id, erasure_id).unsettled:
             waiting()
             threading.Event().wait(_LOOK_S)
+        self._erasures.go_on(tenant_id, erasure_id)
 
     def erase(
         self, tenant_id: str, erasure_id: str, number: int, waiting: Callable[[], object]

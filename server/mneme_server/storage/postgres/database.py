@@ -9,7 +9,7 @@ row-level security lets it see that tenant's rows alone: a second lock behind `s
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
 from psycopg import sql
@@ -51,6 +51,9 @@ class PostgresDatabase:
         readers: connections that read, at most.
         writers: connections that write, at most.
 
+    Attributes:
+        place: returns the place of the server that writes, see `places`; empty where it has none.
+
     Raises:
         Unavailable: it cannot be reached now.
         FailedPrecondition: DATABASE_ERROR, its role may do too much or too little.
@@ -66,6 +69,7 @@ class PostgresDatabase:
     ) -> None:
         self.url = url
         self.knows = knows
+        self.place: Callable[[], str] = str
         self.engine = engine_of(url, SCHEMA, ROLE, knows=knows)
         self.engine.update_execution_options(**{COUNTER: take_numbers})
         require_tenant(self.engine, metadata.tables.keys(), _tenant_of)
@@ -160,6 +164,8 @@ class TenantDatabase(Database):
         """Yield what has to hold once the tenant's writers wait for this one."""
         if self.generation is not None:
             yield sql.SQL("SELECT require_generation({})").format(self.generation)
+            if place := self._database.place():
+                yield sql.SQL("SELECT require_settled({})").format(place)
         fence = fence_of(self._tenant_id)
         if fence is not None:
             yield lease_required(fence)

@@ -25,9 +25,10 @@ _SOON_S = 0.5
 _DISK_FULL_RETRY_S = 30.0
 _LOST_RETRY_S = 1.0
 _NUL = "cannot contain NUL"
-LEASE_LOST, GENERATION_GONE = "MN002", "MN003"
-"""The SQLSTATEs of transactions that begin on behalf of work that another server has taken over, or
-of a tenant whose rows are not those any more that were known; see `node_schema`."""
+LEASE_LOST, GENERATION_GONE, UNSETTLED = "MN002", "MN003", "MN004"
+"""The SQLSTATEs of transactions that begin on behalf of work that another server has taken over, of
+a tenant whose rows are not those any more that were known, see `node_schema`; or of a server where
+calls go on that may have read what was erased without it, see `places`."""
 
 
 class DriverConnection(psycopg.Connection[Any]):  # type: ignore[misc]  # Any to the checker
@@ -93,6 +94,13 @@ def meaning(error: BaseException) -> MnemeError | None:
     if isinstance(error, psycopg.Error) and error.sqlstate == GENERATION_GONE:
         return Unavailable(
             "the tenant was deleted, or put back, by way of another server; nothing was written",
+            reason=Reason.TRANSACTION_FAILED,
+            retry_after_s=_LOST_RETRY_S,
+        )
+    if isinstance(error, psycopg.Error) and error.sqlstate == UNSETTLED:
+        return Unavailable(
+            "something was erased while this server was taken for dead, and calls go on that may"
+            " have read it; nothing was written",
             reason=Reason.TRANSACTION_FAILED,
             retry_after_s=_LOST_RETRY_S,
         )

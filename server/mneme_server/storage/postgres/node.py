@@ -72,6 +72,7 @@ class Node:
     def __init__(self, url: str, database: PostgresDatabase) -> None:
         self.id = new_id()
         self.erasures = Places(url, self.id)
+        database.place = lambda: self.erasures.place
         self._url = url
         self._database = database
         self._connection: DriverConnection | None = None

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 import psycopg
 
 from mneme_server.corpus.erasures import WHOLE, Awaited, Erasure
-from mneme_server.storage.postgres.connecting import SCHEMA, connect
-from mneme_server.storage.postgres.driver import DriverConnection, meaning
+from mneme_server.storage.postgres.connecting import ROLE, SCHEMA, connect
+from mneme_server.storage.postgres.driver import UNSETTLED, DriverConnection, meaning
 
 _STATEMENTS = (
     f"CREATE TABLE {SCHEMA}.places (id TEXT PRIMARY KEY, name TEXT NOT NULL, mark TEXT NOT NULL,"
@@ -22,6 +22,18 @@ _STATEMENTS = (
     f" place TEXT REFERENCES {SCHEMA}.places ON DELETE CASCADE,"
     " settled BOOLEAN NOT NULL DEFAULT FALSE, number BIGINT, PRIMARY KEY (tenant_id, id, place))",
     f"CREATE INDEX erasures_of_place ON {SCHEMA}.erasures (place)",
+)
+_PASSED = "SELECT 1 FROM pg_attribute WHERE attrelid = %s::regclass AND attname = 'passed'"
+_GOING_ON = (
+    f"ALTER TABLE {SCHEMA}.erasures ADD COLUMN passed BOOLEAN NOT NULL DEFAULT FALSE",
+    f"GRANT SELECT ON {SCHEMA}.erasures TO {ROLE}",
+    # Once the tenant's writers wait for the transaction: what was written before is erased, too.
+    f"CREATE FUNCTION {SCHEMA}.require_settled(of_place TEXT) RETURNS VOID"
+    " STABLE LANGUAGE plpgsql AS $$ BEGIN"
+    f" IF EXISTS (SELECT 1 FROM {SCHEMA}.erasures AS e WHERE"
+    " e.tenant_id = current_setting('mneme.tenant') AND e.place = of_place"
+    f" AND e.passed AND NOT e.settled) THEN RAISE EXCEPTION 'late' USING ERRCODE = '{UNSETTLED}';"
+    " END IF; END $$",
 )
 _LIVES = (
     f"EXISTS (SELECT 1 FROM {SCHEMA}.nodes AS n WHERE n.id = p.node"
@@ -42,6 +54,9 @@ def make_place_tables(connection: DriverConnection) -> None:
     if found is None or found[0] is None:
         for statement in _STATEMENTS:
             connection.execute(statement)
+    if not connection.execute(_PASSED, (f"{SCHEMA}.erasures",)).fetchone():
+        for statement in _GOING_ON:
+            connection.execute(statement)
 
 
 class Places:
@@ -57,6 +72,11 @@ class Places:
         self._url = url
         self._node = node
         self._place = ""
+
+    @property
+    def place(self) -> str:
+        """The place of this server; empty before it has entered."""
+        return self._place
 
     def mark_of(self, place: str) -> tuple[str, bool] | None:
         """See `Erasures`."""
@@ -112,6 +132,15 @@ class Places:
             living=[str(name) for name, _, lives in rows if lives],
             absent=[str(name) for name, _, lives in rows if not lives],
         )
+
+    def go_on(self, tenant_id: str, erasure_id: str) -> None:
+        """See `Erasures`."""
+        with self._asking() as connection:
+            connection.execute(
+                f"UPDATE {SCHEMA}.erasures SET passed = TRUE"
+                " WHERE tenant_id = %s AND id = %s AND NOT settled",
+                (tenant_id, erasure_id),
+            )
 
     def settle(self, owed: Erasure) -> None:
         """See `Erasures`."""
