@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,17 +28,20 @@ _EACH = 5
 _AT_ONCE = 4
 _PACE_S = 0.02
 """From one call to the next: what a server does by itself counts as it would on a quiet day."""
+_TURNS = 6
 _SETTLED_S = 3.0
 _PATIENCE_S = 600.0
 _TEXTS = 50
 """Of which all tenants have some: what is measured is not the embedder."""
 _SETTLING = 0.8
 _OPTIONS = ("-c", "listen_addresses=", "-c", "shared_buffers=256MB", "-c", "max_connections=200")
-_CONNECTED = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'mneme'"
+_CONNECTED = (
+    "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'mneme' AND datname = '{}'"
+)
 
 
 def run(context: Context) -> list[Row]:
-    """Open ever more tenants on both servers, or say that there is no PostgreSQL here."""
+    """Open ever more tenants on two servers, or say that there is no PostgreSQL here."""
     sys.path.insert(0, str(ROOT / "tests"))
     from support.postgres import PostgresServer, empty_folder
     from support.programs import POSTGRES_MISSING, postgres_programs
@@ -63,51 +66,82 @@ def run(context: Context) -> list[Row]:
 
 
 def _measured(context: Context, database: Any) -> list[Row]:
-    count, admin_key = context.sizes.fleet, "mn_" + secrets.token_urlsafe(32)
-    settings = {
-        "database_url": database.url(),
-        "plain_keys": "true",
-        "admin_key": admin_key,
-        # Whatever fits stays open: the worst that a server can have to look after.
-        "tenant_idle_seconds": "86400",
-    }
-    folders = [context.work / f"fleet-{number}" for number in (0, 1)]
+    """Have two servers with few tenants beside two with many, and ask one of each in turn."""
+    count = context.sizes.fleet
     with (
-        Server(folders[0], settings) as first,
-        Server(folders[1], settings) as second,
-        _connections(database) as most,
+        _Fleet(context, database, "few") as few,
+        _Fleet(context, database, "many") as many,
+        _connections(database, many.name) as most,
     ):
-        made = _Tenants(first, second, admin_key)
-        made.add(_FEW)
-        context.say(f"fleet: {_FEW} tenants")
-        few = _asked(context, database, made, folders)
+        few.add(_FEW)
+        many.add(_FEW)
         for upto in range(500, count + 500, 500):
-            made.add(min(upto, count) - len(made.keys))
-            context.say(f"fleet: {len(made.keys)} tenants")
-        many = _asked(context, database, made, folders)
-    return _rows(context, count, most, few, many)
+            many.add(min(upto, count) - len(many.keys))
+            context.say(f"fleet: {len(many.keys)} tenants")
+        _wait_until_settled(few)
+        _wait_until_settled(many)
+        recall_s = _recalled(context, few, many)
+        context.say("fleet: nobody calls")
+        idle = _left_alone(context.sizes.fleet_s, few, many)
+        took = [fleet.took() for fleet in (few, many)]
+    return _rows(context, most, recall_s, idle, took)
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """What was measured with so many tenants, of the server that is asked."""
+class _Took:
+    """What one server of a fleet takes, and what PostgreSQL does: bytes."""
 
-    recall_ms: float
-    idle: float
     rss: int
     disk: int
     stored: int
 
 
-class _Tenants:
-    """Tenants that both servers have open, each with a few memories."""
+class _Fleet:
+    """Two servers on a database of their own, which have the same tenants open. A context manager.
 
-    def __init__(self, first: Server, second: Server, admin_key: str) -> None:
-        self.first, self.second = first, second
+    Args:
+        context: of this run.
+        database: the PostgreSQL.
+        name: names the database.
+    """
+
+    def __init__(self, context: Context, database: Any, name: str) -> None:
+        self.name, self._database = name, database
+        database.execute(f"CREATE DATABASE {name}")
+        admin_key = "mn_" + secrets.token_urlsafe(32)
+        settings = {
+            "database_url": database.url(name),
+            "plain_keys": "true",
+            "admin_key": admin_key,
+            # Whatever fits stays open: the worst that a server can have to look after.
+            "tenant_idle_seconds": "86400",
+        }
+        self._folder = context.work / f"fleet-{name}-1"
+        self.servers = [
+            Server(folder, settings) for folder in (self._folder, context.work / f"fleet-{name}-2")
+        ]
+        self._running = ExitStack()
+        self._admin_key = admin_key
         self.keys: list[str] = []
-        self._admin = first.client(admin_key)
-        self._there = second.client(admin_key)
         self._texts = [made.text for made in events(_TEXTS)]
+
+    def __enter__(self) -> _Fleet:
+        for server in self.servers:
+            self._running.enter_context(server)
+        self._admin, self._there = (server.client(self._admin_key) for server in self.servers)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._running.close()
+
+    def took(self) -> _Took:
+        """Return what the first server, and PostgreSQL, take now."""
+        size = self.execute("SELECT pg_database_size(current_database())")
+        return _Took(self.servers[0].memory()["rss"], _size(self._folder), int(size))
+
+    def execute(self, query: str) -> Any:
+        """Return the one value that a query of the database has."""
+        return self._database.execute(query, database=self.name)[0][0]
 
     def add(self, count: int) -> None:
         """Make so many more, have them recorded by one server and recalled by the other."""
@@ -143,39 +177,46 @@ def _as(key: str) -> tuple[tuple[str, str], ...]:
     return (("authorization", f"Bearer {key}"),)
 
 
-def _asked(context: Context, database: Any, tenants: _Tenants, folders: Sequence[Path]) -> _Seen:
-    """Ask of the same few tenants at a steady pace, then leave the servers alone for a while."""
-    _wait_until_settled(database, tenants)
-    server, seconds = tenants.first, context.sizes.fleet_s
-    asked = context.fresh_questions(max(_FEW, round(seconds / _PACE_S)))
-    keys = tenants.keys[:_FEW]
-    for key in keys:
-        tenants.recall(key, asked[0])
-    before, due = server.cpu_s(), time.monotonic()
-    for number, question in enumerate(asked):
-        time.sleep(max(0.0, due - time.monotonic()))
-        tenants.recall(keys[number % _FEW], question)
-        due += _PACE_S
-    recall_ms = (server.cpu_s() - before) / len(asked) * 1000
-    began, before = time.monotonic(), server.cpu_s()
+def _recalled(context: Context, *fleets: _Fleet) -> list[float]:
+    """Ask the first server of each in turn, of the same few tenants at a steady pace; return the
+    processor time that each took for a call, in seconds, with what it does by itself."""
+    turn_s = context.sizes.fleet_s / _TURNS
+    spent = [0.0 for _ in fleets]
+    calls = 0
+    for turn in range(_TURNS + 1):
+        context.say(f"fleet: recall, turn {turn or 'to warm up'}")
+        asked = context.fresh_questions(round(turn_s / _PACE_S))
+        calls += len(asked) if turn else 0
+        for place, fleet in enumerate(fleets):
+            before, due = fleet.servers[0].cpu_s(), time.monotonic()
+            for number, question in enumerate(asked):
+                time.sleep(max(0.0, due - time.monotonic()))
+                fleet.recall(fleet.keys[number % _FEW], question)
+                due += _PACE_S
+            spent[place] += (fleet.servers[0].cpu_s() - before) if turn else 0.0
+    return [one / calls for one in spent]
+
+
+def _left_alone(seconds: float, *fleets: _Fleet) -> list[float]:
+    """Return what part of a core the first server of each takes while nobody calls."""
+    before = [fleet.servers[0].cpu_s() for fleet in fleets]
     time.sleep(seconds)
-    idle = (server.cpu_s() - before) / (time.monotonic() - began)
-    stored = database.execute("SELECT pg_database_size(current_database())")[0][0]
-    return _Seen(recall_ms, idle, server.memory()["rss"], _size(folders[0]), int(stored))
+    return [
+        (fleet.servers[0].cpu_s() - was) / seconds
+        for fleet, was in zip(fleets, before, strict=True)
+    ]
 
 
-def _wait_until_settled(database: Any, tenants: _Tenants) -> None:
+def _wait_until_settled(fleet: _Fleet) -> None:
     """Wait until nothing is left to embed, and both servers are as quiet as they become."""
-    until = time.monotonic() + _PATIENCE_S
-    while database.execute("SELECT count(*) FROM mneme.embedding_queue")[0][0]:
+    until, last = time.monotonic() + _PATIENCE_S, float("inf")
+    while fleet.execute("SELECT count(*) FROM mneme.embedding_queue"):
         _require_before(until)
         time.sleep(0.5)
-    last = float("inf")
     while True:
-        before = [server.cpu_s() for server in (tenants.first, tenants.second)]
+        before = sum(server.cpu_s() for server in fleet.servers)
         time.sleep(_SETTLED_S)
-        after = [server.cpu_s() for server in (tenants.first, tenants.second)]
-        used = sum(after) - sum(before)
+        used = sum(server.cpu_s() for server in fleet.servers) - before
         if used >= _SETTLING * last:
             return
         last = used
@@ -188,13 +229,13 @@ def _require_before(until: float) -> None:
 
 
 @contextmanager
-def _connections(database: Any) -> Iterator[list[int]]:
-    """Note, all the while, how many connections the servers have: the most comes last."""
+def _connections(database: Any, name: str) -> Iterator[list[int]]:
+    """Note, all the while, how many connections servers have to a database: the most so far."""
     most, over = [0], threading.Event()
 
     def look() -> None:
         while not over.wait(0.25):
-            (found,) = database.execute(_CONNECTED)[0]
+            (found,) = database.execute(_CONNECTED.format(name))[0]
             most[0] = max(most[0], int(found))
 
     looking = threading.Thread(target=look, daemon=True)
@@ -210,14 +251,17 @@ def _size(folder: Path) -> int:
     return sum(file.stat().st_size for file in (folder / "tenants").rglob("*") if file.is_file())
 
 
-def _rows(context: Context, count: int, most: Sequence[int], few: _Seen, many: _Seen) -> list[Row]:
-    times = many.recall_ms / few.recall_ms
-    more = count - _FEW
-    disk, stored = (many.disk - few.disk) / more, (many.stored - few.stored) / more
-    how = (
-        f"of the first server, which is asked of the same {_FEW} tenants, one question each"
-        f" {_PACE_S * 1000:.0f} ms for {context.sizes.fleet_s:.0f} s; what it does by itself counts"
-    )
+def _rows(
+    context: Context,
+    most: Sequence[int],
+    recall_s: Sequence[float],
+    idle: Sequence[float],
+    took: Sequence[_Took],
+) -> list[Row]:
+    (few_s, many_s), (few, many), count = recall_s, took, context.sizes.fleet
+    times, seconds = many_s / few_s, context.sizes.fleet_s
+    disk = (many.disk - few.disk) / (count - _FEW)
+    stored = (many.stored - few.stored) / (count - _FEW)
     return [
         Row(
             f"connections of two servers, {count:,} tenants",
@@ -231,19 +275,21 @@ def _rows(context: Context, count: int, most: Sequence[int], few: _Seen, many: _
         Row(
             f"processor time of Recall, {count:,} tenants",
             f"≤ {TIMES} times that with {_FEW}",
-            f"{times:.2f} times: {milliseconds(many.recall_ms)}, with {_FEW} tenants"
-            f" {milliseconds(few.recall_ms)}",
+            f"{times:.2f} times: {milliseconds(many_s * 1000)}, with {_FEW} tenants"
+            f" {milliseconds(few_s * 1000)}",
             at_most(times, TIMES),
-            how,
-            {"ratio": times, "ms": many.recall_ms, "ms_few": few.recall_ms},
+            f"of a server that is asked of {_FEW} tenants, one question each"
+            f" {_PACE_S * 1000:.0f} ms for {seconds:.0f} s in {_TURNS} turns with one that has no"
+            " others; what both do by themselves counts",
+            {"ratio": times, "ms": many_s * 1000, "ms_few": few_s * 1000},
         ),
         Row(
             f"a server that nobody calls, {count:,} tenants",
             "",
-            f"{many.idle:.1%} of a core, with {_FEW} tenants {few.idle:.1%}",
+            f"{idle[1]:.1%} of a core, with {_FEW} tenants {idle[0]:.1%}",
             Verdict.NONE,
-            f"over {context.sizes.fleet_s:.0f} s, once all is embedded",
-            {"cores": many.idle, "cores_few": few.idle},
+            f"over {seconds:.0f} s, both at once, once all is embedded",
+            {"cores": idle[1], "cores_few": idle[0]},
         ),
         Row(
             f"what a small tenant takes, {_EACH} memories each",

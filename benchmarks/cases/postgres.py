@@ -18,7 +18,7 @@ from benchmarks import memories
 from benchmarks.cases.recording import drive, requests_of
 from benchmarks.context import Context
 from benchmarks.measure import Round, Rounds, time_calls
-from benchmarks.report import Row, Verdict, at_least, at_most, both, milliseconds
+from benchmarks.report import Row, Verdict, at_least, at_most, both, megabytes, milliseconds
 from benchmarks.server import ROOT, Server
 
 TIMES_RECALL, SHARE_RECORDED, SHARE_OF_ONE = 1.2, 0.4, 1.0
@@ -50,7 +50,9 @@ def run(context: Context) -> list[Row]:
         database = PostgresServer(programs, folder, _OPTIONS)
         try:
             with _both(context, database.url()) as (here, there):
-                return [*_recalled(context, here, there), *_recorded(context, here, there)]
+                recalled = _recalled(context, here, there)
+                took = _took(context, there, database)
+                return [*recalled, *took, *_recorded(context, here, there)]
         finally:
             database.stop()
 
@@ -101,6 +103,31 @@ def _recalled(context: Context, here: Server, there: Server) -> list[Row]:
                 **{f"postgres_{name}": value for name, value in postgres.figures().items()},
                 **{f"sqlite_{name}": value for name, value in sqlite.figures().items()},
             },
+        )
+    ]
+
+
+def _took(context: Context, server: Server, database: Any) -> list[Row]:
+    """Say what the memories take where they are kept, and where they are searched."""
+    folder = context.work / "on-postgres" / "tenants"
+    copies = sum(
+        file.stat().st_size
+        for name in ("index", "lexical", "shown")
+        for file in folder.glob(f"*/{name}/**/*")
+        if file.is_file()
+    )
+    (stored,) = database.execute("SELECT pg_database_size(current_database())")[0]
+    memory = server.memory()
+    return [
+        Row(
+            f"what {context.sizes.memories:,} memories take on PostgreSQL",
+            "",
+            f"{megabytes(stored)} in the database; on each server {megabytes(copies)} of disk, and"
+            f" {megabytes(memory['anonymous'])} of memory with the model",
+            Verdict.NONE,
+            "PostgreSQL's tables with their indexes, without its log; a server's indexes and copies"
+            " of what is shown; memory without mapped files",
+            {"database_bytes": stored, "disk_bytes": copies, "memory_bytes": memory["anonymous"]},
         )
     ]
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from mneme.v1 import memory_stats_pb2 as stats_pb
 from mneme.v1 import proof_service_pb2 as proof_pb
 from support.api import Api
 from support.making import event, list_events, recall, record, verify
-from support.postgres import PostgresServer, running
+from support.postgres import QUIET, PostgresServer, empty_folder, programs, running
 from support.server import LocalServer, ServerProcess, environment, local_server, run_command
 
 ALL = (auth_pb2.KEY_SCOPE_READ, auth_pb2.KEY_SCOPE_WRITE)
@@ -277,6 +278,47 @@ def test_a_dump_of_the_database_brings_everything_back(
         assert api.proof.GetCheckpoint(proof_pb.GetCheckpointRequest()).note == note
         record(api, event("the otter sleeps", id="later"), wait=True)
         assert _texts(api, "who sleeps")[0] == "the otter sleeps"
+
+
+def test_the_database_as_it_was_at_a_moment_is_served_again(tmp_path: Path) -> None:
+    """As the guide has it: a base backup, and the log that was archived since."""
+    with empty_folder() as folder, empty_folder() as archive, empty_folder() as another:
+        archiving = ("-c", "archive_mode=on", "-c", f"archive_command=cp %p {archive}/%f")
+        postgres = PostgresServer(programs(), folder, (*QUIET, *archiving))
+        try:
+            with local_server(tmp_path / "data", database_url=postgres.url()) as server:
+                api = server.keys.tenant("acme", *ALL)
+                record(api, event("the heron eats fish", id="e1"), wait=True)
+                postgres.run("pg_basebackup", "-D", another / "data", "--checkpoint=fast")
+                record(api, event("the otter eats crabs", id="e2"), wait=True)
+                postgres.execute("SELECT pg_create_restore_point('before')")
+                record(api, event("written by mistake", id="late"), wait=True)
+            ((last,),) = postgres.execute("SELECT pg_walfile_name(pg_switch_wal())")
+            until = time.monotonic() + 60
+            while not (archive / last).exists():
+                assert time.monotonic() < until, "the log is not archived"
+                time.sleep(0.05)
+        finally:
+            postgres.stop()
+        recovering = (
+            *("-c", f"restore_command=cp {archive}/%f %p"),
+            *("-c", "recovery_target_name=before"),
+            *("-c", "recovery_target_action=promote"),
+        )
+        restored = PostgresServer(programs(), another, (*QUIET, *recovering), backup=True)
+        try:
+            until = time.monotonic() + 60
+            while restored.execute("SELECT pg_is_in_recovery()") != [(False,)]:
+                assert time.monotonic() < until, "it does not end its recovery"
+                time.sleep(0.05)
+            with local_server(tmp_path / "other", database_url=restored.url()) as server:
+                api = server.keys.key("acme-1", *ALL)
+                assert sorted(one.id for one in list_events(api)) == ["e1", "e2"]
+                assert _texts(api, "who eats crabs")[0] == "the otter eats crabs"
+                assert verify(api, "s").valid
+                record(api, event("the owl sleeps", id="later"), wait=True)
+        finally:
+            restored.stop()
 
 
 def test_the_driver_that_is_missing_is_named(tmp_path: Path) -> None:

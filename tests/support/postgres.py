@@ -25,7 +25,7 @@ import pytest
 from support.programs import POSTGRES_MISSING, postgres_programs, somebody
 
 _STARTS_WITHIN_S = 60
-_QUIET = (
+QUIET = (
     *("-c", "listen_addresses="),
     *("-c", "fsync=off"),
     *("-c", "max_connections=200"),
@@ -59,15 +59,17 @@ class PostgresServer:
         folder: what it has on disk.
         options: what it is started with.
         of: whose standby it is; None: it holds nothing yet.
+        backup: the folder `data` of its folder is a base backup, which it recovers from.
     """
 
     def __init__(
         self,
         programs: Path,
         folder: Path,
-        options: Sequence[str] = _QUIET,
+        options: Sequence[str] = QUIET,
         *,
         of: PostgresServer | None = None,
+        backup: bool = False,
     ) -> None:
         self._programs = programs
         self._options = options
@@ -77,6 +79,10 @@ class PostgresServer:
         self._crashed = False
         if of is not None:
             self.follow(of)
+            return
+        if backup:
+            (self._data / "recovery.signal").touch()
+            self.start()
             return
         self._run(
             "initdb", "-D", self._data, "-U", "postgres", "-A", "trust", "-E", "UTF8",
