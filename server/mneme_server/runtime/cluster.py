@@ -33,7 +33,7 @@ _SWEPT_S = 2.0
 _LOOKED_S = 15.0
 _ERASED_S = 0.5
 """How often is looked what was erased by way of other servers."""
-_QUIET_AT_ONCE = 16
+_QUIET_AT_ONCE = 8
 """Of so many tenants that are open, and not in use, the feeds are looked at each time, in turns:
 what that takes does not grow with how many there are."""
 _AGAIN_S = 0.5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -94,9 +95,10 @@ def _used(folder: Path) -> float:
 def _size(folder: Path) -> int:
     total = 0
     for name in COPIES:
-        for file in (folder / name).rglob("*"):
-            try:
-                total += file.stat().st_size
-            except OSError:
-                continue
+        for inside, _, files in os.walk(folder / name):  # Several times as fast as `rglob`.
+            for file in files:
+                try:
+                    total += os.stat(os.path.join(inside, file)).st_size
+                except OSError:
+                    continue
     return total
