@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.common import deadline, interpreter
+from mneme_server.common.begun import Begun
 from mneme_server.common.fairness import on_behalf_of
 from mneme_server.common.panics import is_failure
 from mneme_server.embedding.errors import EmbeddingError
@@ -132,11 +133,10 @@ class MicroBatcher:
         priority: Priority = Priority.INTERACTIVE,
         *,
         asked: bool = False,
-    ) -> Callable[[], NDArray[np.float32]]:
-        """Start what `embed` does. The function returned waits for the vectors and returns them; it
-        is to be called once, by the thread that began, or not at all: what nobody waits for is not
-        embedded once the time of who began is up. Both raise EmbeddingError. `asked` says that
-        they are questions.
+    ) -> Begun[NDArray[np.float32]]:
+        """Start what `embed` does, and wait for the vectors where what is returned is called, or
+        not at all: what nobody waits for is not embedded once the time of who began is up. Both
+        raise EmbeddingError. `asked` says that they are questions.
         """
         line = Line.BACKGROUND if priority is Priority.BACKGROUND else line_of(texts)
         call = EmbedCall(
@@ -149,7 +149,8 @@ class MicroBatcher:
             for piece in pieces:
                 self._lines.push(piece)
             self._state.notify(len(pieces))
-        return partial(self._result, call, pieces, time.time_ns())
+        result = partial(self._result, call, pieces, time.time_ns())
+        return Begun(result, call.done.is_set) if pieces else Begun(result)
 
     def _result(
         self, call: EmbedCall, pieces: Sequence[Piece], began_ns: int

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.common import fairness
+from mneme_server.common.begun import Begun
 from mneme_server.embedding.port import Embedder
 
-_Begin: TypeAlias = Callable[[Sequence[str]], Callable[[], NDArray[np.float32]]]
+_Begin: TypeAlias = Callable[[Sequence[str]], Begun[NDArray[np.float32]]]
 
 DEFAULT_MAX_BYTES = 50_000_000
 # What an entry costs beside its vector: the 32-byte key as an object, where it lies, whose it is,
@@ -186,7 +187,7 @@ class CachedEmbedder:
         self._purpose = b"\0question\0" if asked else b"\0"
         self._cache = VectorCache() if cache is None else cache
         # Some embedders can start and be waited for later; the others do all when they are asked.
-        self._begin: _Begin = getattr(embedder, "begin", partial(partial, embedder.embed))
+        self._begin: _Begin = getattr(embedder, "begin", partial(_begin_at_its_end, embedder))
 
     @property
     def cache(self) -> VectorCache:
@@ -207,9 +208,9 @@ class CachedEmbedder:
         """See Embedder. The rows are the caller's own copies."""
         return self.begin(texts)()
 
-    def begin(self, texts: Sequence[str]) -> Callable[[], NDArray[np.float32]]:
-        """Start what `embed` does. The function returned waits for the vectors and returns them; it
-        is to be called once, by the thread that began. Both raise EmbeddingError.
+    def begin(self, texts: Sequence[str]) -> Begun[NDArray[np.float32]]:
+        """Start what `embed` does, and wait for the vectors where what is returned is called. Both
+        raise EmbeddingError.
         """
         if not texts:
             return self._begin(texts)
@@ -227,7 +228,7 @@ class CachedEmbedder:
                 found.update(zip(missing, vectors, strict=True))
             return np.stack([found[key] for key in keys])
 
-        return result
+        return Begun(result) if pending is None else Begun(result, pending.is_ready)
 
     def holds(self, texts: Sequence[str]) -> list[bool]:
         """Return for each text whether the cache holds its vector."""
@@ -255,3 +256,7 @@ class CachedEmbedder:
 
     def _owner(self) -> Owner:
         return Owner(fairness.on_behalf_of(), self._asked)
+
+
+def _begin_at_its_end(embedder: Embedder, texts: Sequence[str]) -> Begun[NDArray[np.float32]]:
+    return Begun(partial(embedder.embed, texts), lambda: False)

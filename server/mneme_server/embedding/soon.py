@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from mneme_server.common.begun import Begun
 from mneme_server.common.deadline import time_left, within
 from mneme_server.common.fairness import on_behalf_of
 from mneme_server.embedding.cache import CachedEmbedder
@@ -52,12 +53,11 @@ class SoonEmbedder:
         """Return unit vectors (n, d); None when they are not to be had soon."""
         return self.begin(texts)()
 
-    def begin(self, texts: Sequence[str]) -> Callable[[], NDArray[np.float32] | None]:
-        """Start what `embed` does. The function returned waits; it is to be called once, by the
-        thread that began."""
+    def begin(self, texts: Sequence[str]) -> Begun[NDArray[np.float32] | None]:
+        """Start what `embed` does, and wait for it where what is returned is called."""
         if time.monotonic() < self._again_s.get(on_behalf_of(), 0.0):
             known = self._embedder.cached(texts)
-            return lambda: known
+            return Begun(lambda: known)
         patience_s = self._patience_s + _PER_TEXT_S * (len(texts) - 1)
         left = time_left()
         if left is not None:
@@ -67,7 +67,7 @@ class SoonEmbedder:
             pending = self._embedder.begin(texts)
         except EmbeddingError as error:
             self._failed(error)
-            return lambda: None
+            return Begun(lambda: None)
 
         def result() -> NDArray[np.float32] | None:
             try:
@@ -77,7 +77,7 @@ class SoonEmbedder:
                 self._failed(error)
                 return None
 
-        return result
+        return Begun(result, pending.is_ready)
 
     def _failed(self, error: EmbeddingError) -> None:
         """Pause.

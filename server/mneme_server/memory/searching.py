@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 
@@ -94,7 +93,7 @@ class SearchMemories:
             began = time.perf_counter()
             pending = self.embedder.begin([query])  # Before it stands in line.
             with self.foreground.computing(size):
-                vector = self.foreground.wait_outside(partial(pending), size)[0]
+                vector = self.foreground.wait_outside(pending, size)[0]
                 embedded = time.perf_counter()
                 waiting = tenant.pending  # Before the search: what comes meanwhile may be missed.
                 index = tenant.index

@@ -15,6 +15,7 @@ from enum import Enum
 from typing import TypeVar
 
 from mneme_server.common import deadline, interpreter
+from mneme_server.common.begun import Begun
 from mneme_server.common.fairness import FairGate
 
 T = TypeVar("T")
@@ -182,9 +183,11 @@ class Foreground:
         each; give way before each of them."""
         self.each(_do, steps, size=Size.LARGE, part=1, to_the_end=True)
 
-    def wait_outside(self, wait: Callable[[], T], size: Size = Size.SMALL) -> T:
+    def wait_outside(self, wait: Callable[[], T] | Begun[T], size: Size = Size.SMALL) -> T:
         """Return what `wait` returns; inside `computing` a call of this size, let others compute
-        meanwhile."""
+        meanwhile, unless there is nothing to wait for: who changes places needs two turns."""
+        if isinstance(wait, Begun) and wait.is_ready():
+            return wait()
         self._leave(size)
         try:
             return wait()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from mneme_server.common.begun import Begun
 from mneme_server.context.kinds import SESSION
 from mneme_server.corpus.document import CONTEXT_DOCUMENTS, Document, Memory
 from mneme_server.corpus.ports import Matrix
@@ -35,8 +36,8 @@ class WordCounts:
         vectors /= np.maximum(lengths, 1e-9)
         return vectors
 
-    def begin(self, texts: Sequence[str]) -> Callable[[], Matrix]:
-        return partial(self.embed, texts)
+    def begin(self, texts: Sequence[str]) -> Begun[Matrix]:
+        return Begun(partial(self.embed, texts))
 
 
 class Corpus:
