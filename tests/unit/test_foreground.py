@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 from mneme_server.common import deadline, fairness
+from mneme_server.common.begun import Begun
 from mneme_server.common.errors import Unavailable
 from mneme_server.runtime.foreground import PART, Foreground, Size
 
@@ -49,6 +50,27 @@ def test_who_waits_outside_lets_another_compute() -> None:
             other_computed.set()
 
     run_all([one, other])
+
+
+def test_who_has_nothing_to_wait_for_keeps_its_place() -> None:
+    foreground, order = Foreground(at_once=1), list[str]()
+    computes, comes = threading.Event(), threading.Event()
+
+    def one() -> None:
+        with foreground.computing():
+            computes.set()
+            assert comes.wait(LONG_S)
+            assert foreground.wait_outside(Begun(lambda: "a vector")) == "a vector"
+            order.append("one")
+
+    def other() -> None:
+        assert computes.wait(LONG_S)
+        comes.set()
+        with foreground.computing():
+            order.append("other")
+
+    run_all([one, other])
+    assert order == ["one", "other"]
 
 
 def test_a_wait_that_fails_takes_the_slot_back() -> None:
