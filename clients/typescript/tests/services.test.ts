@@ -562,6 +562,8 @@ test("operations are started, listed, waited for and cancelled", async () => {
   await admin.waitOperation({ operationId: "again", maxWait: 1_000 });
   await admin.resultOf("again", api.ReindexResponseSchema);
   await admin.cancelOperation({ operationId: "again" });
+  await admin.startMoveTenant({ tenantId: "moved", database: "", operationId: "stays" });
+  assert.equal((await admin.resultOf("stays", api.MoveTenantResponseSchema)).database, "");
   await admin.startDeleteTenant({ tenantId: "moved", operationId: "gone" });
   await admin.resultOf("gone", api.DeleteTenantResponseSchema);
   assert.equal((await admin.getOperation({ operationId: "gone" })).operation?.id, "gone");
