@@ -166,12 +166,13 @@ class Policy:
         numbers, labels = self._numbers(asked.allowed)
         return Question(asked.state, numbers, asked.actor, asked.target_return), labels
 
-    def values(self, asked: Asked) -> Vector:
-        """Return what it thinks each action is worth; empty if it has no such opinion. Nothing is
-        drawn from its random numbers."""
-        question, _ = self.question(asked)
+    def values(self, asked: Sequence[Asked]) -> list[Vector]:
+        """Return what it thinks each action is worth, for each that is asked; empty if it has no
+        such opinion. Nothing is drawn from its random numbers."""
+        questions = [self.question(one)[0] for one in asked]
         chance = np.random.default_rng(0)
-        return self._learner.choose([question], explore=False, chance=chance)[0].values
+        choices = self._learner.choose(questions, explore=False, chance=chance)
+        return [choice.values for choice in choices]
 
     def learn(self, steps: Sequence[Step]) -> Learned:
         """Learn from the steps that come next."""

@@ -94,6 +94,13 @@ class LiveSession:
         return (self.policy.progress, self.policy.shaped) != (self.saved, self.saved_shaped)
 
     @property
+    def save_due_us(self) -> int:
+        """When what it learns now is to be saved at the latest, in microseconds: now, if it was
+        not for as long as it may be."""
+        left = self.saved_at + SAVED_EVERY_S - time.monotonic()
+        return now_us() + max(0, int(left * MICROSECONDS))
+
+    @property
     def unsaved_us(self) -> int:
         """For how long it learned since it was saved, in microseconds."""
         return max(0, self.policy.progress.training_us - self.saved.training_us)

@@ -91,7 +91,8 @@ class Record:
         sessions: those in memory.
         most_bytes: that a tenant's recorded steps may take.
         quota: says whether a tenant's sessions may go on learning.
-        wake: called with a tenant that has something to learn or to save in the background.
+        wake: called with a tenant that has something to learn or to save in the background, and
+            when that is due, in microseconds.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class Record:
         sessions: OpenSessions,
         most_bytes: int,
         quota: TrainingQuota,
-        wake: Callable[[str], object],
+        wake: Callable[[str, int], object],
     ) -> None:
         self._tenants = tenants
         self._sessions = sessions
@@ -222,7 +223,7 @@ class Record:
                 # What was counted or learned is not what is stored: it must be read again.
                 self._sessions.drop(tenant.tenant_id, live)
             raise
-        self._wake(tenant.tenant_id)
+        self._wake(tenant.tenant_id, live.save_due_us if live.learns_inline else now_us())
         return kept, learned, reward, taken
 
     def _write(

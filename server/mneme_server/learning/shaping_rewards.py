@@ -36,14 +36,15 @@ class ShapeReward:
     Args:
         tenants: where tenants are.
         sessions: those in memory.
-        wake: called with a tenant that has something to save in the background.
+        wake: called with a tenant that has something to save in the background, and when that is
+            due, in microseconds.
     """
 
     def __init__(
         self,
         tenants: OpenTenants[LearningUnit],
         sessions: OpenSessions,
-        wake: Callable[[str], object],
+        wake: Callable[[str, int], object],
     ) -> None:
         self._tenants = tenants
         self._sessions = sessions
@@ -66,7 +67,7 @@ class ShapeReward:
             with deadline.holding(live.thinking):
                 shaped = _shaped(live.policy, step, wanted)
                 live.policy.shaped += 1
-            self._wake(tenant_id)
+            self._wake(tenant_id, live.save_due_us)
         return shaped
 
 
@@ -87,7 +88,7 @@ def _checked(live: LiveSession, wanted: Wanted) -> Step:
 def _shaped(policy: Policy, step: Step, wanted: Wanted) -> Shaped:
     before = policy.shaper.before(step)
     reached = step.state if step.next_state is None else step.next_state
-    value = _value(policy, reached)
+    value, value_before = _values(policy, reached, before)
     return policy.shaper.shape(
         step,
         wanted.reward,
@@ -95,14 +96,16 @@ def _shaped(policy: Policy, step: Step, wanted: Wanted) -> Shaped:
         weight=wanted.weight,
         potential_based=wanted.potential_based,
         value=value,
-        value_before=None if value is None or before is None else _value(policy, before),
+        value_before=value_before,
     )
 
 
-def _value(policy: Policy, state: Json) -> float | None:
-    """Return what a state is worth: its best action; 0 before anything was learned. None if the
-    algorithm does not value actions."""
+def _values(policy: Policy, *states: Json) -> list[float | None]:
+    """Return what states are worth: each its best action; 0 before anything was learned. None where
+    there is no state, or the algorithm does not value actions."""
     if not policy.is_trained:
-        return 0.0
-    values = policy.values(Asked(state))
-    return float(values.max()) if len(values) else None
+        return [None if state is None else 0.0 for state in states]
+    asked = [Asked(state) for state in states if state is not None]
+    found = iter(policy.values(asked))
+    values = [() if state is None else next(found) for state in states]
+    return [float(max(actions)) if len(actions) else None for actions in values]

@@ -46,7 +46,8 @@ class Train:
         tenants: where tenants are.
         sessions: those in memory.
         quota: says whether a tenant's sessions may go on learning.
-        wake: called with a tenant that has something to save in the background.
+        wake: called with a tenant that has something to save in the background, and when that is
+            due, in microseconds.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class Train:
         tenants: OpenTenants[LearningUnit],
         sessions: OpenSessions,
         quota: TrainingQuota,
-        wake: Callable[[str], object],
+        wake: Callable[[str, int], object],
     ) -> None:
         self._tenants = tenants
         self._sessions = sessions
@@ -81,7 +82,6 @@ class Train:
         while done < steps:
             took, learned = self._part(tenant_id, session_id, steps - done, batch)
             done, updates = done + took, updates + learned.updates
-            self._wake(tenant_id)  # It is saved soon, also if nobody wants the rest.
             if done < steps:
                 yield Trained(done, updates, learned, time.monotonic() - began)
         self._save(tenant_id, session_id)
@@ -109,6 +109,7 @@ class Train:
                 learned, count = replaying.take(steps - taken)
                 since.add(learned)
                 taken += count
+            self._wake(tenant_id, live.save_due_us)  # Also if nobody wants the rest.
             return taken, since.taken()
 
     def _save(self, tenant_id: str, session_id: str) -> None:

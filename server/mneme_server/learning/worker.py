@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from mneme_server.common.clock import MICROSECONDS, now_us
-from mneme_server.learning.live_session import PART, SAVED_EVERY_S, LiveSession, Tenant
+from mneme_server.learning.live_session import PART, LiveSession, Tenant
 from mneme_server.learning.open_sessions import OpenSessions
 from mneme_server.learning.quota import TrainingQuota
 from mneme_server.runtime.foreground import Foreground
@@ -65,9 +64,8 @@ class LearningWorker(TenantWorker):
         now = now_us()
         if left:
             return now
-        due.append(wait_s or None)
-        waiting = [now + int(s * MICROSECONDS) for s in due if s is not None]
-        return min(waiting, default=None)
+        due.append(now + int(wait_s * MICROSECONDS) if wait_s else None)
+        return min((at for at in due if at is not None), default=None)
 
     def _learn(self, tenant: Tenant, live: LiveSession) -> bool:
         """Learn a part; tell whether there is more."""
@@ -77,13 +75,13 @@ class LearningWorker(TenantWorker):
                 live.save(tenant)  # Or it would seem to be behind still.
             return bool(live.behind) and not live.gone
 
-    def _save(self, tenant: Tenant, live: LiveSession) -> float | None:
-        """Save a session if that is due; else return in how many seconds it is."""
+    def _save(self, tenant: Tenant, live: LiveSession) -> int | None:
+        """Save a session if that is due; else return when it is, in microseconds."""
         if not live.unsaved:
             return None
-        left = live.saved_at + SAVED_EVERY_S - time.monotonic()
-        if left > 0:
-            return left
+        due_us = live.save_due_us
+        if due_us > now_us():
+            return due_us
         with live.telling:
             if not live.gone:
                 live.save(tenant)
