@@ -70,16 +70,24 @@ _TERM = re.compile(
 )
 _MOST_PASSES = 5
 
+_TRACEBACK = "Traceback (most recent call last):"
+_RAISED = re.compile(re.escape(_TRACEBACK) + r"\n(?:[ \t][^\n]*\n|\n)*(\S[^\n]*)")
+"""Python's; its frames are indented, and the lines of the exception's message follow below."""
+_FRAMES = re.compile(
+    r"\n(?:[ \t]+at \S|[ \t]+from \S+:\d|goroutine \d+ \[|stack backtrace:|Stack trace:\n#0)"
+)
+"""Where the frames begin in those of JavaScript, Java, C#, Ruby, Go, Rust and PHP."""
+
 
 def template_of(message: str) -> str:
     """Return the template of an error's message; that of a template is itself.
 
     Placeholders: `<num>`, `<id>` (UUIDs, hexadecimal numbers, hosts and their addresses, words
     with digits such as HAT045, web12 or gift_card_8190333), `<str>` (quoted), `<path>`, `<date>`
-    (times too), `<email>`, `<url>`. Of a traceback the last line counts. White space is folded, and
-    a template has at most `MAX_TEMPLATE` characters.
+    (times too), `<email>`, `<url>`. Of a stack trace counts what `telling_part` returns. White
+    space is folded, and a template has at most `MAX_TEMPLATE` characters.
     """
-    masked = " ".join(_telling_part(message).split())
+    masked = " ".join(telling_part(message)[: 4 * MAX_TEMPLATE].split())
     # What a placeholder leaves beside it may be a value in its turn; rarely more than once.
     for _ in range(_MOST_PASSES):
         before, masked = masked, _PATTERN.sub(_replacement, masked)[:MAX_TEMPLATE].rstrip()
@@ -88,12 +96,16 @@ def template_of(message: str) -> str:
     return masked or NO_MESSAGE
 
 
-def _telling_part(message: str) -> str:
-    """Return the line of a traceback that says what happened; else the message, cut."""
+def telling_part(message: str) -> str:
+    """Return what says what happened: of a stack trace the line that names the exception, of
+    another message all of it."""
     text = message.strip()
-    if text.startswith("Traceback (most recent call last)"):
-        return text.rsplit("\n", 1)[-1][: 4 * MAX_TEMPLATE]
-    return text[: 4 * MAX_TEMPLATE]
+    if (begins := text.rfind(_TRACEBACK)) >= 0:
+        if raised := _RAISED.match(text, begins):
+            return raised[1]
+        return text.rsplit("\n", 1)[-1] if not begins else text
+    frames = _FRAMES.search(text)
+    return text[: frames.start()].rstrip() if frames else text
 
 
 def _replacement(match: re.Match[str]) -> str:

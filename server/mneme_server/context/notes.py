@@ -8,7 +8,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from mneme_server.common.masking import NO_MESSAGE, template_of
+from mneme_server.common.masking import NO_MESSAGE, telling_part, template_of
 from mneme_server.context.model import SessionError, TouchedFile
 from mneme_server.context.ports import ActivityUnit
 from mneme_server.context.words import cut, own_words, telling, words_of
@@ -170,7 +170,7 @@ class SessionNotes:
         if error is None:
             if len(self._errors) >= _MAX_TEMPLATES:
                 return
-            example = cut(message, MESSAGE_CHARS) or template
+            example = cut(telling_part(message), MESSAGE_CHARS) or template
             error = self._errors[template] = _Error(example, self._tool_of(event))
         error.count += 1
         error.last_sequence = event.sequence

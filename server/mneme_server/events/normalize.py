@@ -13,6 +13,9 @@ MAX_DERIVED_TEXT = 4_000
 the lexical index, and no copy of a whole result."""
 
 _BETWEEN = ", "
+_LEFT_OUT = " … "
+"""Where the middle of words was left out."""
+_BEGINNING = MAX_DERIVED_TEXT // 2 - len(_LEFT_OUT)
 
 # The limits that the API sets for the typed fields. A payload is free: what no counter can hold
 # stays there.
@@ -99,14 +102,33 @@ def _fill_from_payload(event: Event, payload: JsonObject) -> None:
 
 def _derived_text(event_type: str, name: str, error: str, payload: JsonObject) -> str:
     """Return a text that names the event, its tool and what is in it; empty if nothing is."""
-    body = error or _text_of(payload, "text", "content", "message", "result", "output")
+    words = error or _text_of(payload, "text", "content", "message", "result", "output")
+    body = words
     if not body and payload:
         rest = payload.get("arguments", payload.get("result", payload))
         body = _flat(rest if isinstance(rest, Mapping) else {"": rest})
     if traits_of(event_type).part is Part.TALK:
-        return body[:MAX_DERIVED_TEXT]
-    parts = [part for part in (name, body) if part]
-    return ": ".join([event_type, *parts])[:MAX_DERIVED_TEXT] if parts else ""
+        text = body
+    else:
+        parts = [part for part in (name, body) if part]
+        text = ": ".join([event_type, *parts]) if parts else ""
+    return _both_ends(text) if words else text[:MAX_DERIVED_TEXT]
+
+
+def _both_ends(text: str) -> str:
+    """Return a text without the middle that there is no room for: a trace and a program's output
+    say at their end what went wrong."""
+    if len(text) <= MAX_DERIVED_TEXT:
+        return text
+    return text[:_BEGINNING] + _LEFT_OUT + text[_BEGINNING + len(_LEFT_OUT) - MAX_DERIVED_TEXT :]
+
+
+def is_cut_elsewhere(one: str, other: str) -> bool:
+    """Tell whether two texts are the same long one, shortened by two versions: the earlier kept
+    its beginning only."""
+    if not len(one) == len(other) == MAX_DERIVED_TEXT or one[:_BEGINNING] != other[:_BEGINNING]:
+        return False
+    return one.startswith(_LEFT_OUT, _BEGINNING) != other.startswith(_LEFT_OUT, _BEGINNING)
 
 
 def _flat(value: object) -> str:

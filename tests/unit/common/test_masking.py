@@ -62,9 +62,42 @@ def test_what_names_the_kind_of_failure_stays(message: str) -> None:
     assert template_of(message) == message
 
 
-def test_of_a_traceback_the_last_line_counts() -> None:
-    trace = 'Traceback (most recent call last):\n  File "/x.py", line 3, in f\nValueError: bad 7'
-    assert template_of(trace) == "ValueError: bad <num>"
+_PYTHON = 'Traceback (most recent call last):\n  File "/x.py", line 3, in f\n    g()\n    ~^^\n'
+
+
+@pytest.mark.parametrize(
+    ("trace", "template"),
+    [
+        (f"{_PYTHON}ValueError: bad 7", "ValueError: bad <num>"),
+        (f"Exit code 1\n{_PYTHON}ValueError: bad 7\n", "ValueError: bad <num>"),
+        (f"{_PYTHON}KeyError: 3\n\nMeanwhile:\n\n{_PYTHON}OSError: no", "OSError: no"),
+        (
+            f"{_PYTHON}ValidationError: 1 error for Order\nname\n  Field required\n"
+            "    For further information visit https://errors.example.com/v",
+            "ValidationError: <num> error for Order",
+        ),
+        ("Traceback (most recent call last):\n  File", "File"),
+        (
+            "TypeError: x is not a function\n    at run (/a.js:10:3)\n    at main (/m.js:2:1)",
+            "TypeError: x is not a function",
+        ),
+        (
+            "java.lang.IllegalStateException: closed\n\tat com.example.Pool.take(Pool.java:31)\n"
+            "Caused by: java.io.IOException: reset\n\t... 3 more",
+            "java.lang.IllegalStateException: closed",
+        ),
+        ("panic: nil map\n\ngoroutine 1 [running]:\nmain.main()\n\t/m.go:4", "panic: nil map"),
+        ("boom (RuntimeError)\n\tfrom app.rb:4:in `run'", "boom (RuntimeError)"),
+    ],
+)
+def test_of_a_stack_trace_counts_what_names_the_exception(trace: str, template: str) -> None:
+    assert template_of(trace) == template
+
+
+def test_the_frames_of_a_stack_trace_do_not_tell_errors_apart() -> None:
+    frames = [f"\n    at {name} (/srv/{name}.js:1:2)" for name in ("load", "save", "main")]
+    errors = {f"TypeError: x is not a function{frame}" for frame in frames}
+    assert len({template_of(error) for error in errors}) == 1
 
 
 def test_a_message_without_words_has_a_template_too() -> None:

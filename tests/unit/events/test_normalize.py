@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mneme.importing.wording import tool_text
 from mneme_server.events import normalize as events
 from mneme_server.events.event_types import EventType
 from mneme_server.events.model import NewEvent
@@ -57,3 +58,23 @@ def test_the_text_is_the_beginning_of_all_the_payloads_words(payload: dict[str, 
     everything = ", ".join(word for key, item in payload.items() for word in words(key, item))
     expected = f"tool_response: {everything}"[:MAX_DERIVED_TEXT] if everything else ""
     assert text_of(payload) == expected
+
+
+def test_a_long_trace_keeps_its_end_which_says_what_went_wrong() -> None:
+    frames = "".join(f'  File "app/step{n}.py", line {n}, in step{n}\n' for n in range(200))
+    error = f"Traceback (most recent call last):\n{frames}KeyError: 'tenant_id'"
+    new = NewEvent(session_id="s", event_type=EventType.ERROR, error=error)
+    text = normalize(new, event_id="e", now_us=1).text
+    assert len(text) == MAX_DERIVED_TEXT
+    assert text.startswith("error: Traceback (most recent call last):")
+    assert text.endswith("KeyError: 'tenant_id'")
+
+
+@given(st.text("ab\n", max_size=3), st.integers(1, 2 * MAX_DERIVED_TEXT))
+def test_what_is_recorded_and_what_is_imported_have_the_same_text(name: str, size: int) -> None:
+    output = "".join(chr(ord("a") + n % 26) for n in range(size))
+    new = NewEvent(
+        session_id="s", event_type=EventType.TOOL_RESPONSE, name=name, payload={"result": output}
+    )
+    said = normalize(new, event_id="e", now_us=1).text
+    assert said == tool_text("tool_response", name, output)

@@ -12,6 +12,9 @@ from typing import Any
 
 # More than an embedding model reads, enough words for a lexical index, no copy of a long result.
 _MAX_WORDS = 4_000
+# Servers know a text that was shortened so, and take it for the one that older versions made.
+_LEFT_OUT = " … "
+_BEGINNING = _MAX_WORDS // 2 - len(_LEFT_OUT)
 
 
 def tool_text(kind: str, name: str, content: Any) -> str:
@@ -23,12 +26,16 @@ def tool_text(kind: str, name: str, content: Any) -> str:
         content: the arguments, the result or the error: text or JSON.
 
     Returns:
-        At most 4,000 characters; empty when there is no content.
+        At most 4,000 characters: of a longer text its beginning and its end, where a trace and a
+        program's output say what went wrong. Empty when there is no content.
     """
     body = content if isinstance(content, str) else _joined(content)
     if not body:
         return ""
-    return ": ".join(filter(None, [kind, name, body]))[:_MAX_WORDS]
+    text = ": ".join(filter(None, [kind, name, body]))
+    if len(text) <= _MAX_WORDS or not isinstance(content, str):
+        return text[:_MAX_WORDS]
+    return text[:_BEGINNING] + _LEFT_OUT + text[_BEGINNING + len(_LEFT_OUT) - _MAX_WORDS :]
 
 
 def _joined(content: Any) -> str:
