@@ -25,6 +25,7 @@ from mneme._core.answers import Answer
 from mneme._core.convert import parse_enum
 from mneme._core.enums import name_of
 from mneme._core.json_values import free_json
+from mneme._core.misfits import in_words
 from mneme._core.status import error_in
 from mneme.errors import ArgumentError
 
@@ -72,7 +73,7 @@ def from_dict(values: Mapping[str, Any], message: MessageT) -> MessageT:
     except ArgumentError:
         raise
     except (json_format.ParseError, TypeError, ValueError) as error:
-        raise ArgumentError(str(error)) from error
+        raise ArgumentError(in_words(error, message.DESCRIPTOR)) from error
     return message
 
 

@@ -21,6 +21,13 @@ _BOUNDS = frozenset({"gt", "gte", "lt", "lte", "len", "min", "max", "within"})
 
 _REQUIRED = "required"
 
+_IN_WORDS = {
+    r"^[^\x00-\x1f\x7f]*$": "must be on one line, without control characters",
+    r"^[^\x00-\x20\x7f]*$": "must hold no spaces and no control characters",
+    r"^[^\x00]*$": "must hold no NUL character (U+0000)",
+}
+"""What patterns say that many fields have."""
+
 _validator = Validator()
 
 
@@ -80,6 +87,9 @@ def _to_field_violation(violation: Violation, prefix: str) -> FieldViolation:
     if not is_element and _is_empty(violation.field_value, rule):
         rule = _REQUIRED
     message = found.message or f"breaks the rule {found.rule_id}"
+    if rule == "pattern":
+        pattern = str(violation.rule_value)
+        message = _IN_WORDS.get(pattern, f"must be of the form `{pattern}`")
     if rule == _REQUIRED:
         message = "is required"
     return FieldViolation(_joined(prefix, _path(path)), message, _reason(rule))

@@ -228,7 +228,7 @@ def test_listed_events_and_sessions_are_imported_again(memory: Memory, write: An
     before = {e.id: e for e in memory.events.values()}
     memory.events.clear()
     result = mneme("import", write("\n".join(listed), "events.jsonl"))
-    assert result.out == "6 records read: 0 sessions, 6 new events, 0 already there, 0 broken\n"
+    assert result.out == "6 records read: 2 sessions, 6 new events, 0 already there, 0 broken\n"
     assert {name: (e.text, e.session_id) for name, e in memory.events.items()} == {
         name: (e.text, e.session_id) for name, e in before.items()
     }

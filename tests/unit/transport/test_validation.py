@@ -83,6 +83,21 @@ def test_every_violation_is_reported_with_path_and_reason(
     assert all(v.description for v in refusal.bad_request.field_violations)
 
 
+def test_what_a_text_must_look_like_is_said_in_words(client: Client) -> None:
+    given = events.NewEvent(
+        id="a\nb", session_id="s", event_type="two words", text="a\0b", name="\x7f"
+    )
+    refusal = client.refusal(
+        "EventService/RecordEvents", events.RecordEventsRequest(events=[given])
+    )
+    assert {v.field: v.description for v in refusal.bad_request.field_violations} == {
+        "events[0].id": "must be on one line, without control characters",
+        "events[0].name": "must be on one line, without control characters",
+        "events[0].text": "must hold no NUL character (U+0000)",
+        "events[0].event_type": "must be of the form `^[A-Za-z][A-Za-z0-9_.:/-]*$`",
+    }
+
+
 def test_the_servicer_never_sees_a_request_that_breaks_a_rule(edge: Edge, client: Client) -> None:
     seen: list[Any] = []
     edge.on("EventService/RecordEvents", lambda request, context: seen.append(request))

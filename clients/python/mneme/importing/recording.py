@@ -99,6 +99,7 @@ class Totals:
     Args:
         records: records read, broken ones included.
         started: sessions that the records tell of, and that are there now.
+        held: sessions that the events went to, or were in already.
         events: events newly recorded.
         duplicates: events that had been recorded before.
         lessons: lessons that are there now.
@@ -111,6 +112,7 @@ class Totals:
 
     records: int = 0
     started: set[str] = field(default_factory=set)
+    held: set[str] = field(default_factory=set)
     events: int = 0
     duplicates: int = 0
     lessons: int = 0
@@ -122,8 +124,8 @@ class Totals:
 
     @property
     def sessions(self) -> int:
-        """How many sessions the records tell of."""
-        return len(self.started)
+        """How many sessions the records tell of, or have events of."""
+        return len(self.started | self.held)
 
     @property
     def kept(self) -> Counter[str]:
@@ -261,6 +263,7 @@ class Recorder:
         answer = self._patiently(lambda: self._sink.record_events(events))
         self._totals.events += answer.recorded_count
         self._totals.duplicates += answer.duplicate_count
+        self._totals.held |= {event.session_id for event in events}
 
     def _end(self, planned: Planned) -> None:
         end = planned.end
