@@ -35,6 +35,14 @@ def cells(line: str) -> list[str]:
     return re.split(r"\s{2,}", line.strip())
 
 
+def test_a_rule_about_silence_has_no_threshold(served: ScriptedServer) -> None:
+    silence = rule(condition="NO_EVENTS_FOR")
+    served.on("ListAlertRules", ListAlertRulesResponse(rules=[silence]))
+    assert cells(mneme("alerts", "list").lines[-1])[2:4] == ["no_events_for", "15"]
+    served.on("GetAlertRule", GetAlertRuleResponse(rule=silence))
+    assert "Threshold" not in mneme("alerts", "get", "01R").out
+
+
 def test_a_rule_is_created_listed_shown_changed_and_deleted(served: ScriptedServer) -> None:
     served.on("CreateAlertRule", CreateAlertRuleResponse(rule=rule()))
     result = mneme(
@@ -102,4 +110,7 @@ def test_a_rule_is_tried_against_the_past(served: ScriptedServer) -> None:
     mneme("alerts", "try", "01R")
     assert served.last("TryAlertRule").rule_id == "01R"
     assert mneme("alerts", "try").code == 2
-    assert mneme("alerts", "try", "01R", "--threshold", "3").code == 2
+    refused = mneme("alerts", "try", "01R", "--threshold", "3")
+    assert (refused.code, refused.err.splitlines()[0]) == (
+        2, "mneme: a rule that is there is tried as it is",
+    )  # fmt: skip

@@ -64,6 +64,7 @@ def test_several_options_are_one_filter(asked: ScriptedServer) -> None:
         ([], "say what to forget"),
         (["m-1"], "'m-1' is not KIND:ID"),
         (["memory:m-1", "--user", "ann"], "not both"),
+        (["--user", "ann", "--session", "s"], "say one of --user, --agent and --session"),
     ],
 )
 def test_what_says_nothing_is_refused(
@@ -72,6 +73,7 @@ def test_what_says_nothing_is_refused(
     result = mneme("forget", *arguments, "--yes")
     assert result.code == 2
     assert said in result.err
+    assert "Invalid value" not in result.err
 
 
 def test_where_there_is_nothing_to_forget_it_does_not_ask(served: ScriptedServer) -> None:

@@ -9,19 +9,19 @@ from __future__ import annotations
 import re
 
 _REASONS = (
+    (r"lookup|resolv|[Nn]ame or service not known", "its name is not known"),
     (r"WRONG_VERSION_NUMBER|wrong version number", "it does not speak TLS: connect without TLS"),
     (
         r"CERTIFICATE_VERIFY_FAILED|certificate verify failed",
         "its certificate is not trusted: name the file of the authority that signed it",
     ),
     (
-        r"not in peer certificate|[Hh]ostname|peer name",
+        r"not in peer certificate|Hostname Verification|[Pp]eer name",
         "its certificate is for another name",
     ),
     (r"TLSV1.*CERTIFICATE_REQUIRED|PEER_DID_NOT_RETURN", "it wants a certificate of the client's"),
     (r"[Hh]andshake", "the TLS handshake failed"),
     (r"[Cc]onnection refused", "nothing listens there"),
-    (r"lookup|resolv|[Nn]ame or service not known", "its name is not known"),
     (r"[Nn]etwork is unreachable|[Nn]o route to host", "the network does not lead there"),
     (r"[Nn]o such file", "there is no such socket"),
     (

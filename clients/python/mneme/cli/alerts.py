@@ -291,12 +291,17 @@ def _state(rule: AlertRule) -> str:
     return cells.name(rule.state) if rule.enabled else "disabled"
 
 
+def _threshold(rule: AlertRule) -> str:
+    """What the value must exceed; silence has no such thing."""
+    return "" if rule.condition == "no_events_for" else f"{rule.threshold:g}"
+
+
 def _row(rule: AlertRule) -> list[str]:
     return [
         _state(rule),
         cells.preview(rule.name, 60),
         cells.name(rule.condition),
-        f"{rule.threshold:g}",
+        _threshold(rule),
         cells.count(rule.window_minutes),
         cells.preview(_where(rule), 60),
         cells.when(rule.last_triggered_at),
@@ -312,7 +317,7 @@ def _facts(rule: AlertRule) -> list[tuple[str, str]]:
         ("Condition", cells.name(rule.condition)),
         ("Pattern", rule.pattern),
         ("Trend", cells.name(rule.trend)),
-        ("Threshold", f"{rule.threshold:g}"),
+        ("Threshold", _threshold(rule)),
         ("Resolves at", "" if lower is None else f"{lower:g}"),
         ("Least events", cells.count(rule.min_events)),
         ("Minutes", cells.count(rule.window_minutes)),

@@ -105,6 +105,8 @@ def usage(error: typer.TyperException) -> str:
         name = name if name.startswith("-") else name.upper()
         said = "" if "Missing" in text else plain(str(getattr(error, "message", "")))
         text = f"{name}: {said or 'is required'}"
+    elif isinstance(error, typer.BadParameter):  # Of several options, or of how they go together.
+        text = plain(error.message)
     if context is None:
         return text
     return f"{text}\n`{context.command_path} --help` lists what it takes."

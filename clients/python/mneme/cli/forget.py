@@ -9,6 +9,7 @@ import typer
 from mneme.cli import cells
 from mneme.cli.admin import OwnOr
 from mneme.cli.app import App, Cli
+from mneme.cli.exits import InputError
 from mneme.cli.operations import Wait, follow
 from mneme.cli.options import Agent, Project, Session, Tags, Yes
 from mneme.cli.times import From, To
@@ -87,20 +88,25 @@ def _named(
     given = {name: value for name, value in people.items() if value}
     narrowed = {name: value for name, value in filtered.items() if value}
     if things and (given or narrowed):
-        raise typer.BadParameter("name single things, or say by options what to forget, not both")
+        raise InputError("name single things, or say by options what to forget, not both")
     if things:
         return {"items": [_thing(one) for one in things]}
-    if narrowed or len(given) > 1:
+    if narrowed:
         return {"filter": given | narrowed}
+    if len(given) > 1:
+        raise InputError(
+            "say one of --user, --agent and --session: nobody could tell whether all or any is"
+            " meant. With --kind, --project, --tag or times, what matches all options is forgotten"
+        )
     if not given:
-        raise typer.BadParameter("say what to forget: --user, --agent, --session or KIND:ID")
+        raise InputError("say what to forget: --user, --agent, --session or KIND:ID")
     return given
 
 
 def _thing(text: str) -> dict[str, str]:
     kind, colon, one = text.partition(":")
     if not (kind and colon and one):
-        raise typer.BadParameter(f"{text!r} is not KIND:ID, for instance memory:m-1")
+        raise InputError(f"{text!r} is not KIND:ID, for instance memory:m-1")
     return {"kind": kind, "id": one}
 
 
