@@ -6,7 +6,7 @@ import asyncio
 import queue
 import threading
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from typing import Any, TypeAlias
 
@@ -105,7 +105,16 @@ class Sink:
         """
         if not self._call.is_active():
             raise Gone
-        asyncio.run_coroutine_threadsafe(self.write(part), self._loop).result()
+        sending = self.write(part)
+        try:
+            asyncio.run_coroutine_threadsafe(sending, self._loop).result()
+        except CancelledError as error:  # The server stops, and waits for this peer no longer.
+            raise Gone from error
+        except RuntimeError as error:
+            if not self._loop.is_closed():
+                raise
+            sending.close()
+            raise Gone from error
 
     async def write(self, part: bytes) -> None:
         """Send a part, from the event loop."""
