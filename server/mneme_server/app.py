@@ -29,6 +29,7 @@ from mneme_server.local.folder import only_process_in
 from mneme_server.operations.messages import OperationKinds
 from mneme_server.operations.operations import Operations
 from mneme_server.placing import moving, placed
+from mneme_server.runtime.allocator import spare_the_collector
 from mneme_server.runtime.kept import where_kept
 from mneme_server.runtime.reindexing import Reindexer
 from mneme_server.runtime.repeating import Repeating
@@ -307,6 +308,7 @@ def serve(settings: ServerSettings, local: LocalServing | None = None) -> int:
     allow_many_files()
     application = Application(settings, local, progress=lambda line: print(line, file=sys.stderr))
     try:
+        spare_the_collector()
         address, admin_key = application.start()
     except BaseException:
         application.abandon()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 
@@ -12,6 +13,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the server's command line; name the extra where its libraries are not installed."""
     if arguments is None and sys.argv[1:2] == ["serve"]:
         hold_signals()  # What is imported next takes a while, and then comes the start.
+        gc.disable()  # Until it is loaded: nearly all of it stays, and looking takes a tenth.
     from mneme._extras import start
 
     return start(

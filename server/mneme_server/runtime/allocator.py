@@ -1,4 +1,4 @@
-"""How the C library keeps freed memory."""
+"""How freed memory is found and kept: by Python's collector, and by the C library."""
 
 from __future__ import annotations
 
@@ -14,6 +14,22 @@ _STACK_BYTES = 2 * 1024 * 1024
 
 _ARENAS = 2
 _TRIM_BYTES = 1024 * 1024
+
+_COLLECT_AFTER = (2_000, 10, 20)
+"""Objects made, and collections of the generation before, until the next of each generation."""
+
+
+def spare_the_collector() -> None:
+    """Have the garbage collector pass over what there is now, and look less often at the rest.
+
+    Call it when everything is loaded. A full collection looks at every object and lets no other
+    thread run meanwhile. A server is made of 150,000 objects that stay as long as it does; while a
+    tenant recorded thousands of events a second, they were looked at nearly once a second, for 110
+    milliseconds each time, and all tenants' calls stood still.
+    """
+    gc.freeze()
+    gc.set_threshold(*_COLLECT_AFTER)
+    gc.enable()  # A server is loaded without.
 
 
 def give_back() -> None:

@@ -112,6 +112,35 @@ def test_serving_begins_with_the_limits_on_memory(monkeypatch: pytest.MonkeyPatc
     assert done == ["limited", "served", "left with 0"]
 
 
+_SERVED = """
+import gc
+from unittest import mock
+from mneme_server import app
+from mneme_server.settings import Settings
+class Loaded:
+    http_address = None
+    def __init__(self, *_, **__):
+        self.parts = [[number] for number in range(1_000)]
+    def start(self):
+        looked_at = {id(one) for one in gc.get_objects()}
+        print(any(id(part) in looked_at for part in self.parts), gc.get_freeze_count() > 1_000)
+        print(gc.isenabled())
+        return "nowhere", None
+    def drain(self):
+        pass
+gc.disable()
+with mock.patch.object(app, "Application", Loaded), mock.patch.object(app, "Stopping"):
+    app.serve(Settings())
+"""
+
+
+def test_what_a_server_is_made_of_is_not_looked_at_for_garbage() -> None:
+    found = subprocess.run(
+        [sys.executable, "-c", _SERVED], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert found.stdout == "False True\nTrue\nserving on nowhere\n"
+
+
 _ARENAS_OF_MANY_THREADS = """
 import ctypes, os, tempfile, threading
 from mneme_server.runtime.allocator import limit_arenas
