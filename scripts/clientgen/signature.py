@@ -156,11 +156,15 @@ def _parameter(field: Field, *, optional: bool = False) -> Parameter:
     return Parameter(field.name, text, field.comment, field.required and not optional, imports)
 
 
+def _many(name: str) -> str:
+    return f"{name.removesuffix('y')}ies" if name.endswith("y") else f"{name}s"
+
+
 def _items_parameter(rpc: Rpc) -> Parameter:
     """The stream's items: what a request wraps when it has one field, else whole requests."""
     if len(rpc.fields) == 1:
         field = rpc.fields[0]
-        name, comment = f"{field.name}s", f"The stream's items. Each: {field.comment}"
+        name, comment = _many(field.name), f"The stream's items. Each: {field.comment}"
         text, imports = _single(field.descriptor)
     else:
         request = rpc.descriptor.input_type

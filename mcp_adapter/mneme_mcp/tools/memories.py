@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from mneme_mcp.arguments import Labels, SnakeArguments, Time
 from mneme_mcp.outputs import Free, SnakeOutput
-from mneme_mcp.text import Item, day, listing
+from mneme_mcp.text import Item, counted, day, listing
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
 TEXT_TOKENS = 800
@@ -143,7 +143,8 @@ async def search(call: Call, given: SearchArguments) -> Reply:
         ),
     )
     if not results:
-        return Reply(f"None of {found.stats.searched} memories fits.", found)
+        searched = counted(found.stats.searched, "memory", "memories")
+        return Reply(f"None of {searched} fits.", found)
     items = [
         Item(
             f"{place}. [{one.similarity:.2f}; since {day(one.since)}; id {one.vector_id}]", one.text

@@ -156,7 +156,8 @@ async def search(call: Call, given: SearchArguments) -> Reply:
         ),
     )
     if not results:
-        return Reply(f"None of {found.stats.searched} memories matches.", found)
+        searched = counted(found.stats.searched, "memory", "memories")
+        return Reply(f"None of {searched} matches.", found)
     title = f"{found.stats.total_matches} of {found.stats.searched} memories match:"
     items = [Item(f"{n}. [id {one.vector_id}]", one.text) for n, one in enumerate(results, 1)]
     return Reply(listing(title, items, _TEXT_TOKENS).text, found, _TEXT_TOKENS)

@@ -21,8 +21,9 @@ from mneme_mcp.text import Item, counted, day, listing
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
 _DOUBTFUL = 0.2
+_MANY = {"knowledge": "knowledge", "memory": "memories"}
 _SCOPES: dict[str, MemoryKindChoice] = {
-    kind if kind == "knowledge" else f"{kind}s": kind for kind in get_args(MemoryKindChoice)
+    _MANY.get(kind, f"{kind}s"): kind for kind in get_args(MemoryKindChoice)
 }
 if TYPE_CHECKING:
     Scope = str

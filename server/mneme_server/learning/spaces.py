@@ -90,7 +90,7 @@ class Box:
             if number is None:
                 raise _bad(f"{field}[{place}]", "must be a number, neither NaN nor infinite")
             if not low <= number <= high:
-                raise _bad(f"{field}[{place}]", f"must be from {low:g} to {high:g}")
+                raise _bad(f"{field}[{place}]", f"must be from {low:g} to {high:g}, not {number:g}")
         return numbers
 
 
@@ -170,10 +170,11 @@ def leaves_of(value: Json, path: str = "") -> Iterator[tuple[str, bool | int | f
 
 
 def _items(value: Json, size: int, field: str) -> Sequence[Json]:
+    must = f"must be a list of {size} number{'' if size == 1 else 's'}"
     if not isinstance(value, Sequence) or isinstance(value, str):
-        raise _bad(field, f"must be a list of {size} numbers")
+        raise _bad(field, must)
     if len(value) != size:
-        raise _bad(field, f"has {len(value)} numbers, but the space has {size}")
+        raise _bad(field, f"{must}, but has {len(value)}")
     return value
 
 

@@ -45,6 +45,11 @@ def test_both_spellings_mean_the_same() -> None:
     assert camel == snake
 
 
+def test_many_memories_are_spelled_as_people_do() -> None:
+    assert RecallArguments.model_validate({"query": "q", "scope": "memories"}).scope == "memories"
+    assert "memorys" not in refused(RecallArguments, query="q", scope="nowhere")
+
+
 def test_an_argument_that_does_not_exist_is_refused_with_what_may_be_meant() -> None:
     assert "'agntId' (did you mean 'agentId'?)" in refused(RecallArguments, query="q", agntId="a")
 

@@ -288,7 +288,7 @@ class MemoryMethods(SyncCaller):
 
     def insert_memories(
         self,
-        memorys: Iterable[NewMemoryFields | memory_service_pb2.NewMemory],
+        memories: Iterable[NewMemoryFields | memory_service_pb2.NewMemory],
         *,
         timeout: float | None = None,
     ) -> Stream[InsertMemoriesResponse]:
@@ -322,7 +322,7 @@ class MemoryMethods(SyncCaller):
         too long.
 
         Args:
-            memorys: The stream's items. Each: The memory. Required.
+            memories: The stream's items. Each: The memory. Required.
             timeout: seconds for the whole stream; None: no deadline.
 
         Returns:
@@ -331,7 +331,7 @@ class MemoryMethods(SyncCaller):
         """
         return self._bidirectional(
             _INSERT_MEMORIES,
-            memorys,
+            memories,
             timeout,
         )
 
@@ -1117,7 +1117,7 @@ class AsyncMemoryMethods(AsyncCaller):
 
     def insert_memories(
         self,
-        memorys: AnyIterable[NewMemoryFields | memory_service_pb2.NewMemory],
+        memories: AnyIterable[NewMemoryFields | memory_service_pb2.NewMemory],
         *,
         timeout: float | None = None,
     ) -> AsyncStream[InsertMemoriesResponse]:
@@ -1151,7 +1151,7 @@ class AsyncMemoryMethods(AsyncCaller):
         too long.
 
         Args:
-            memorys: The stream's items. Each: The memory. Required.
+            memories: The stream's items. Each: The memory. Required.
             timeout: seconds for the whole stream; None: no deadline.
 
         Returns:
@@ -1160,7 +1160,7 @@ class AsyncMemoryMethods(AsyncCaller):
         """
         return self._bidirectional(
             _INSERT_MEMORIES,
-            memorys,
+            memories,
             timeout,
         )
 
