@@ -87,7 +87,7 @@ def _migrate(settings: Settings, arguments: Mapping[str, Any]) -> int:
 
 
 def _nodes(settings: Settings, arguments: Mapping[str, Any]) -> int:
-    from mneme_server.runtime.kept import require_driver
+    from mneme_server.runtime.kept import reaching, require_driver
 
     if settings.database_url is None:
         return _complain("without MNEME_DATABASE_URL there is one server only", _USAGE)
@@ -95,9 +95,11 @@ def _nodes(settings: Settings, arguments: Mapping[str, Any]) -> int:
     from mneme_server.storage.postgres.places import forget_place, places_of
 
     url, gone = settings.database_url.get_secret_value(), arguments["gone"]
-    if gone is not None and not forget_place(url, gone):
-        return _complain(f"no server is known as {gone}, or it runs: stop it first", _FAILED)
-    for place, name, lives, owes in places_of(url):
+    with reaching("MNEME_DATABASE_URL"):
+        if gone is not None and not forget_place(url, gone):
+            return _complain(f"no server is known as {gone}, or it runs: stop it first", _FAILED)
+        known = places_of(url)
+    for place, name, lives, owes in known:
         print(f"{place}  {name}  {'runs' if lives else 'away'}  {owes} to erase")
     return _OK
 

@@ -24,7 +24,7 @@ from mneme_server.proof.sealed_keys import KeyPlaces
 from mneme_server.proof.store.catalog import log_keys
 from mneme_server.proof.store.private_keys import SqlKeyPlaces, private_keys
 from mneme_server.runtime.answering import same_answers
-from mneme_server.runtime.kept import Kept, in_folder, require_driver
+from mneme_server.runtime.kept import Kept, in_folder, reaching, require_driver
 from mneme_server.runtime.moving import CatalogRows, Moved, MoveTenants, Place
 from mneme_server.runtime.placed import HOME, PlacedStores, Placement
 from mneme_server.runtime.settings import ServerSettings
@@ -140,7 +140,8 @@ def _opened(opened: ExitStack, place: str, settings: ServerSettings) -> tuple[Pl
     if _in_files(place):
         kept = in_folder(Path(place.removeprefix(_FOLDER)), schema)
     else:
-        kept = _in_postgres(opened, place, schema, (MIGRATIONS, *branches))
+        with reaching(_shown(place)):
+            kept = _in_postgres(opened, place, schema, (MIGRATIONS, *branches))
     opened.callback(kept.close)
     catalog = Catalog(kept.catalog, *branches)
     opened.callback(catalog.close)

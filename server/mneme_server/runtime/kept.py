@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from mneme_server.common.errors import FailedPrecondition, Reason
+from mneme_server.common.errors import FailedPrecondition, Reason, Unavailable
 from mneme_server.common.lending import Lending
 from mneme_server.corpus.nodes import Node
 from mneme_server.corpus.tenant_store import TenantStores
@@ -20,6 +20,8 @@ from mneme_server.storage.sqlite_store import SqliteStores
 from mneme_server.storage.unit import TenantSchema, Unit
 
 CATALOG_NAME = "catalog.db"
+_DRIVER = "psycopg"
+_SHOWN = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,8 @@ def where_kept(
             " choose another MNEME_DATA_DIR, or leave MNEME_DATABASE_URL away",
             reason=Reason.INITIALIZATION_FAILED,
         )
-    return _in_postgres(settings.database_url.get_secret_value(), schema, catalog_folders)
+    with reaching("MNEME_DATABASE_URL"):
+        return _in_postgres(settings.database_url.get_secret_value(), schema, catalog_folders)
 
 
 def in_folder(folder: Path, schema: TenantSchema) -> Kept:
@@ -100,6 +103,50 @@ def _in_postgres(url: str, schema: TenantSchema, catalog_folders: Sequence[Path]
         lending = [pool.lending for pool in pools]
         project = projecting(schema.kinds)
         return Kept(stores, catalog, opened.pop_all().close, node, project, lending)
+
+
+@contextmanager
+def reaching(what: str) -> Iterator[None]:
+    """Say of a database that cannot be opened which one it is, and why: to whoever starts
+    something, who can do what no caller could.
+
+    Args:
+        what: how its URL is called, or the URL without its password.
+
+    Raises:
+        Unavailable: it cannot be reached.
+        FailedPrecondition: its URL cannot be read.
+    """
+    try:
+        yield
+    except Unavailable as error:
+        why = next((str(one) for one in _causes(error) if _is_the_drivers(one)), "")
+        if error.reason is not Reason.DATABASE_ERROR or not why:
+            raise
+        raise Unavailable(
+            f"{what}: the database cannot be reached: {why.strip().splitlines()[0][:_SHOWN]}",
+            reason=error.reason,
+            retry_after_s=error.retry_after_s,
+        ) from error
+    except Exception as error:
+        if not (_is_the_drivers(error) and type(error).__name__ == "ProgrammingError"):
+            raise
+        raise FailedPrecondition(  # What it says may show a part of the password.
+            f"{what}: PostgreSQL's library cannot read the URL; write what is special in a name or"
+            " a password as %xx, e.g. a space as %20",
+            reason=Reason.INITIALIZATION_FAILED,
+        ) from None
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    cause = error.__cause__ or error.__context__
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
+def _is_the_drivers(error: BaseException) -> bool:
+    return type(error).__module__.partition(".")[0] == _DRIVER
 
 
 def require_driver() -> None:

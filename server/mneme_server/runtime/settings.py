@@ -45,6 +45,13 @@ def _check_origins(origins: str) -> str:
     return origins
 
 
+def _check_database_url(url: SecretStr | None) -> SecretStr | None:
+    if url is not None and not url.get_secret_value().startswith(_POSTGRESQL):
+        # Nothing of it is shown: it may hold a password, or be one.
+        raise ValueError("it is no postgresql://user:password@host/database")
+    return url
+
+
 def _check_databases(databases: SecretStr | None) -> SecretStr | None:
     if databases is not None:
         _named(databases.get_secret_value())
@@ -100,7 +107,7 @@ class ServerSettings(BaseSettings):
     data_dir: Path = Field(
         Path("mneme-data"), description="folder for the catalog and the tenants' folders"
     )
-    database_url: OptionalSecret = Field(
+    database_url: Annotated[OptionalSecret, AfterValidator(_check_database_url)] = Field(
         None,
         description="PostgreSQL, 15 or newer, that keeps the catalog and the tenants, as"
         " postgresql://user:password@host/database; the data folder then has what can be built from"
