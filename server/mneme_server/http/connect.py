@@ -12,6 +12,7 @@ from google.protobuf import json_format
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
+from mneme._core.misfits import in_words
 
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.http.reading import parse_json
@@ -65,7 +66,8 @@ class ConnectRpc:
             self.fill(request, value)
         except (json_format.ParseError, ValueError, TypeError, RecursionError) as error:
             raise InvalidArgument(
-                f"the request cannot be read: {error}", reason=Reason.INVALID_TYPE
+                f"the request cannot be read: {in_words(error, request.DESCRIPTOR)}",
+                reason=Reason.INVALID_TYPE,
             ) from None
         return request
 

@@ -110,6 +110,17 @@ def stream(http: Http, rpc: str, body: bytes, **headers: str) -> list[tuple[int,
     return messages(answer.content)
 
 
+def test_json_that_does_not_fit_is_said_with_its_field(http: Http) -> None:
+    path = "/mneme.v1.LearnService/GetLesson"
+    answer = http.client.post(path, json={"lesonId": "tokens"})
+    assert answer.status_code == 400
+    assert answer.json()["message"] == (
+        "the request cannot be read: there is no field 'lesonId'; did you mean 'lessonId'?"
+    )
+    answer = http.client.post(path, json={"lessonId": 5})
+    assert answer.json()["message"].startswith("the request cannot be read: lessonId: ")
+
+
 def test_a_stream_of_answers_ends_with_how_it_ended(api: Api, http: Http) -> None:
     for number in range(2):
         lesson(api, f"title {number}", lesson_id=f"lesson-{number}")
