@@ -15,6 +15,7 @@ from typing import Any
 from mneme import MnemeClient
 
 from benchmarks import memories
+from benchmarks.cases import unseen
 from benchmarks.cases.recording import drive, requests_of
 from benchmarks.context import Context
 from benchmarks.measure import Round, Rounds, time_calls
@@ -25,8 +26,8 @@ TIMES_RECALL, SHARE_RECORDED, SHARE_OF_ONE = 1.2, 0.4, 1.0
 _TENANTS = 8
 _MOST_A_SECOND = 6_000
 """Events that are prepared for each second."""
-_OPTIONS = ("-c", "listen_addresses=", "-c", "shared_buffers=256MB")
-"""With fsync, as SQLite has it; the rest as PostgreSQL comes."""
+_OPTIONS = ("-c", "listen_addresses=", "-c", "shared_buffers=512MB")
+"""With fsync, as SQLite has it, and room for all pages; the rest as PostgreSQL comes."""
 
 
 def run(context: Context) -> list[Row]:
@@ -52,7 +53,8 @@ def run(context: Context) -> list[Row]:
             with _both(context, database.url()) as (here, there):
                 recalled = _recalled(context, here, there)
                 took = _took(context, there, database)
-                return [*recalled, *took, *_recorded(context, here, there)]
+                never_seen = unseen.rows(context, database.url())
+                return [*recalled, *took, *never_seen, *_recorded(context, here, there)]
         finally:
             database.stop()
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from mneme_server.corpus.dependents import Dependents
 from mneme_server.corpus.forgetting import Purge, WhileForgetting
 from mneme_server.corpus.kinds import MemoryKind
-from mneme_server.corpus.tenant import OpenTenants
+from mneme_server.corpus.tenant import TenantsAtOnce
 from mneme_server.runtime.following import DurableFollower
 from mneme_server.runtime.runtime import Runtime
 from mneme_server.runtime.settings import ServerSettings
@@ -113,7 +113,7 @@ class Host:
         return self._settings
 
     @property
-    def tenants(self) -> OpenTenants[Any]:
+    def tenants(self) -> TenantsAtOnce[Any]:
         """Where use cases get a tenant from. Which repositories they need, they say themselves."""
         return self.runtime.tenants
 

@@ -15,8 +15,9 @@ from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme.v1 import reflect_service_pb2 as reflect_pb
 from mneme_server.common import deadline
+from mneme_server.corpus.cache import AT_ONCE, ManagedIndex
 from mneme_server.corpus.change import CorpusChange
-from mneme_server.corpus.live_index import AT_ONCE, LiveIndex, ManagedIndex
+from mneme_server.corpus.live_index import LiveIndex
 from mneme_server.runtime import runtime as memories
 from mneme_server.runtime.opening import TenantOpener
 from numpy.typing import NDArray

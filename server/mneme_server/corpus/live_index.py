@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Generic, Protocol, Self, TypeAlias, TypeVar
+from typing import Generic, TypeVar
 
 import structlog
 
@@ -19,9 +19,9 @@ from mneme_server.common import deadline
 from mneme_server.common.backoff import doubled
 from mneme_server.common.errors import Unavailable
 from mneme_server.common.panics import is_failure
+from mneme_server.corpus.cache import AT_ONCE, Cache, Steps, do_at_once
 from mneme_server.corpus.change import CorpusChange
 from mneme_server.corpus.feed import FeedRow, Position
-from mneme_server.corpus.ports import CorpusIndex
 
 _log = structlog.get_logger(__name__)
 
@@ -29,8 +29,6 @@ _FEW = 8
 """Rows that are caught up while writers wait; more are caught up before."""
 _ROWS = 16
 """Rows that are caught up in one go, while writers wait."""
-AT_ONCE = 128
-"""Documents that come or go in one step: a millisecond or two."""
 _STEADY = 20.0
 """An index that works for less than so many times as long as it took to build waits for the next
 one, ever longer: else whatever it fails at would keep the server building."""
@@ -39,111 +37,7 @@ _LEAST_S = 0.1
 _LONGEST_DELAY_S = 60.0
 
 
-Steps: TypeAlias = Sequence[Callable[[], object]]
-"""Work in steps of some milliseconds each."""
-
-
-def do_at_once(steps: Steps) -> None:
-    """Do one step after the other."""
-    for step in steps:
-        step()
-
-
-class Cache(Protocol):
-    """A follower of the feed that is made of what the store holds and can be made again.
-
-    It may skip to the newest state: of what rows name it reads what is there by then.
-    """
-
-    @property
-    def position(self) -> Position:
-        """The row of the feed up to which it holds what there is; it may hold more."""
-        ...
-
-    @property
-    def partial(self) -> bool:
-        """Whether it failed: it may hold less than it should until another is built."""
-        ...
-
-    def applying(self, change: CorpusChange) -> Steps:
-        """Return what applies a change that was just committed, the next after `position`."""
-        ...
-
-    def catching_up(self, rows: Sequence[FeedRow]) -> Steps:
-        """Return what makes up for rows after `position`, whether some of it was applied or not.
-
-        Raises:
-            LostPlace: they say that everything changed.
-        """
-        ...
-
-    def on_failure(self, told: Callable[[], object]) -> None:
-        """Have `told` called, on any thread, whenever a part fails. It must not wait."""
-        ...
-
-    def missed(self, error: BaseException) -> None:
-        """Note that what was committed could not be applied, as a failure."""
-        ...
-
-    def abandon(self) -> None:
-        """Write nothing more to the disk; it is used and added to until it is discarded."""
-        ...
-
-    def discard(self) -> None:
-        """Release everything of an abandoned one."""
-        ...
-
-    def close(self) -> None:
-        """Write what must be kept and free the rest."""
-        ...
-
-    def rebuilt(self, *, clean: bool = False) -> Self:
-        """Build another from the store; this one must be abandoned. A `clean` one keeps nothing of
-        what was removed, nor of what it was called.
-
-        What is committed meanwhile it is told to catch up with afterwards.
-        """
-        ...
-
-    def write(self) -> None:
-        """Write everything that is kept on the disk, in the place of what lies there.
-
-        Raises:
-            OSError: it cannot be written.
-        """
-        ...
-
-
 C = TypeVar("C", bound=Cache)
-
-
-class ManagedIndex(CorpusIndex, Cache, Protocol):
-    """An index with a life of its own."""
-
-    @property
-    def mode(self) -> str:
-        """How vectors are searched: "exact" or "hnsw"."""
-        ...
-
-    @property
-    def document_count(self) -> int:
-        """Documents that can be found."""
-        ...
-
-    @property
-    def vector_count(self) -> int:
-        """Vectors that are searched."""
-        ...
-
-    @property
-    def memory_bytes(self) -> int:
-        """Bytes of memory that it holds. It takes some microseconds."""
-        ...
-
-    @property
-    def vector_bytes(self) -> int:
-        """Those of them that vectors take, with the graphs that lead through them."""
-        ...
 
 
 class LiveIndex(Generic[C]):
@@ -156,6 +50,7 @@ class LiveIndex(Generic[C]):
         by_turns: does the steps of a large change, all of them, and lets others go on in between.
         lazily: what was missed is made up for by a thread of its own, always: nobody waits for it.
         what: what it is called in the log.
+        after: nothing that takes long is done in the background before this is set.
     """
 
     def __init__(
@@ -167,12 +62,14 @@ class LiveIndex(Generic[C]):
         *,
         lazily: bool = False,
         what: str = "index",
+        after: threading.Event | None = None,
     ) -> None:
         self._tenant_id = tenant_id
         self._changes_after = changes_after
         self._by_turns = by_turns
         self._lazily = lazily
         self._what = what
+        self._after = after
         self._order = threading.Lock()  # Changes and the swap, one after the other.
         self._replacing = threading.Lock()  # One index takes another's place at a time.
         self._starting = threading.Lock()  # Guards the next two; never held for long.
@@ -255,11 +152,27 @@ class LiveIndex(Generic[C]):
             self._replace(self._current, lambda index: index.rebuilt(clean=True))
             self._current.write()
 
+    def wait_for_another(self, than: C, timeout_s: float) -> bool:
+        """Wait until another index has taken the place of this one; tell whether it has.
+
+        Raises:
+            Abandoned: nobody waits for the call any more.
+        """
+        with self._moved:
+            deadline.wait_for(
+                self._moved,
+                lambda: self._current is not than or self._closing.is_set(),
+                timeout_s,
+            )
+        return self._current is not than
+
     def close(self) -> None:
         """Stop building, write what must be kept and free the rest."""
         with self._starting:
             self._closing.set()
             thread = self._thread
+        if self._after is not None:
+            self._after.set()
         self._tell()
         if thread is not None:
             thread.join()
@@ -328,6 +241,8 @@ class LiveIndex(Generic[C]):
         return self._current.partial or self._current.position.number < self._head
 
     def _repair(self) -> None:
+        if self._after is not None:
+            self._after.wait()
         while True:
             with self._starting:
                 if self._closing.is_set() or not self._is_behind():
@@ -370,6 +285,8 @@ class LiveIndex(Generic[C]):
                 if not self._current.partial:
                     return
                 self._replace(self._current, lambda index: index.rebuilt())
+        except deadline.Abandoned:
+            return  # The tenant is being closed.
         except BaseException as error:
             if not is_failure(error):
                 raise

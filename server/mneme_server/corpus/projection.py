@@ -6,15 +6,17 @@ found what is to be shown, and holds all of that; else the store does.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Generic, Protocol
 
+from mneme_server.corpus.cache import Cache, Steps
 from mneme_server.corpus.change import CorpusChange
 from mneme_server.corpus.document import Memory
 from mneme_server.corpus.feed import FeedRow, LostPlace, Position
 from mneme_server.corpus.kinds import MemoryKind
-from mneme_server.corpus.live_index import Cache, LiveIndex, Steps
+from mneme_server.corpus.live_index import LiveIndex
 from mneme_server.corpus.ports import MemoryReader
 from mneme_server.corpus.tenant_store import TenantStore, U_co
 
@@ -57,6 +59,7 @@ class Shown(Generic[U_co]):
         projection: the copy; None where there is none.
         head: the newest row of the feed.
         by_turns: see `LiveIndex`.
+        after: see `LiveIndex`.
     """
 
     def __init__(
@@ -66,6 +69,8 @@ class Shown(Generic[U_co]):
         projection: Projection | None,
         head: Position,
         by_turns: Callable[[Steps], None],
+        *,
+        after: threading.Event | None = None,
     ) -> None:
         self._store = store
         self._live: LiveIndex[Projection] | None = None
@@ -75,7 +80,13 @@ class Shown(Generic[U_co]):
         if place.number >= head.number and place != head:
             projection.missed(LostPlace(f"row {place.number} of the feed is gone, or another"))
         self._live = LiveIndex(
-            tenant_id, projection, self._changes_after, by_turns, lazily=True, what="projection"
+            tenant_id,
+            projection,
+            self._changes_after,
+            by_turns,
+            lazily=True,
+            what="projection",
+            after=after,
         )
         self._live.learn_of(head.number)
 
@@ -90,9 +101,10 @@ class Shown(Generic[U_co]):
         return 0 if self._live is None else self._live.current.memory_bytes
 
     @contextmanager
-    def reading(self, number: int) -> Iterator[MemoryReader]:
-        """Lend what reads memories as they are after a row of the feed, or later."""
-        near = self._near(number)
+    def reading(self, number: int | None) -> Iterator[MemoryReader]:
+        """Lend what reads memories as they are after a row of the feed, or later; None: as the
+        store has them now."""
+        near = None if number is None else self._near(number)
         if near is not None:
             yield _Nearest(near, self._store)
             return

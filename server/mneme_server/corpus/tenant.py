@@ -19,18 +19,19 @@ from mneme_server.common import consistency, deadline
 from mneme_server.common.consistency import ConsistencyToken
 from mneme_server.common.errors import (
     FailedPrecondition,
-    NotFound,
     Reason,
     ResourceExhausted,
     Unavailable,
 )
+from mneme_server.corpus.cache import ManagedIndex, Steps, do_at_once
 from mneme_server.corpus.feed import FeedRow, Position
+from mneme_server.corpus.followed import Followed
 from mneme_server.corpus.freshness import FOLLOWED_S, Freshness
 from mneme_server.corpus.known_rows import KnownRows
-from mneme_server.corpus.leaving import farewell
-from mneme_server.corpus.live_index import LiveIndex, ManagedIndex, Steps, do_at_once
+from mneme_server.corpus.live_index import LiveIndex
 from mneme_server.corpus.ports import CorpusIndex, MemoryReader
 from mneme_server.corpus.projection import Projection, Shown
+from mneme_server.corpus.scanning import Unbuilt
 from mneme_server.corpus.tenant_store import TenantStore, U_co
 
 _log = structlog.get_logger(__name__)
@@ -46,7 +47,7 @@ ASSUMED_TEXTS_PER_SECOND = 500
 """How fast a queue drains, to tell a refused caller when to come back; measured on two cores."""
 
 
-class OpenTenant(Generic[U_co]):
+class OpenTenant(Followed, Generic[U_co]):
     """An open tenant.
 
     Args:
@@ -80,7 +81,7 @@ class OpenTenant(Generic[U_co]):
         followed: bool = False,
         projection: Projection | None = None,
     ) -> None:
-        self.tenant_id = tenant_id
+        super().__init__(tenant_id)
         self._store = store
         opened_s = time.monotonic()
         self._index = LiveIndex(tenant_id, index, self._changes_after, by_turns)
@@ -89,15 +90,13 @@ class OpenTenant(Generic[U_co]):
         self._tell_committed = committed
         self._before_closing = before_closing
         self._write_lock = threading.Lock()
-        self._committed = threading.Condition()
-        self._commits = 0
-        self._leaving = self._replaced = False
         with store.read() as unit:
             self._pending = unit.queue.depth()
             self.generation = unit.feed.generation() or 0
             head = unit.feed.head()
         self._rows = KnownRows(head)
-        self.shown = Shown(tenant_id, store, projection, head, by_turns)
+        built = None if index.unbuilt is None else index.unbuilt.done
+        self.shown = Shown(tenant_id, store, projection, head, by_turns, after=built)
         self._freshness = Freshness(self._index.holds, opened_s) if followed else None
         self._searched_s = opened_s
         self._seen_elsewhere = head.number
@@ -114,6 +113,27 @@ class OpenTenant(Generic[U_co]):
                 self._ask(now)
             self._freshness.require()
         return self._index.current
+
+    @property
+    def unbuilt(self) -> Unbuilt | None:
+        """What answers while the index is not built yet; None once it is."""
+        return self._index.current.unbuilt
+
+    def wait_until_built(self) -> None:
+        """Return once there is an index.
+
+        Raises:
+            Unavailable: it took more than `LONGEST_WAIT_S`; it goes on being built.
+            Abandoned: nobody waits for the call any more.
+        """
+        current = self._index.current
+        if current.unbuilt is None or self._index.wait_for_another(current, LONGEST_WAIT_S):
+            return
+        raise Unavailable(
+            "the index of this tenant is being built on this server",
+            reason=Reason.INITIALIZATION_FAILED,
+            retry_after_s=1.0,
+        )
 
     @property
     def recallable_count(self) -> int:
@@ -145,9 +165,7 @@ class OpenTenant(Generic[U_co]):
             return False
         self._seen_elsewhere = number
         self._miscounted = True
-        with self._committed:
-            self._commits += 1
-            self._committed.notify_all()
+        self._note_commit()
         return True
 
     def _ask(self, now: float) -> None:
@@ -212,9 +230,10 @@ class OpenTenant(Generic[U_co]):
         """Open a read transaction: one consistent snapshot."""
         return self._store.read()
 
-    def reading_shown(self) -> AbstractContextManager[MemoryReader]:
-        """Lend what reads memories as they are shown: as fresh as the index, or more."""
-        return self.shown.reading(self._index.current.position.number)
+    def reading_shown(self, *, newest: bool = False) -> AbstractContextManager[MemoryReader]:
+        """Lend what reads memories as they are shown: as fresh as the index, or more; `newest`, as
+        the store has them now."""
+        return self.shown.reading(None if newest else self._index.current.position.number)
 
     @contextmanager
     def write(self) -> Iterator[U_co]:
@@ -230,9 +249,7 @@ class OpenTenant(Generic[U_co]):
                 self._rows.note(changes.position)
             if changes.position is not None or self._freshness is None:  # Else see `newest`.
                 consistency.wrote(ConsistencyToken(self.generation, *self._rows.head))
-        with self._committed:
-            self._commits += 1
-            self._committed.notify_all()
+        self._note_commit()
         self._tell_committed(self.tenant_id)
         if self._pending:
             self._wake(self.tenant_id)
@@ -334,41 +351,6 @@ class OpenTenant(Generic[U_co]):
                 retry_after_s=max(1.0, excess / ASSUMED_TEXTS_PER_SECOND),
             )
 
-    @property
-    def commits(self) -> int:
-        """How many write transactions were committed since the tenant was opened."""
-        return self._commits
-
-    @property
-    def leaving(self) -> bool:
-        """Whether the tenant is being removed: whoever follows it must let go of it."""
-        return self._leaving
-
-    def leave(self, *, replaced: bool = False) -> None:
-        """Tell those who follow the tenant that it is being removed, or replaced by a backup."""
-        with self._committed:
-            self._leaving, self._replaced = True, replaced
-            self._committed.notify_all()
-
-    def stay(self) -> None:
-        """Tell that the tenant is not removed after all."""
-        with self._committed:
-            self._leaving = self._replaced = False
-
-    @property
-    def farewell(self) -> NotFound | Unavailable:
-        """What those who follow a leaving tenant are told."""
-        return farewell(self.tenant_id, replaced=self._replaced)
-
-    def wait_for_commit(self, seen: int, timeout_s: float) -> int:
-        """Wait until more than `seen` transactions are committed; return how many are.
-
-        Returns at once when the tenant is leaving.
-        """
-        with self._committed:
-            self._committed.wait_for(lambda: self._commits > seen or self._leaving, timeout_s)
-            return self._commits
-
     def wait_embedded(self, doc_ids: Sequence[int]) -> None:
         """Wait until none of these documents waits for its embedding.
 
@@ -433,6 +415,9 @@ class OpenTenant(Generic[U_co]):
         with self._write_lock:
             if self._miscounted:
                 self._count_again()
+            unbuilt = self.unbuilt
+            if unbuilt is not None:
+                unbuilt.interrupt()
             self._index.close()
             self.shown.close()
             self._store.close()
@@ -448,4 +433,12 @@ class OpenTenants(Protocol[U_co]):
             NotFound: there is no such tenant.
             FailedPrecondition: its vectors are of another model, or its database is newer.
         """
+        ...
+
+
+class TenantsAtOnce(OpenTenants[U_co], Protocol[U_co]):
+    """Which also lend one that has no index yet."""
+
+    def open_at_once(self, tenant_id: str) -> AbstractContextManager[OpenTenant[U_co]]:
+        """As `open`, also while the index is being built; see `OpenTenant.unbuilt`."""
         ...

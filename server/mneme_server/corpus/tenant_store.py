@@ -16,6 +16,7 @@ from mneme_server.corpus.document import Document
 from mneme_server.corpus.feed import Feed
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.ports import CorpusSource, Matrix, MemoryReader
+from mneme_server.corpus.scanning import Scan
 
 
 class DocumentWriter(Protocol):
@@ -178,6 +179,12 @@ class TenantStore(Protocol[U_co]):
     @property
     def source(self) -> CorpusSource:
         """What an index is built from; each call reads a snapshot of its own."""
+        ...
+
+    @property
+    def scan(self) -> Scan | None:
+        """What is read of a tenant that has no index here yet; None where one is always built
+        first."""
         ...
 
     def close(self) -> None:

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Protocol
 
 from mneme_server.common.parts import parts
+from mneme_server.corpus.cache import AT_ONCE, Steps
 from mneme_server.corpus.change import CorpusChange
 from mneme_server.corpus.feed import FeedRow, Position, Touched
-from mneme_server.corpus.live_index import AT_ONCE, Steps
 from mneme_server.corpus.ports import CorpusIndex
 
 

@@ -194,10 +194,14 @@ def open_lexical(
             lexical.discard()
             LexicalIndex.destroy(folder)
             lexical = LexicalIndex(folder, settings, log)
-    if lexical.copied is None:
-        _put_words(source, lexical, live, replace=False)
-    lexical.reached(position)
-    lexical.commit()  # The copy can wait, those who ask cannot.
+    try:
+        if lexical.copied is None:
+            _put_words(source, lexical, live, replace=False)
+        lexical.reached(position)
+        lexical.commit()  # The copy can wait, those who ask cannot.
+    except BaseException:
+        lexical.discard()  # Building was stopped, perhaps.
+        raise
     return lexical
 
 

@@ -96,5 +96,6 @@ def with_room(array: _Array, used: int, wanted: int) -> _Array:
     capacity = max(wanted, used + used // 2, 64)
     larger = np.empty((capacity, *array.shape[1:]), array.dtype)
     larger[:used] = array[:used]
-    larger[used:] = NO_ROW
+    if array.ndim == 1:  # Of vectors nothing is read behind the last one: they take no memory yet.
+        larger[used:] = NO_ROW
     return cast(_Array, larger)

@@ -10,10 +10,10 @@ import numpy as np
 
 from mneme_server.common.errors import MnemeError
 from mneme_server.common.panics import is_failure
+from mneme_server.corpus.cache import Steps
 from mneme_server.corpus.change import CorpusChange
 from mneme_server.corpus.document import Document, DocumentFilter
 from mneme_server.corpus.feed import FeedRow, Position
-from mneme_server.corpus.live_index import Steps
 from mneme_server.corpus.ports import (
     NO_EVIDENCE,
     NO_HITS,
@@ -27,6 +27,7 @@ from mneme_server.corpus.ports import (
     VectorBatch,
     WordEvidence,
 )
+from mneme_server.corpus.scanning import Unbuilt
 from mneme_server.index.columns import LAYOUT
 from mneme_server.index.dense import DenseIndex
 from mneme_server.index.following import applying, catching_up
@@ -175,6 +176,11 @@ class TenantIndex:
     def partial(self) -> bool:
         """Whether a part failed: it may find less than there is until the index is built again."""
         return bool(self.failed_parts)
+
+    @property
+    def unbuilt(self) -> Unbuilt | None:
+        """See `ManagedIndex`."""
+        return None
 
     @property
     def failed_parts(self) -> frozenset[Part]:

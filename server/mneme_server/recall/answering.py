@@ -12,6 +12,7 @@ import numpy as np
 from mneme_server.corpus.document import Document, DocumentFilter, Memory
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.ports import CorpusIndex, Rows, Selection
+from mneme_server.corpus.scanning import Glance
 from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.corpus.tenant_store import CorpusUnit
 from mneme_server.recall.copies import Keys, copies_of
@@ -51,19 +52,20 @@ def answer_of(
     copies: Keys | None,
     rerank: Rerank | None,
     confidence: float | None,
+    glance: Glance | None = None,
 ) -> Answer:
     """Read the best candidates and return them, with what is to be said of them.
 
     `pending` is how many waited to be embedded before the search: those that were embedded during
     it may have been missed. `copies` are the candidates' keys, of which the repeated ones have
-    copies; None: all are shown.
+    copies; None: all are shown. `glance` is what the index is of, where it is of candidates alone.
     """
     enough = int(np.count_nonzero(candidates.scores >= query.min_score))
     wanted = query.limit if rerank is None else max(query.limit, RERANKED)
     places, copied = _best(candidates, enough, wanted, copies)
     row_of = _rows_by_id(index, candidates.rows[places])
     doc_ids = list(row_of)
-    with memory.reading_shown() as reader:
+    with memory.reading_shown(newest=glance is not None) as reader:
         memories = reader.get_many(doc_ids, bare=query.bare)
         lost = reader.lost
     results = [
@@ -88,14 +90,17 @@ def answer_of(
     _link(shown, groups)
 
     def passes(document: Document) -> bool:
-        row = int(index.columns.rows_of(np.array([document.doc_id]))[0])
+        mask, row = selection.mask, _row_of(index, document)
+        if row < 0 and glance is not None:  # It may be stored, and is only no candidate.
+            glance.take_in(document)
+            mask, row = index.select(query.filter).mask, _row_of(index, document)
         row_of[document.doc_id] = row
-        return 0 <= row < len(selection.mask) and bool(selection.mask[row])
+        return 0 <= row < len(mask) and bool(mask[row])
 
     shown = successors_first(
         shown,
         results,
-        _reading(memory),
+        _reading(memory, newest=glance is not None),
         passes,
         limit=query.limit,
         own_scores=reranking is Reranking.DONE,
@@ -105,24 +110,28 @@ def answer_of(
         if row in copied:
             result.copies = copies_of(index, row, selection)
     if query.turns and shown:
-        _add_turns(memory, index, query, shown, rows)
+        _add_turns(memory, index, query, shown, rows, glance=glance)
     return Answer(
         results=shown,
         outcome=RecallOutcome.FOUND if shown else RecallOutcome.NOTHING_ABOVE_MIN_SCORE,
-        searched_count=selection.count,
+        searched_count=selection.count if glance is None else glance.count,
         total=max(enough, len(shown)),
         pending_count=pending,
         capped=candidates.capped,
         words_only=query.mode == Mode.HYBRID and candidates.words_only,
-        partial=lost > 0 or index.partial,
+        partial=lost > 0 or index.partial or glance is not None,
         reranking=reranking,
         confidence=confidence,
     )
 
 
-def _reading(memory: OpenTenant[CorpusUnit]) -> ReadSources:
+def _row_of(index: CorpusIndex, document: Document) -> int:
+    return int(index.columns.rows_of(np.array([document.doc_id]))[0])
+
+
+def _reading(memory: OpenTenant[CorpusUnit], *, newest: bool) -> ReadSources:
     def read(kind: MemoryKind, source_ids: Sequence[str]) -> Mapping[str, Memory]:
-        with memory.reading_shown() as reader:
+        with memory.reading_shown(newest=newest) as reader:
             return reader.of_sources(kind, source_ids)
 
     return read
@@ -208,13 +217,17 @@ def _add_turns(
     query: RecallQuery,
     results: Sequence[Recalled],
     rows: Sequence[int],
+    *,
+    glance: Glance | None,
 ) -> None:
     """Add what was said around each of the results, which have these rows."""
+    if glance is not None:
+        glance.take_in_around([result.document.doc_id for result in results], query.turns)
     allowed = index.select(
         DocumentFilter(user_id=query.filter.user_id, project=query.filter.project)
     )
-    turns = Turns.around_rows(index.columns, rows, query.turns, allowed)
-    with memory.reading_shown() as reader:
+    turns = Turns.around_rows(index.columns, rows, query.turns, allowed, whole=glance is None)
+    with memory.reading_shown(newest=glance is not None) as reader:
         memories = reader.get_many(turns.doc_ids)
     for result, row in zip(results, rows, strict=True):
         result.before, result.after = turns.around(row, memories)

@@ -54,6 +54,7 @@ def recall_query(request: pb.RecallRequest, kinds: Mapping[str, MemoryKind]) -> 
         weights=_weights(request.weights),
         explain=request.explain,
         rerank=request.rerank if request.HasField("rerank") else True,
+        at_once=True,
         every_copy=request.every_copy,
         turns=request.context_turns,
         confidence=True,

@@ -37,7 +37,8 @@ class RecallQuery:
 
     With `every_copy` near-copies are results of their own. `turns` asks for so many documents from
     just before and after each result in its session. `rerank` has a reranker, where there is one,
-    order the first results. `bare` results are without details: for who reads the things
+    order the first results. `at_once` has it answered while there is no index yet, marked as
+    partial; else it waits for one. `bare` results are without details: for who reads the things
     themselves, of kinds that nothing supersedes. `confidence` has the answer tell it, which costs a
     search of words; a `min_confidence` does, too.
     """
@@ -52,6 +53,7 @@ class RecallQuery:
     every_copy: bool = True
     turns: int = 0
     rerank: bool = False
+    at_once: bool = False
     bare: bool = False
     confidence: bool = False
     min_confidence: float = 0.0

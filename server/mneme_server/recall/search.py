@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TypeAlias
@@ -11,7 +12,8 @@ import numpy as np
 
 from mneme_server.corpus.document import DocumentFilter
 from mneme_server.corpus.ports import CorpusIndex, Hits, Matrix, Selection, WordEvidence
-from mneme_server.corpus.tenant import OpenTenants
+from mneme_server.corpus.scanning import Question, Unbuilt
+from mneme_server.corpus.tenant import OpenTenant, TenantsAtOnce
 from mneme_server.corpus.tenant_store import CorpusUnit
 from mneme_server.recall.answering import Rerank, answer_of
 from mneme_server.recall.confidence import FITTED, confidence_of, words_of
@@ -49,7 +51,7 @@ class Recall:
     `model_id` is the embedder's: by it confidence is known.
     """
 
-    tenants: OpenTenants[CorpusUnit]
+    tenants: TenantsAtOnce[CorpusUnit]
     embedder: QueryEmbedder
     foreground: Foreground = field(default_factory=Foreground)
     soon: SoonEmbedder | None = None
@@ -70,8 +72,16 @@ class Recall:
         if parts_of(query.filter.kinds):  # Two sessions that ended alike are two sessions.
             query = replace(query, every_copy=True)
         size = Size.SMALL if len(query.text) <= LONG_QUERY else Size.LARGE
-        with self.tenants.open(tenant_id) as memory:
-            embedding = self._begin_embedding(query, size)  # Before it stands in line.
+        open_tenant = self.tenants.open_at_once if query.at_once else self.tenants.open
+        with open_tenant(tenant_id) as memory:
+            begun = self._begin_embedding(query)  # Before it stands in line.
+            if query.at_once and memory.unbuilt is not None:
+                begun = _once(begun)
+                answer = self._glanced(memory, memory.unbuilt, query, begun, size)
+                if answer is not None:
+                    return answer
+                memory.wait_until_built()
+            embedding = partial(self.foreground.wait_outside, begun, size)
             with self.foreground.computing(size):
                 waiting = memory.pending  # Before the search: what comes meanwhile may be missed.
                 # The same throughout: another may take its place meanwhile, with other rows.
@@ -94,12 +104,44 @@ class Recall:
                     copies=copies, rerank=self._rerank(query, size), confidence=sure,
                 )  # fmt: skip
 
-    def _begin_embedding(self, query: RecallQuery, size: Size) -> _Embedding:
+    def _glanced(
+        self,
+        memory: OpenTenant[CorpusUnit],
+        unbuilt: Unbuilt,
+        query: RecallQuery,
+        embedding: _Embedding,
+        size: Size,
+    ) -> Answer | None:
+        """Answer from the store, which has no index yet; None where it has one by now."""
+        waiting = memory.pending
+        with ExitStack() as lent:
+            # It mostly waits for the database, so it takes no turn.
+            glance = lent.enter_context(
+                unbuilt.glance(Question(query.text, query.filter, embedding))
+            )
+            if glance is None:
+                return None
+            lent.enter_context(self.foreground.computing(size))
+            selection = glance.index.select(query.filter)
+            if not selection.count:
+                why = RecallOutcome.NOTHING_STORED
+                if glance.anything:
+                    why = RecallOutcome.NOTHING_MATCHES_FILTERS
+                if glance.count:
+                    why = RecallOutcome.NOTHING_ABOVE_MIN_SCORE
+                return Answer((), why, glance.count, pending_count=waiting, partial=True)
+            found, copies = _ranked_apart(glance.index, query, embedding, selection, self.scale)
+            return answer_of(
+                memory, glance.index, query, selection, found, pending=waiting,
+                copies=copies, rerank=self._rerank(query, size), confidence=None, glance=glance,
+            )  # fmt: skip
+
+    def _begin_embedding(self, query: RecallQuery) -> _Embedding:
         if query.mode == Mode.LEXICAL:
             return lambda: None
         can_do_without = query.mode == Mode.HYBRID and self.soon is not None
         embedder = self.soon if self.soon is not None and can_do_without else self.embedder
-        return partial(self.foreground.wait_outside, embedder.begin([query.text]), size)
+        return embedder.begin([query.text])
 
     def _rerank(self, query: RecallQuery, size: Size) -> Rerank | None:
         if self.reranker is None or not query.rerank or query.mode != Mode.HYBRID:

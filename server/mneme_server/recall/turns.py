@@ -25,16 +25,27 @@ class Turns:
 
     @classmethod
     def around_rows(
-        cls, columns: CorpusColumns, rows: Sequence[int], count: int, allowed: Selection
+        cls,
+        columns: CorpusColumns,
+        rows: Sequence[int],
+        count: int,
+        allowed: Selection,
+        *,
+        whole: bool = True,
     ) -> Turns:
         """Return up to `count` on each side of these rows.
 
-        They are of the row's own kind, and `allowed`. What has no session has none.
+        They are of the row's own kind, and `allowed`. What has no session has none. Where the
+        columns are not of the `whole` tenant, only what was recorded without a gap is known to
+        follow.
         """
         turns = cls()
         for row in rows:
-            turns.before[row] = _walk(columns, columns.previous, row, count, allowed)[::-1]
-            turns.after[row] = _walk(columns, columns.next, row, count, allowed)
+            before, after = (
+                _walk(columns, step, row, count, allowed, whole=whole)
+                for step in (columns.previous, columns.next)
+            )
+            turns.before[row], turns.after[row] = before[::-1], after
         return turns
 
     @property
@@ -55,15 +66,23 @@ class Turns:
 
 
 def _walk(
-    columns: CorpusColumns, step: NDArray[np.int32], row: int, count: int, allowed: Selection
+    columns: CorpusColumns,
+    step: NDArray[np.int32],
+    row: int,
+    count: int,
+    allowed: Selection,
+    *,
+    whole: bool,
 ) -> list[int]:
     """Return the ids of the documents that follow one another from a row on."""
     found: list[int] = []
     kind, session, at = columns.kind[row], columns.session[row], row
     for _ in range(count + _SKIPPED):
-        at = int(step[at])
+        last, at = at, int(step[at])
         # What came after the search is left out, with what is behind it.
         if at == _NOBODY or at >= len(allowed.mask) or columns.session[at] != session:
+            break
+        if not whole and abs(int(columns.position[at]) - int(columns.position[last])) > 1:
             break
         if columns.kind[at] == kind and allowed.mask[at]:
             found.append(int(columns.doc_id[at]))

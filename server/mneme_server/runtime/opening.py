@@ -12,12 +12,14 @@ import structlog
 
 from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.common.identity import check_tenant_id
-from mneme_server.corpus.live_index import Steps
+from mneme_server.corpus.cache import Steps
 from mneme_server.corpus.projection import Projection
 from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.corpus.tenant_store import TenantStore, TenantStores
+from mneme_server.index.log import Log
 from mneme_server.index.settings import IndexSettings
 from mneme_server.index.tenant_index import TenantIndex
+from mneme_server.index.unbuilt import FEW, UnbuiltIndex
 from mneme_server.storage.unit import EmbeddingModel, Unit
 
 INDEX_FOLDERS = ("index", "lexical")
@@ -104,14 +106,7 @@ class TenantOpener:
         store = self._stores.open(tenant_id)
         try:
             require_model(store, self._model, tenant_id)
-            index = TenantIndex(
-                folder,
-                store.source,
-                self._model.model_id,
-                self._model.dimensions,
-                settings=self._index_settings,
-                log=_log.bind(tenant=tenant_id),
-            )
+            index = self._index_of(folder, store, _log.bind(tenant=tenant_id))
             memory = OpenTenant(
                 tenant_id,
                 store,
@@ -132,6 +127,18 @@ class TenantOpener:
         if memory.pending:
             self._wake(tenant_id)
         return memory
+
+    def _index_of(self, folder: Path, store: TenantStore[Unit], log: Log) -> TenantIndex:
+        model, settings = self._model, self._index_settings
+        scan = None if any((folder / name).exists() for name in INDEX_FOLDERS) else store.scan
+        if scan is not None and scan.more_than(FEW):
+            return UnbuiltIndex(
+                folder, store.source, scan, model.model_id, model.dimensions,
+                settings=settings, log=log,
+            )  # fmt: skip
+        return TenantIndex(
+            folder, store.source, model.model_id, model.dimensions, settings=settings, log=log
+        )
 
 
 def require_model(store: TenantStore[Unit], model: EmbeddingModel, tenant_id: str) -> None:

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Generic, TypeVar
 
 import structlog
@@ -96,12 +96,22 @@ class TenantRegistry(Generic[U]):
         self._janitor = threading.Thread(target=self._sweep, name="tenant-janitor", daemon=True)
         self._janitor.start()
 
-    @contextmanager
-    def open(self, tenant_id: str) -> Iterator[OpenTenant[U]]:
+    def open(self, tenant_id: str) -> AbstractContextManager[OpenTenant[U]]:
         """Lend the tenant's memory for the block, opening it if need be."""
+        return self._lend(tenant_id, built=True)
+
+    def open_at_once(self, tenant_id: str) -> AbstractContextManager[OpenTenant[U]]:
+        """As `open`, also while the index is being built."""
+        return self._lend(tenant_id, built=False)
+
+    @contextmanager
+    def _lend(self, tenant_id: str, *, built: bool) -> Iterator[OpenTenant[U]]:
         slot, lease = self._take(tenant_id)
         try:
-            yield self._memory_of(tenant_id, slot)
+            memory = self._memory_of(tenant_id, slot)
+            if built:
+                memory.wait_until_built()
+            yield memory
         finally:
             with self._lock:
                 slot.leases -= 1

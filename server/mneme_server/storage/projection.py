@@ -16,11 +16,11 @@ import structlog
 
 from mneme_server.common.errors import DataLoss
 from mneme_server.common.parts import parts
+from mneme_server.corpus.cache import AT_ONCE, Steps
 from mneme_server.corpus.change import CorpusChange
 from mneme_server.corpus.document import Document, Memory
 from mneme_server.corpus.feed import START, FeedRow, Position, Touched
 from mneme_server.corpus.kinds import MemoryKind
-from mneme_server.corpus.live_index import AT_ONCE, Steps
 from mneme_server.corpus.tenant_store import TenantStore
 from mneme_server.storage.kinds import MemoryKinds
 from mneme_server.storage.projection_file import ProjectionFile, remove_file

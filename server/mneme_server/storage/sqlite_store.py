@@ -81,6 +81,7 @@ class SqliteTenantStore:
         for engine in (self._database.writer, self._database.reader):
             require_tenant(engine, metadata.tables.keys(), lambda _connection: tenant_id)
         self.source = SqlCorpusSource(self._database, tenant_id, schema.kinds.by_name)
+        self.scan = None  # The index lies beside it.
 
     @property
     def memory_bytes(self) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from mneme_server.capabilities import tenant_schema
 from mneme_server.common import deadline
@@ -64,6 +65,26 @@ def test_a_statement_whose_filter_was_forgotten_changes_its_own_tenants_rows_alo
         assert len(_raw(unit, "DELETE FROM memories RETURNING 1")) == 2
     with filled.open("rival").read() as unit:
         assert _raw(unit, "SELECT count(*) FROM memories") == [(2,)]
+
+
+def test_of_a_page_of_vectors_one_that_is_damaged_is_left_out(stores: Any) -> None:
+    store = stores.open("acme")
+    numbers = fill_vectors(store, 5)
+    with store.write() as unit:
+        _raw(unit, f"UPDATE vectors SET vector = '\\x00' WHERE doc_id = {numbers[1]} RETURNING 1")
+    batch = store.source.vectors_after(0, 10)
+    assert batch.doc_ids.tolist() == [numbers[0], *numbers[2:]]
+    assert batch.vectors.tolist() == [[1.0, 0.0], [3.0, 0.0], [4.0, 0.0], [5.0, 0.0]]
+    rest = store.source.vectors_after(int(batch.seqs[1]), 1)
+    assert (rest.doc_ids.tolist(), rest.vectors.tolist()) == ([numbers[3]], [[4.0, 0.0]])
+
+
+def fill_vectors(store: Any, count: int) -> list[int]:
+    """Store so many documents with vectors; return their numbers."""
+    vectors = np.array([[n + 1, 0] for n in range(count)], np.float32)
+    with store.write() as unit:
+        added = unit.documents.add([document(f"d{n}") for n in range(count)], vectors)
+    return [one.doc_id for one in added]
 
 
 def test_a_row_cannot_be_given_to_another_tenant(filled: Any) -> None:

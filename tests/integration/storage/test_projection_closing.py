@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from mneme_server.corpus.cache import do_at_once
 from mneme_server.corpus.document import Document
 from mneme_server.corpus.feed import START
 from mneme_server.corpus.kinds import MemoryKind
-from mneme_server.corpus.live_index import do_at_once
 from mneme_server.corpus.projection import Shown
 from mneme_server.storage.kinds import MemoryKinds
 from mneme_server.storage.projection import projecting

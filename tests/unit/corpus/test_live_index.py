@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from mneme_server.common.parts import parts
+from mneme_server.corpus.cache import AT_ONCE, Steps, do_at_once
 from mneme_server.corpus.change import CorpusChange
 from mneme_server.corpus.document import Document
 from mneme_server.corpus.feed import START, FeedRow, KindChange, LostPlace, Position, ranges
-from mneme_server.corpus.live_index import AT_ONCE, LiveIndex, Steps, do_at_once
+from mneme_server.corpus.live_index import LiveIndex
 from mneme_server.events.kinds import EVENT
 
 

@@ -36,6 +36,9 @@ class Memory:
         self.closed = True
         Memory.open_now[self.tenant_id] -= 1
 
+    def wait_until_built(self) -> None:
+        """It has its index from the beginning."""
+
     def leave(self, *, replaced: bool = False) -> None:
         self.left = True
 

@@ -70,7 +70,7 @@ class Corpus:
         yield self
 
     @contextmanager
-    def reading_shown(self) -> Iterator[Corpus]:
+    def reading_shown(self, *, newest: bool = False) -> Iterator[Corpus]:
         yield self
 
     lost = 0

@@ -32,6 +32,9 @@ class Memory:
         self.newest, before = newest, self.newest
         return newest != before
 
+    def wait_until_built(self) -> None:
+        """It has its index from the beginning."""
+
     def close(self) -> None:
         """Nothing is open."""
 

@@ -4652,8 +4652,10 @@ class RecallResponse(
 
     partial: bool
     """True when something that fits may be missing: an index failed and is being
-    rebuilt, which takes a few seconds, or a memory that was found is damaged
-    on disk, which the server's log names.
+    rebuilt, which takes a few seconds; or this server, one of several, has
+    never seen the tenant, and answers from the database while it builds an
+    index; or a memory that was found is damaged on disk, which the server's
+    log names.
     """
 
     confidence: float | None
@@ -4663,7 +4665,8 @@ class RecallResponse(
     on what is stored that nothing there answers cannot be told from these: it
     gets a high one, too. Unset when the search needs cosines of an embedding
     model that this was not fitted for; for a search by words alone it is always
-    set. docs/recall.md shows how well it holds.
+    set, but where the server has no index of the tenant yet. docs/recall.md shows how well it
+    holds.
     """
 
     reranking: RerankingChoice | None

@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 from psycopg import errors, pq
 from psycopg.adapt import Loader
+from sqlalchemy import Connection
 
 from mneme_server.common.deadline import Abandoned
 from mneme_server.common.errors import (
@@ -69,6 +70,13 @@ class DriverConnection(psycopg.Connection[Any]):  # type: ignore[misc]  # Any to
         cursor = self.cursor()
         cursor.executemany(sql, values)
         return cursor
+
+
+def postgres_of(connection: Connection) -> DriverConnection:
+    """Return the driver's connection, of a database that is PostgreSQL."""
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, DriverConnection)
+    return driver
 
 
 class NumberLoader(Loader):  # type: ignore[misc]  # Any to the checker

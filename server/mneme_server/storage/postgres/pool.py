@@ -15,7 +15,7 @@ from mneme_server.common import deadline
 from mneme_server.common.errors import MnemeError, Reason, Unavailable
 from mneme_server.common.lending import Lending
 from mneme_server.storage.driver import translated
-from mneme_server.storage.postgres.driver import DriverConnection
+from mneme_server.storage.postgres.driver import DriverConnection, postgres_of
 
 _PATIENCE_S = 10.0
 _RETRY_S = 0.5
@@ -100,7 +100,7 @@ class Pool:
                 connection, rested = self._resting.pop(), True
             except IndexError:
                 connection, rested = self._engine.connect(), False
-            driver = _driver_of(connection)
+            driver = postgres_of(connection)
             driver.tenant_id = begin.tenant_id
             try:
                 driver.execute(begin.statements)
@@ -126,9 +126,3 @@ class Pool:
             connection.close()
         else:
             self._resting.append(connection)
-
-
-def _driver_of(connection: Connection) -> DriverConnection:
-    driver = connection.connection.driver_connection
-    assert isinstance(driver, DriverConnection)
-    return driver

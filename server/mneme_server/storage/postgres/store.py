@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.common.identity import check_tenant_id
 from mneme_server.corpus.feed import START
-from mneme_server.storage.corpus_source import SqlCorpusSource
 from mneme_server.storage.feed import stored_generation
 from mneme_server.storage.migrate import revisions_of
 from mneme_server.storage.postgres.database import PostgresDatabase, TenantDatabase
+from mneme_server.storage.postgres.scanning import PostgresScan
 from mneme_server.storage.postgres.schema import prepare, remove_rows, unknown_tables
 from mneme_server.storage.postgres.sizes import bytes_of
+from mneme_server.storage.postgres.source import PostgresCorpusSource
 from mneme_server.storage.unit import TenantSchema, Unit
 
 
@@ -71,7 +72,8 @@ class PostgresTenantStore:
         self._database = TenantDatabase(database, tenant_id)
         self._tenant_id = tenant_id
         self._schema = schema
-        self.source = SqlCorpusSource(self._database, tenant_id, schema.kinds.by_name)
+        self.source = PostgresCorpusSource(self._database, tenant_id, schema.kinds.by_name)
+        self.scan = PostgresScan(self._database, tenant_id, schema.kinds.by_name)
         with self.read() as unit:
             generation = unit.feed.generation()
         if generation is not None:

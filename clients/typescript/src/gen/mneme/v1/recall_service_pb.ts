@@ -1119,8 +1119,10 @@ export type RecallResponse = Message<"mneme.v1.RecallResponse"> & {
 
   /**
    * True when something that fits may be missing: an index failed and is being
-   * rebuilt, which takes a few seconds, or a memory that was found is damaged
-   * on disk, which the server's log names.
+   * rebuilt, which takes a few seconds; or this server, one of several, has
+   * never seen the tenant, and answers from the database while it builds an
+   * index; or a memory that was found is damaged on disk, which the server's
+   * log names.
    *
    * @generated from field: bool partial = 8;
    */
@@ -1133,7 +1135,7 @@ export type RecallResponse = Message<"mneme.v1.RecallResponse"> & {
    * on what is stored that nothing there answers cannot be told from these: it
    * gets a high one, too. Unset when the search needs cosines of an embedding
    * model that this was not fitted for; for a search by words alone it is always
-   * set. docs/recall.md shows how well it holds.
+   * set, but where the server has no index of the tenant yet. docs/recall.md shows how well it holds.
    *
    * @generated from field: optional double confidence = 9;
    */
@@ -1210,8 +1212,10 @@ export type RecallResponseJson = {
 
   /**
    * True when something that fits may be missing: an index failed and is being
-   * rebuilt, which takes a few seconds, or a memory that was found is damaged
-   * on disk, which the server's log names.
+   * rebuilt, which takes a few seconds; or this server, one of several, has
+   * never seen the tenant, and answers from the database while it builds an
+   * index; or a memory that was found is damaged on disk, which the server's
+   * log names.
    *
    * @generated from field: bool partial = 8;
    */
@@ -1224,7 +1228,7 @@ export type RecallResponseJson = {
    * on what is stored that nothing there answers cannot be told from these: it
    * gets a high one, too. Unset when the search needs cosines of an embedding
    * model that this was not fitted for; for a search by words alone it is always
-   * set. docs/recall.md shows how well it holds.
+   * set, but where the server has no index of the tenant yet. docs/recall.md shows how well it holds.
    *
    * @generated from field: optional double confidence = 9;
    */

@@ -1,0 +1,64 @@
+"""What an index is built from, where the rows come from PostgreSQL: vectors as whole pages."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from mneme_server.corpus.ports import VectorBatch
+from mneme_server.storage.corpus_source import SqlCorpusSource
+from mneme_server.storage.postgres.driver import postgres_of
+from mneme_server.storage.vectors import STORED_VECTOR, vector_batch
+
+BIGINT, INTEGER = np.dtype(">i8"), np.dtype(">i4")
+"""How PostgreSQL sends whole numbers."""
+_AS_ONE_ROW = """
+    SELECT string_agg(int8send(seq), ''::bytea), string_agg(int8send(doc_id), ''::bytea),
+        string_agg(int4send(octet_length(vector)), ''::bytea), string_agg(vector, ''::bytea)
+"""
+_AFTER = f"""{_AS_ONE_ROW} FROM (
+        SELECT seq, doc_id, vector FROM vectors WHERE tenant_id = %(tenant)s AND seq > %(after)s
+        ORDER BY seq LIMIT %(limit)s
+    ) AS page
+"""
+_OF = f"""{_AS_ONE_ROW} FROM vectors
+    WHERE tenant_id = %(tenant)s AND doc_id = ANY(CAST(%(ids)s AS bigint[]))
+"""
+
+
+class PostgresCorpusSource(SqlCorpusSource):
+    """Implements `CorpusSource`; each call reads its own snapshot.
+
+    Vectors come as one row: a row for each would cost several times as much.
+    """
+
+    def vectors_after(self, seq: int, limit: int) -> VectorBatch:
+        """See `CorpusSource`."""
+        return self._vectors(_AFTER, {"after": seq, "limit": limit})
+
+    def vectors_of(self, doc_ids: Sequence[int]) -> VectorBatch:
+        """See `CorpusSource`."""
+        return self._vectors(_OF, {"ids": list(doc_ids)})
+
+    def _vectors(self, query: str, wanted: dict[str, object]) -> VectorBatch:
+        wanted["tenant"] = self._tenant_id
+        with self._database.read() as connection:
+            row = postgres_of(connection).execute(query, wanted, binary=True).fetchone()
+        return vector_batch([]) if row is None or row[0] is None else _batch(*row)
+
+
+def _batch(seqs: bytes, doc_ids: bytes, sizes: bytes, vectors: bytes) -> VectorBatch:
+    """Return the vectors that are as long as most; others are damaged, see `vector_batch`."""
+    length = np.frombuffer(sizes, INTEGER).astype(np.int64)
+    kept = np.flatnonzero(length == Counter(length.tolist()).most_common(1)[0][0])
+    if kept.size < length.size:
+        ends = np.cumsum(length)
+        parts = zip((ends - length)[kept].tolist(), ends[kept].tolist(), strict=True)
+        vectors = b"".join([vectors[start:end] for start, end in parts])
+    return VectorBatch(
+        np.frombuffer(seqs, BIGINT).astype(np.int64)[kept],
+        np.frombuffer(doc_ids, BIGINT).astype(np.int64)[kept],
+        np.frombuffer(vectors, STORED_VECTOR).reshape(kept.size, -1),
+    )

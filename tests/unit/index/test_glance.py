@@ -1,0 +1,75 @@
+"""Which texts a question's words find where there is no index."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mneme_server.corpus.scanning import Texts
+from mneme_server.index.glance import matching, starts_of
+
+
+def of(said: Sequence[str]) -> Texts:
+    encoded = [text.encode() for text in said]
+    sizes = np.array([len(text) for text in encoded], np.int64)
+    return Texts(np.arange(1, len(said) + 1, dtype=np.int64), sizes, b" ".join(encoded))
+
+
+def found(query: str, *said: str, count: int = 10) -> list[int]:
+    return sorted(matching(query, of(said), count).tolist())
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("registry", "the registry moved"),
+        ("registries", "a registry"),
+        ("HERON", "two herons"),
+        ("heron", "HERON"),
+        ("naïve", "how Naïve"),
+        ("NAÏVE", "how naïve"),
+        ("naïve", "HOW NAÏVE"),
+        ("ñandú", "el Ñandú"),
+        ("port 5000", "at 5000"),
+        ("error_code", "the error_code"),
+    ],
+)
+def test_a_word_is_found_in_any_case_and_with_another_ending(query: str, said: str) -> None:
+    assert found(query, "nothing of it", said, "") == [2]
+
+
+@pytest.mark.parametrize("said", ["charred", "discard", "a scar", "3card"])
+def test_a_word_is_not_found_inside_another(said: str) -> None:
+    assert found("card", said) == []
+
+
+def test_words_that_only_say_how_a_question_is_put_find_nothing_unless_they_are_all() -> None:
+    assert found("where is the heron", "where is the otter", "heron") == [2]
+    assert found("who was that", "that", "otter") == [1]
+
+
+def test_what_has_the_rarer_word_or_is_shorter_comes_first() -> None:
+    many = ["the weather is fair"] * 20
+    assert found("weather heron", *many, "a heron", count=1) == [21]
+    assert found("heron", "a heron and much else that nobody asked for", "heron", count=1) == [2]
+
+
+def test_of_no_texts_nothing_is_found() -> None:
+    assert found("heron") == []
+    assert found("", "heron") == []
+    assert found("?!", "heron?!") == []
+
+
+@given(st.lists(st.text(max_size=30), min_size=1, max_size=12), st.data())
+def test_a_text_is_found_by_each_of_its_words(said: list[str], data: st.DataObject) -> None:
+    """Words as they are split for a question: in the spelling that the text has."""
+    place = data.draw(st.integers(0, len(said) - 1))
+    starts = starts_of(said[place])
+    lowered = said[place].encode().lower()
+    if any(form in lowered for forms in starts for form in forms):
+        at = [lowered.find(form) for forms in starts for form in forms if form in lowered]
+        begins = any(number == 0 or not lowered[number - 1 : number].isalnum() for number in at)
+        assert not begins or place + 1 in found(said[place], *said, count=len(said))
