@@ -657,7 +657,7 @@ FAILURES: list[tuple[str, dict[str, Any], str]] = [
     ("memory_query", {"query": "q", "token_budget": 10}, "greater than or equal to 50"),
     ("agentlens_session_start", {"sessionId": "s" * 201}, "agentlens_session_start: sessionId:"),
     ("agentlens_session_end", {"sessionId": "missing"}, "agentlens_session_start"),
-    ("agentlens_log_event", {"sessionId": "s", "eventType": "no type!"}, "eventType: does not"),
+    ("agentlens_log_event", {"sessionId": "s", "eventType": "no type!"}, "eventType: must be"),
     ("agentlens_query_events", {"limit": -1}, "limit"),
     ("reflexion_store", {"reward": 1}, "give task, or the session_id"),
     ("reflexion_store", {"session_id": "missing"}, "no session 'missing' is recorded"),
