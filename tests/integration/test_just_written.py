@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
+from mneme_server.corpus.ports import VectorBatch
 from mneme_server.corpus.tenant import OpenTenant
+from mneme_server.index.tenant_index import TenantIndex
 from mneme_server.recall import search
 from support.api import Api
+from support.contexts import eventually
 from support.making import event, ids_of, recall, record
 from support.server import LocalServer, local_server
 
@@ -85,3 +89,18 @@ def test_what_is_embedded_during_a_search_counts_as_waiting(
     found = recall(api, "order", min_confidence=min_confidence)
     assert searched
     assert (len(found.results), found.pending_count) == (0 if min_confidence else 1, 1)
+
+
+def test_what_waits_for_its_vector_is_counted_until_it_is_found_by_it(server: LocalServer) -> None:
+    api = server.keys.tenant()
+    add, counted = TenantIndex.add_vectors, []
+    with server.application.runtime.tenants.open(api.tenant_id) as memory:
+
+        def added(index: TenantIndex, batch: VectorBatch) -> None:
+            counted.append(memory.pending)
+            add(index, batch)
+
+        with mock.patch.object(TenantIndex, "add_vectors", added):
+            record(api, event("Order 7 was packed.", "s"))
+            eventually(lambda: recall(api, "packed"), lambda seen: not seen.pending_count)
+    assert counted == [1]

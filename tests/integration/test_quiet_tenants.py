@@ -11,7 +11,7 @@ from integration.test_alerts import history, rule, triggered
 from mneme.v1 import alert_service_pb2 as pb
 from mneme_server.common.clock import now_us
 from support.api import Api
-from support.contexts import eventually
+from support.contexts import end, eventually
 from support.making import event, record
 from support.server import local_server
 
@@ -30,8 +30,9 @@ def shift(data: Path, tenant: str, back_us: int) -> None:
 
 
 def silence(api: Api) -> pb.AlertRule:
-    # Embedded, too: what waits for that is a reason to open a tenant.
+    # Embedded and ended: what waits for that, or for a summary, is a reason to open a tenant.
     record(api, event("the last sign of life", "s"), wait=True)
+    end(api, "s")
     return rule(api, "NO_EVENTS_FOR", window_minutes=10)
 
 
@@ -42,11 +43,16 @@ def test_a_server_opens_the_quiet_tenant_that_is_due_and_no_other(tmp_path: Path
         apis = [server.keys.tenant("quiet") for _ in range(3)]
         made = [silence(api) for api in apis]
         due = [(api.tenant_id, api.secret) for api in apis]
-        worker = server.application.runtime._workers["alerts"]
+        workers = server.application.runtime._workers
+        jobs = [worker for name, worker in workers.items() if name != "alerts"]
         for tenant_id, _ in due:
             eventually(
-                lambda one=tenant_id: worker.due_of(one) or 0,
+                lambda one=tenant_id: workers["alerts"].due_of(one) or 0,
                 lambda seen: seen > now_us() + 5 * MINUTE_US,
+            )
+            eventually(
+                lambda one=tenant_id: any(job.is_waiting(one) for job in jobs),
+                lambda busy: not busy,
             )
     with closing(sqlite3.connect(data / "catalog.db")) as catalog:
         noted = catalog.execute("SELECT tenant_id FROM alert_due WHERE work = 'alerts'").fetchall()
@@ -54,15 +60,16 @@ def test_a_server_opens_the_quiet_tenant_that_is_due_and_no_other(tmp_path: Path
     (first, secret), *others = due
     shift(data, first, 10 * MINUTE_US)
     with local_server(data) as server:
-        # Nobody's call opens it.
         tenants = server.application.runtime.tenants
-        seen = eventually(
-            lambda: {one.tenant_id for one in tenants.open_tenants()}, lambda seen: first in seen
-        )
-        assert not seen & {tenant_id for tenant_id, _ in others}
+
+        def opened() -> set[str]:
+            return {one.tenant_id for one in tenants.open_tenants()}
+
+        eventually(opened, lambda seen: first in seen)  # Nobody's call opens it.
         api = server.keys.api(secret, first)
         entry = triggered(api, made[0])
         assert entry.message.startswith("Nothing was recorded for 10 minutes")
-        record(api, event("it lives", "s"))
+        record(api, event("it lives", "t"))
         (found,) = eventually(lambda: history(api), lambda seen: seen[0].HasField("resolved_at"))
         assert found.id == entry.id
+        assert not opened() & {tenant_id for tenant_id, _ in others}

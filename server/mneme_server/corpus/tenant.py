@@ -242,9 +242,10 @@ class OpenTenant(Followed, Generic[U_co]):
             with self._store.write() as unit:
                 yield unit
             changes = unit.documents.changes
-            self._pending += changes.queued
+            self._pending += max(0, changes.queued)
             self.shown.apply(changes)  # First: it must not be behind the index.
             self._index.apply(changes)
+            self._pending += min(0, changes.queued)  # What has its vector is found by it now.
             if changes.position is not None:
                 self._rows.note(changes.position)
             if changes.position is not None or self._freshness is None:  # Else see `newest`.
