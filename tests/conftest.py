@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import structlog
 from hypothesis import settings as hypothesis_settings
+
+if TYPE_CHECKING:
+    from support.postgres import PostgresServer
 
 # Settings of whoever runs the tests must not change what they test; where the model lies may stay,
 # and so may what is said to the tests themselves: seeds, and how long to go on.
@@ -91,3 +96,26 @@ def api(new_tenant: Callable[[], object]) -> object:
 def admin(server: object) -> object:
     """The API as called with the administrator's key, of the tenant `default`."""
     return server.keys.admin  # type: ignore[attr-defined]
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL of the file's own."""
+    from support.postgres import running
+
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def database(postgres: PostgresServer, request: pytest.FixtureRequest) -> str:
+    """The name of a database that holds nothing yet."""
+    name = "t_" + hashlib.sha256(request.node.name.encode()).hexdigest()[:16]
+    postgres.execute(f"CREATE DATABASE {name}")
+    return name
+
+
+@pytest.fixture
+def url(postgres: PostgresServer, database: str) -> str:
+    """Where that database is."""
+    return postgres.url(database)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -21,26 +19,12 @@ from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import proof_service_pb2 as proof_pb
 from support.api import Api, refused
 from support.making import event, lesson, list_events, recall, record, verify
-from support.postgres import PostgresServer, running
+from support.postgres import PostgresServer
 from support.server import LocalServer, environment, local_server, run_command
 
 SCOPES = (auth_pb2.KEY_SCOPE_READ, auth_pb2.KEY_SCOPE_WRITE)
 QUESTIONS = ["which heron eats fish", "who digs at night", "retry after a timeout", "otters"]
 SQLITE = "sqlite:"
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    with running() as server:
-        yield server
-
-
-@pytest.fixture
-def url(postgres: PostgresServer, request: pytest.FixtureRequest) -> str:
-    """Where a database is that holds nothing yet."""
-    name = "m_" + hashlib.sha256(request.node.name.encode()).hexdigest()[:16]
-    postgres.execute(f"CREATE DATABASE {name}")
-    return postgres.url(name)
 
 
 @pytest.fixture

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,7 +14,7 @@ from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme_server.common.errors import Unavailable
 from mneme_server.runtime.moving_served import MoveServed
 from mneme_server.storage.moving import copy_rows
-from support.postgres import PostgresServer, running
+from support.postgres import PostgresServer
 from support.server import (
     ADMIN_KEY,
     ServerProcess,
@@ -27,20 +25,6 @@ from support.server import (
 
 PATIENCE_S = 120.0
 EVENTS = 300
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    with running() as server:
-        yield server
-
-
-@pytest.fixture
-def url(postgres: PostgresServer, request: pytest.FixtureRequest) -> str:
-    """Where a database is that holds nothing yet."""
-    name = "s_" + hashlib.sha256(request.node.name.encode()).hexdigest()[:16]
-    postgres.execute(f"CREATE DATABASE {name}")
-    return postgres.url(name)
 
 
 def database(url: str) -> str:

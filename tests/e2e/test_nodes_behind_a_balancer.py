@@ -14,18 +14,12 @@ from pathlib import Path
 import pytest
 from mneme import AsyncMnemeClient, MnemeClient
 from support.balancers import KINDS, Balancer, balancing
-from support.postgres import PostgresServer, running
+from support.postgres import PostgresServer
 from support.programs import Node
 from support.server import ADMIN_KEY, ServerProcess
 
 TENANTS = [f"tenant-{number}" for number in range(12)]
 _WITHIN_S = 120.0
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    with running() as server:
-        yield server
 
 
 class Nodes:

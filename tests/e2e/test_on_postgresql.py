@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import subprocess
 import sys
@@ -23,20 +22,6 @@ from support.postgres import QUIET, PostgresServer, empty_folder, programs, runn
 from support.server import LocalServer, ServerProcess, environment, local_server, run_command
 
 ALL = (auth_pb2.KEY_SCOPE_READ, auth_pb2.KEY_SCOPE_WRITE)
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    with running() as server:
-        yield server
-
-
-@pytest.fixture
-def url(postgres: PostgresServer, request: pytest.FixtureRequest) -> str:
-    """Where a database is that holds nothing yet."""
-    name = "t_" + hashlib.sha256(request.node.name.encode()).hexdigest()[:16]
-    postgres.execute(f"CREATE DATABASE {name}")
-    return postgres.url(name)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import threading
 import time
@@ -43,25 +42,6 @@ from support.server import (
 TOKEN, FRESH = "mneme-consistency-token", "mneme-at-least-as-fresh"
 PATIENCE_S = 60.0
 LEARN = (auth_pb2.KEY_SCOPE_READ, auth_pb2.KEY_SCOPE_WRITE, auth_pb2.KEY_SCOPE_LEARN)
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    with running() as server:
-        yield server
-
-
-@pytest.fixture
-def database(postgres: PostgresServer, request: pytest.FixtureRequest) -> str:
-    """The name of a database that holds nothing yet."""
-    name = "t_" + hashlib.sha256(request.node.name.encode()).hexdigest()[:16]
-    postgres.execute(f"CREATE DATABASE {name}")
-    return name
-
-
-@pytest.fixture
-def url(postgres: PostgresServer, database: str) -> str:
-    return postgres.url(database)
 
 
 @pytest.fixture

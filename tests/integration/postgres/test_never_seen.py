@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,7 +23,7 @@ from mneme_server.storage.postgres.scanning import PostgresScan
 from mneme_server.storage.postgres.store import PostgresStores
 from support.api import Api
 from support.making import at, event, ids_of, recall, record
-from support.postgres import PostgresServer, running
+from support.postgres import PostgresServer
 from support.server import LocalServer, local_server
 
 PATIENCE_S = 60.0
@@ -39,25 +38,6 @@ POND = [
     event("the registry moved to port 5000", "net", id="registry", at=400),
     *(event(f"the weather of day {n} was fair", f"w{n % 7}", id=f"w{n}", at=n) for n in range(60)),
 ]
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    with running() as server:
-        yield server
-
-
-@pytest.fixture
-def database(postgres: PostgresServer, request: pytest.FixtureRequest) -> str:
-    """The name of a database that holds nothing yet."""
-    name = "t_" + hashlib.sha256(request.node.name.encode()).hexdigest()[:16]
-    postgres.execute(f"CREATE DATABASE {name}")
-    return name
-
-
-@pytest.fixture
-def url(postgres: PostgresServer, database: str) -> str:
-    return postgres.url(database)
 
 
 @pytest.fixture

@@ -19,15 +19,9 @@ from mneme_server.storage.schema import metadata
 from sqlalchemy import func, select
 from store_contract.conftest import document, fill
 from store_contract.samples import session
-from support.postgres import PostgresServer, emptied, running
+from support.postgres import PostgresServer, emptied
 
 SCHEMA = tenant_schema()
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    with running() as server:
-        yield server
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 import time
@@ -35,27 +34,12 @@ from mneme_server.storage.shown import ShownRows
 from support.api import Api
 from support.forgetting import forget
 from support.making import episode, event, lesson, recall, record, skill, struct
-from support.postgres import PostgresServer, running
 from support.server import LocalServer, ServerProcess, local_server
 
 PATIENCE_S = 60.0
 _AT_WORK_US = 60_000_000
 """Sessions that are not over are summed up later than that."""
 SCOPES = (auth_pb2.KEY_SCOPE_READ, auth_pb2.KEY_SCOPE_WRITE, auth_pb2.KEY_SCOPE_ADMIN)
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    with running() as server:
-        yield server
-
-
-@pytest.fixture
-def url(postgres: PostgresServer, request: pytest.FixtureRequest) -> str:
-    """Where a database is that holds nothing yet."""
-    name = "t_" + hashlib.sha256(request.node.name.encode()).hexdigest()[:16]
-    postgres.execute(f"CREATE DATABASE {name}")
-    return postgres.url(name)
 
 
 @pytest.fixture
