@@ -8,11 +8,12 @@ import numpy as np
 from tantivy import Query
 
 from mneme_server.corpus.ports import Hits, Scores, WordEvidence
+from mneme_server.index.bm25 import K1
 from mneme_server.index.fields import Field
 from mneme_server.index.lexical import LexicalIndex, Match, ParsedQuery
 
-_MOST_OF_A_WORD = 2.2
-"""BM25 over the idf of a word in a text that holds it again and again: k1 + 1."""
+_MOST_OF_A_WORD = K1 + 1
+"""BM25 over the idf of a word in a text that holds it again and again."""
 _LOOKED_AT = 64, 4_096
 """Documents with a word that are looked at for one that is selected. Of a word that so many have
 without any of them being selected, one more is taken to be."""

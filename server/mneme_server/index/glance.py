@@ -18,7 +18,7 @@ from mneme_server.corpus.feed import START, FeedRow, Position
 from mneme_server.corpus.ports import CorpusSource, Matrix, Rows, Scores, VectorBatch
 from mneme_server.corpus.scanning import Question, Scan, Texts
 from mneme_server.corpus.stopwords import STOP_WORDS
-from mneme_server.index import scratch
+from mneme_server.index import bm25, scratch
 from mneme_server.index.graph import inner_products
 from mneme_server.index.log import Log
 from mneme_server.index.settings import IndexSettings
@@ -39,8 +39,6 @@ _SURE = 4
 """Characters at a word's start that are always compared."""
 _ENDING = 3
 """Characters at a longer word's end that may differ: what its other forms end with."""
-_K1, _B = 1.2, 0.75
-"""BM25's."""
 _WORD = re.compile(r"\w+")
 
 _Numbers = NDArray[np.int64]
@@ -190,18 +188,16 @@ def matching(query: str, texts: Texts, count: int) -> Rows:
     said = texts.joined.lower()  # What is no ASCII stays as it is.
     ends = np.cumsum(texts.sizes + 1)
     scores = np.zeros(ends.size)
-    norm = _K1 * (
-        1 - _B + _B * texts.sizes / max(1.0, float(texts.sizes.sum()) / max(1, ends.size))
-    )
+    average = max(1.0, float(texts.sizes.sum()) / max(1, ends.size))
+    norm = bm25.norm(texts.sizes.astype(np.float64), average)
     for forms in starts_of(query):
         places = np.concatenate([_places(said, form) for form in forms])
         if not places.size:
             continue
         times = np.bincount(np.searchsorted(ends, places, side="right"), minlength=ends.size)
         having = np.flatnonzero(times)
-        rarity = np.log1p((ends.size - having.size + 0.5) / (having.size + 0.5))
         found = times[having].astype(np.float64)
-        scores[having] += rarity * found / (found + norm[having])
+        scores[having] += bm25.idf(ends.size, having.size) * found / (found + norm[having])
     matched = np.flatnonzero(scores)
     return _best(texts.doc_ids[matched], scores[matched], count)
 

@@ -8,7 +8,6 @@ others, so that neither has to wait for the other.
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -18,10 +17,10 @@ from numpy.typing import NDArray
 from tantivy import Query, Schema, Searcher
 
 from mneme_server.corpus.document import Document
+from mneme_server.index import bm25
 from mneme_server.index.fields import Field
 from mneme_server.index.words import Words
 
-_K1, _B = 1.2, 0.75  # tantivy's.
 _TERMS_TRIED = 16
 
 
@@ -69,10 +68,10 @@ def score(
         average = statistics.average_length(field, [counts.total() for counts in counted])
         idf = {term: statistics.idf(field, term, counted) for term in terms}
         for place, counts in enumerate(counted):
-            norm = _K1 * (1 - _B + _B * counts.total() / average)
+            norm = bm25.norm(counts.total(), average)
             for term in terms:
                 if frequency := counts.get(term):
-                    tf = frequency * (_K1 + 1) / (frequency + norm)
+                    tf = frequency * (bm25.K1 + 1) / (frequency + norm)
                     totals[place] += weight * idf[term] * tf
     ids = np.array([document.document.doc_id for document in documents], np.int64)
     found = totals > 0
@@ -101,7 +100,7 @@ class Statistics:
         count = self._searcher.num_docs
         if not count:
             having, count = sum(term in counts for counts in waiting), len(waiting)
-        return math.log(1 + (max(count - having, 0) + 0.5) / (having + 0.5))
+        return bm25.idf(count, having)
 
     def average_length(self, field: Field, waiting: Sequence[int]) -> float:
         """Return the average number of words of `field`; `waiting` are their numbers."""

@@ -23,7 +23,7 @@ from mneme_server.storage.database import Database
 from mneme_server.storage.document_rows import document_reader, select_documents
 from mneme_server.storage.portable import listed
 from mneme_server.storage.postgres.driver import postgres_of
-from mneme_server.storage.postgres.source import BIGINT, INTEGER
+from mneme_server.storage.postgres.source import bigints, integers
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import encode_tags
 from mneme_server.storage.tables import documents
@@ -103,8 +103,8 @@ class PostgresScan:
             rows = connection.execute(query).all()
         ids, sizes, texts = zip(*rows, strict=True) if rows else ((), (), ())
         return Texts(
-            np.frombuffer(b"".join(ids), BIGINT).astype(np.int64),
-            np.frombuffer(b"".join(sizes), INTEGER).astype(np.int64),
+            bigints(b"".join(ids)),
+            integers(b"".join(sizes)),
             _BETWEEN.join(texts).encode(),
         )
 
@@ -117,7 +117,7 @@ class PostgresScan:
                 if ids is not None:
                     yield VectorBatch(
                         _NONE,
-                        np.frombuffer(ids, BIGINT).astype(np.int64),
+                        bigints(ids),
                         np.frombuffer(vectors, STORED_VECTOR).reshape(-1, dimensions),
                     )
 

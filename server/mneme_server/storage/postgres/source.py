@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mneme_server.corpus.ports import VectorBatch
+from mneme_server.corpus.ports import Rows, VectorBatch
 from mneme_server.storage.corpus_source import SqlCorpusSource
 from mneme_server.storage.postgres.driver import postgres_of
 from mneme_server.storage.vectors import STORED_VECTOR, vector_batch
 
-BIGINT, INTEGER = np.dtype(">i8"), np.dtype(">i4")
+_BIGINT, _INTEGER = np.dtype(">i8"), np.dtype(">i4")
 """How PostgreSQL sends whole numbers."""
 _AS_ONE_ROW = """
     SELECT string_agg(int8send(seq), ''::bytea), string_agg(int8send(doc_id), ''::bytea),
@@ -26,6 +26,16 @@ _AFTER = f"""{_AS_ONE_ROW} FROM (
 _OF = f"""{_AS_ONE_ROW} FROM vectors
     WHERE tenant_id = %(tenant)s AND doc_id = ANY(CAST(%(ids)s AS bigint[]))
 """
+
+
+def bigints(sent: bytes) -> Rows:
+    """Return what `int8send` gave, one after the other."""
+    return np.frombuffer(sent, _BIGINT).astype(np.int64)
+
+
+def integers(sent: bytes) -> Rows:
+    """Return what `int4send` gave, one after the other."""
+    return np.frombuffer(sent, _INTEGER).astype(np.int64)
 
 
 class PostgresCorpusSource(SqlCorpusSource):
@@ -51,14 +61,14 @@ class PostgresCorpusSource(SqlCorpusSource):
 
 def _batch(seqs: bytes, doc_ids: bytes, sizes: bytes, vectors: bytes) -> VectorBatch:
     """Return the vectors that are as long as most; others are damaged, see `vector_batch`."""
-    length = np.frombuffer(sizes, INTEGER).astype(np.int64)
+    length = integers(sizes)
     kept = np.flatnonzero(length == Counter(length.tolist()).most_common(1)[0][0])
     if kept.size < length.size:
         ends = np.cumsum(length)
         parts = zip((ends - length)[kept].tolist(), ends[kept].tolist(), strict=True)
         vectors = b"".join([vectors[start:end] for start, end in parts])
     return VectorBatch(
-        np.frombuffer(seqs, BIGINT).astype(np.int64)[kept],
-        np.frombuffer(doc_ids, BIGINT).astype(np.int64)[kept],
+        bigints(seqs)[kept],
+        bigints(doc_ids)[kept],
         np.frombuffer(vectors, STORED_VECTOR).reshape(kept.size, -1),
     )
