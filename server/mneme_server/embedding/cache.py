@@ -206,20 +206,23 @@ class CachedEmbedder:
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """See Embedder. The rows are the caller's own copies."""
-        return self.begin(texts)()
+        return self._begun(texts, partial(_begin_at_its_end, self._embedder))()
 
     def begin(self, texts: Sequence[str]) -> Begun[NDArray[np.float32]]:
         """Start what `embed` does, and wait for the vectors where what is returned is called. Both
         raise EmbeddingError.
         """
+        return self._begun(texts, self._begin)
+
+    def _begun(self, texts: Sequence[str], begin: _Begin) -> Begun[NDArray[np.float32]]:
         if not texts:
-            return self._begin(texts)
+            return begin(texts)
         keys = [self._key(text) for text in texts]
         distinct = dict(zip(keys, texts, strict=True))
         owner = self._owner()
         found = self._cache.get_many(list(distinct), owner)
         missing = [key for key in distinct if key not in found]
-        pending = self._begin([distinct[key] for key in missing]) if missing else None
+        pending = begin([distinct[key] for key in missing]) if missing else None
 
         def result() -> NDArray[np.float32]:
             if pending is not None:

@@ -146,6 +146,14 @@ class Lines:
         self._running[line] += 1
         return batch
 
+    def enter(self, line: Line) -> bool:
+        """Have someone do a worker's work who brings it, until it is `done`: if the line is empty
+        and a worker might take from it now."""
+        if self._queues[line] or self._running[line] >= self._workers_of[line]:
+            return False
+        self._running[line] += 1
+        return True
+
     def done(self, line: Line) -> None:
         """Say that a worker is done with what it took."""
         self._running[line] -= 1

@@ -42,6 +42,9 @@ class LocalEmbedder:
     average), not equal.
     """
 
+    in_process = True
+    """A short text is computed in the thread that asks, within milliseconds: see `MicroBatcher`."""
+
     def __init__(
         self,
         model_dir: Path | None = None,

@@ -51,18 +51,21 @@ class SoonEmbedder:
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
         """Return unit vectors (n, d); None when they are not to be had soon."""
-        return self.begin(texts)()
+        if self._is_paused():
+            return self._embedder.cached(texts)
+        try:
+            with within(self._patience_for(texts)):
+                return self._embedder.embed(texts)
+        except EmbeddingError as error:
+            self._failed(error)
+            return None
 
     def begin(self, texts: Sequence[str]) -> Begun[NDArray[np.float32] | None]:
         """Start what `embed` does, and wait for it where what is returned is called."""
-        if time.monotonic() < self._again_s.get(on_behalf_of(), 0.0):
+        if self._is_paused():
             known = self._embedder.cached(texts)
             return Begun(lambda: known)
-        patience_s = self._patience_s + _PER_TEXT_S * (len(texts) - 1)
-        left = time_left()
-        if left is not None:
-            patience_s = min(patience_s, left / 2)
-        until = time.monotonic() + patience_s
+        until = time.monotonic() + self._patience_for(texts)
         try:
             pending = self._embedder.begin(texts)
         except EmbeddingError as error:
@@ -78,6 +81,14 @@ class SoonEmbedder:
                 return None
 
         return Begun(result, pending.is_ready)
+
+    def _is_paused(self) -> bool:
+        return time.monotonic() < self._again_s.get(on_behalf_of(), 0.0)
+
+    def _patience_for(self, texts: Sequence[str]) -> float:
+        patience_s = self._patience_s + _PER_TEXT_S * (len(texts) - 1)
+        left = time_left()
+        return patience_s if left is None else min(patience_s, left / 2)
 
     def _failed(self, error: EmbeddingError) -> None:
         """Pause.
