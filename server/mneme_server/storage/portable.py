@@ -29,11 +29,9 @@ class _Items(FunctionElement[Any]):
     name = "json_each"
 
 
-class _Whole(FunctionElement[int]):
-    """An item of a JSON array as the whole number that it is."""
-
+class _Numbers(FunctionElement[Any]):
     inherit_cache = True
-    type = BigInteger()
+    name = "json_each"
 
 
 class least(FunctionElement[Any]):  # noqa: N801  # used like a function of SQL
@@ -73,7 +71,7 @@ class joined(FunctionElement[bytes]):  # noqa: N801
     type = LargeBinary()
 
 
-ELEMENTS = frozenset({unindexed, _Items, _Whole, least, greatest, ending, json_array, joined})
+ELEMENTS = frozenset({unindexed, _Items, _Numbers, least, greatest, ending, json_array, joined})
 """What statements may consist of beside what SQLAlchemy has."""
 
 
@@ -91,8 +89,9 @@ def listed(array: BindParameter[Any], *, numbers: bool = False) -> Select[Any]:
         array: the parameter.
         numbers: they are whole numbers, not texts.
     """
-    each = json_items(array)
-    return select(_Whole(each.c.value) if numbers else each.c.value)
+    if numbers:
+        return select(_Numbers(array).table_valued(column("value", BigInteger())).c.value)
+    return select(json_items(array).c.value)
 
 
 def _arguments(element: FunctionElement[Any], compiler: Any, options: Any) -> list[str]:
@@ -110,16 +109,17 @@ def _json_array_elements(element: _Items, compiler: Any, **options: Any) -> str:
     return f"json_array_elements_text(CAST({array} AS JSON))"
 
 
-@compiles(_Whole)
-def _as_it_is(element: _Whole, compiler: Any, **options: Any) -> str:
-    (value,) = _arguments(element, compiler, options)
-    return value
+@compiles(_Numbers)
+def _json_each_number(element: _Numbers, compiler: Any, **options: Any) -> str:
+    return f"json_each({', '.join(_arguments(element, compiler, options))})"
 
 
-@compiles(_Whole, "postgresql")
-def _as_bigint(element: _Whole, compiler: Any, **options: Any) -> str:
-    (value,) = _arguments(element, compiler, options)
-    return f"CAST({value} AS BIGINT)"
+@compiles(_Numbers, "postgresql")
+def _unnest(element: _Numbers, compiler: Any, **options: Any) -> str:
+    """Texts that are compared as numbers would be: a cast may fail on a row, so that behind
+    row-level security no index is used for it, and all tenants' rows are read."""
+    (array,) = _arguments(element, compiler, options)
+    return f"(SELECT unnest(CAST(translate({array}, '[]', '{{}}') AS BIGINT[])) AS value)"
 
 
 @compiles(least)

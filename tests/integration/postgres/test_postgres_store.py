@@ -15,8 +15,10 @@ from mneme_server.capabilities import tenant_schema
 from mneme_server.common import deadline
 from mneme_server.common.errors import FailedPrecondition, InvalidArgument, Unavailable
 from mneme_server.corpus.feed import START
+from mneme_server.storage.portable import listed
 from mneme_server.storage.schema import metadata
-from sqlalchemy import func, select
+from sqlalchemy import bindparam, func, select
+from sqlalchemy.dialects import postgresql
 from store_contract.conftest import document, fill
 from store_contract.samples import session
 from support.postgres import PostgresServer, emptied
@@ -132,6 +134,24 @@ def test_rows_are_numbered_by_their_tenant(stores: Any) -> None:
         with stores.open(tenant).write() as unit:
             added = unit.documents.add([document("a"), document("b")])
         assert [one.doc_id for one in added] == [1, 2]
+
+
+def test_documents_are_read_by_their_numbers_without_reading_all_others(
+    stores: Any, postgres: PostgresServer
+) -> None:
+    store = stores.open("acme")
+    fill_vectors(store, 3_000)
+    postgres.execute("ANALYZE mneme.documents")
+    table = metadata.tables["documents"]
+    query = select(table.c.text).where(
+        table.c.tenant_id == "acme", table.c.doc_id.in_(listed(bindparam("ids"), numbers=True))
+    )
+    said = query.compile(dialect=postgresql.psycopg.dialect())
+    with store.read() as unit:
+        driver = unit._connection.connection.driver_connection
+        plan = driver.execute(f"EXPLAIN {said}", said.params | {"ids": "[1, 2]"}).fetchall()
+    looked_up = [line for (line,) in plan if "Index Cond" in line]
+    assert any("doc_id" in line for line in looked_up), plan
 
 
 def test_text_is_in_the_order_of_its_bytes_as_on_sqlite(stores: Any) -> None:

@@ -36,9 +36,10 @@ _AS_IT_COMES = NullType()
 """The driver's own reading."""
 _SORT_IN_MEMORY = "SELECT set_config('work_mem', '64MB', true)"
 """Of this transaction alone: to sort the texts on the disk would take as long again."""
-_VECTORS_EACH = 1_000
-"""Vectors that come as one value: a row for each would cost several times as much."""
-_ALL_VECTORS = f"""
+_VECTORS_EACH = 200
+"""Vectors that come as one value: a row for each would cost several times as much, and of more the
+memory is taken from the system anew each time."""
+_ALL_VECTORS = f"""COPY (
     SELECT part.* FROM
         (SELECT min(seq) AS least, max(seq) AS most FROM vectors WHERE tenant_id = %(tenant)s) had,
         generate_series(had.least, had.most, {_VECTORS_EACH}) AS start,
@@ -48,7 +49,8 @@ _ALL_VECTORS = f"""
             WHERE tenant_id = %(tenant)s AND seq >= start AND seq < start + {_VECTORS_EACH}
                 AND octet_length(vector) = %(size)s
         ) AS part
-"""
+) TO STDOUT (FORMAT binary)"""
+"""As the result of a query they would take PostgreSQL three times as long."""
 _NONE = np.empty(0, np.int64)
 
 
@@ -112,14 +114,15 @@ class PostgresScan:
         """See `Scan`."""
         wanted = {"tenant": self._tenant_id, "size": dimensions * STORED_VECTOR.itemsize}
         with self._database.read() as connection:
-            cursor = postgres_of(connection).cursor()
-            for ids, vectors in cursor.stream(_ALL_VECTORS, wanted, binary=True):
-                if ids is not None:
-                    yield VectorBatch(
-                        _NONE,
-                        bigints(ids),
-                        np.frombuffer(vectors, STORED_VECTOR).reshape(-1, dimensions),
-                    )
+            with postgres_of(connection).cursor().copy(_ALL_VECTORS, wanted) as sent:
+                sent.set_types(["bytea", "bytea"])
+                for ids, vectors in sent.rows():
+                    if ids is not None:
+                        yield VectorBatch(
+                            _NONE,
+                            bigints(ids),
+                            np.frombuffer(vectors, STORED_VECTOR).reshape(-1, dimensions),
+                        )
 
     def with_neighbours(self, doc_ids: Sequence[int], reach: int = 1) -> Sequence[Document]:
         """See `Scan`."""
