@@ -113,16 +113,18 @@ class PostgresScan:
     def vectors(self, dimensions: int) -> Generator[VectorBatch, None, None]:
         """See `Scan`."""
         wanted = {"tenant": self._tenant_id, "size": dimensions * STORED_VECTOR.itemsize}
-        with self._database.read() as connection:
-            with postgres_of(connection).cursor().copy(_ALL_VECTORS, wanted) as sent:
-                sent.set_types(["bytea", "bytea"])
-                for ids, vectors in sent.rows():
-                    if ids is not None:
-                        yield VectorBatch(
-                            _NONE,
-                            bigints(ids),
-                            np.frombuffer(vectors, STORED_VECTOR).reshape(-1, dimensions),
-                        )
+        with (
+            self._database.read() as connection,
+            postgres_of(connection).cursor().copy(_ALL_VECTORS, wanted) as sent,
+        ):
+            sent.set_types(["bytea", "bytea"])
+            for ids, vectors in sent.rows():
+                if ids is not None:
+                    yield VectorBatch(
+                        _NONE,
+                        bigints(ids),
+                        np.frombuffer(vectors, STORED_VECTOR).reshape(-1, dimensions),
+                    )
 
     def with_neighbours(self, doc_ids: Sequence[int], reach: int = 1) -> Sequence[Document]:
         """See `Scan`."""
