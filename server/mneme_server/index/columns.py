@@ -10,16 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.corpus.document import Document
-from mneme_server.corpus.kinds import MAX_KINDS
 from mneme_server.corpus.ports import Rows
-from mneme_server.index.attributes import CopiedColumns, author_of, fingerprint
-from mneme_server.index.codes import Codes, NameCodes
+from mneme_server.index.attributes import CopiedColumns, fingerprint
+from mneme_server.index.coding import AnyCodes, Coding
+from mneme_server.index.counts import DocumentCounts
 from mneme_server.index.ids import GONE, RowsById
 from mneme_server.index.links import SessionLinks
 from mneme_server.index.newest import Newest
-from mneme_server.index.tags import TagSets
 
-AnyCodes: TypeAlias = Codes | TagSets
 ReadChunk: TypeAlias = Callable[[int, Sequence[NDArray[Any]]], object]
 
 _NAME_BYTES = 200
@@ -114,20 +112,10 @@ class DocumentTable:
         self._links = SessionLinks()
         self.previous, self.next = self._links.previous, self._links.next
         self._rows = RowsById()
-        self._tags, self._authors = TagSets(), NameCodes()
-        self._kinds, self._sessions, self._roles = Codes(), Codes(), Codes()
-        self._agents, self._users, self._projects = Codes(), Codes(), Codes()
-        self._categories, self._types, self._names = Codes(), Codes(), Codes()
-        self.codes: Mapping[str, AnyCodes] = {
-            "kind": self._kinds, "session": self._sessions, "agent": self._agents,
-            "user": self._users, "project": self._projects, "category": self._categories,
-            "author": self._authors, "type": self._types, "name": self._names,
-            "role": self._roles, "tags": self._tags,
-        }  # fmt: skip
+        self._coding = Coding()
+        self.codes: Mapping[str, AnyCodes] = self._coding.of_columns
         """What the numbers in columns stand for, by the columns' names."""
-        self._kind_documents = np.zeros(MAX_KINDS, np.int64)
-        self._session_documents = np.zeros(1, np.int64)
-        self._session_words = np.zeros(1, np.int64)  # The last one is that of no session.
+        self._counts = DocumentCounts()
         self.version = 0
         """Another one after every change."""
         self._changes: deque[tuple[int, Rows]] = deque(maxlen=_CHANGES)
@@ -158,7 +146,7 @@ class DocumentTable:
     def nbytes(self) -> int:
         """Bytes of the arrays, and about those of the names that stand in them as numbers."""
         columns = sum(int(getattr(self, name).nbytes) for name in _DTYPES)
-        links = self.previous.nbytes + self.next.nbytes + self._session_words.nbytes
+        links = self.previous.nbytes + self.next.nbytes + self._counts.nbytes
         names = _NAME_BYTES * sum(map(len, self.codes.values()))
         return columns + links + self._rows.nbytes + names
 
@@ -172,10 +160,7 @@ class DocumentTable:
         many.
         """
         distinct = {document.doc_id: document for document in documents}
-        batch = list(distinct.values())
-        rows = self.rows_of(np.fromiter(distinct, np.int64, len(distinct)))
-        known = [(int(row), d) for row, d in zip(rows, batch, strict=True) if row != GONE]
-        fresh = [d for row, d in zip(rows, batch, strict=True) if row == GONE]
+        fresh, known = self._told_apart(distinct)
         reworded = []
         for row, document in known:
             if self.fingerprint[row] != fingerprint(document.text):
@@ -184,9 +169,22 @@ class DocumentTable:
         first = self.size
         if fresh:
             self._append(fresh, link=link)
-        replaced = np.fromiter((row for row, _ in known), np.int64, len(known))
-        self._changed(np.concatenate([replaced, np.arange(first, self.size)]))
+        changed = np.arange(first, self.size)
+        if known:
+            changed = np.concatenate([[row for row, _ in known], changed])
+        self._changed(changed)
         return fresh, reworded
+
+    def _told_apart(
+        self, distinct: Mapping[int, Document]
+    ) -> tuple[list[Document], list[tuple[int, Document]]]:
+        """Return those that are new, and those that are known, with their rows."""
+        batch = list(distinct.values())
+        if not distinct or min(distinct) > self._rows.highest:  # As what was just recorded.
+            return batch, []
+        rows = self.rows_of(np.fromiter(distinct, np.int64, len(distinct))).tolist()
+        given = list(zip(rows, batch, strict=True))
+        return [d for row, d in given if row == GONE], [pair for pair in given if pair[0] != GONE]
 
     def export(self) -> CopiedColumns:
         """Return what changed since the last time, for a copy of the columns.
@@ -291,31 +289,31 @@ class DocumentTable:
 
     def role_number(self, role: str) -> int:
         """Return the number of a role in `role`; one that no row has when nobody has it."""
-        return self._roles.get(role, _NOBODY)
+        return self._coding.roles.get(role, _NOBODY)
 
     def authors_spelled(self, name: str) -> list[int]:
         """Return the numbers of the authors with this name, in any case."""
-        return self._authors.spelled(name)
+        return self._coding.authors.spelled(name)
 
     def tag_sets_holding(self, tags: Collection[str]) -> list[int]:
         """Return the numbers of the sets of tags that hold all of these."""
-        return self._tags.holding(tags)
+        return self._coding.tags.holding(tags)
 
     def tag_sets_with(self, tags: Collection[str]) -> list[int]:
         """Return the numbers of the sets of tags that hold one of these."""
-        return sorted({number for tag in tags for number in self._tags.holding([tag])})
+        return sorted({number for tag in tags for number in self._coding.tags.holding([tag])})
 
     def session_words(self, sessions: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return how many words each of the numbered sessions holds; 0 for -1, no session."""
-        return self._session_words[sessions]
+        return self._counts.words(sessions)
 
     def documents_in(self, sessions: NDArray[np.int64]) -> int:
         """Return how many documents numbered sessions hold."""
-        return int(self._session_documents[sessions].sum())
+        return self._counts.in_sessions(sessions)
 
     def documents_of(self, kinds: NDArray[np.int64]) -> int:
         """Return how many documents are of numbered kinds."""
-        return int(self._kind_documents[kinds].sum())
+        return self._counts.of_kinds(kinds)
 
     def documents_between(self, first: int, last: int) -> int:
         """Return how many ids from `first` to `last` are known, or were."""
@@ -323,13 +321,13 @@ class DocumentTable:
 
     def authors_named_by(self, words: Collection[str]) -> list[int]:
         """Return the numbers of the authors whose names have one of these words, in lower case."""
-        return self._authors.named_by(words)
+        return self._coding.authors.named_by(words)
 
     def _append(self, documents: list[Document], *, link: bool) -> None:
         start, end = self.size, self.size + len(documents)
         self._reserve(end)
-        self._write(slice(start, end), documents)
-        self._count(np.arange(start, end), 1)
+        self._write(start, documents)
+        self._count(slice(start, end), 1)
         self.live[start:end] = True
         self._rows.put(self.doc_id[start:end], np.arange(start, end, dtype=np.int64))
         if link:
@@ -341,52 +339,29 @@ class DocumentTable:
     def _replace(self, row: int, document: Document) -> None:
         place = (self.session[row], self.position[row])
         session = int(self.session[row])
-        this = np.array([row])
+        this = slice(row, row + 1)
         self._count(this, -1)
-        self._write(slice(row, row + 1), [document])
+        self._write(row, [document])
         self._count(this, 1)
         if (self.session[row], self.position[row]) != place:
             self._links.remove(row, session)
             self._links.insert(row, int(self.session[row]), self.position, self.doc_id)
 
-    def _write(self, rows: slice, documents: list[Document]) -> None:
-        self.touch(range(rows.start // CHUNK, (rows.stop - 1) // CHUNK + 1))
-        self.doc_id[rows] = [d.doc_id for d in documents]
-        self.kind[rows] = [self._kinds[d.kind.name] for d in documents]
-        self.session[rows] = [self._sessions[d.session_id] for d in documents]
-        self.position[rows] = [d.position for d in documents]
-        self.timestamp_us[rows] = [d.timestamp_us for d in documents]
-        self.importance[rows] = [d.importance for d in documents]
-        self.words[rows] = [len(d.text.split()) for d in documents]
-        self.asks[rows] = ["?" in d.text for d in documents]
-        self.spoken[rows] = [d.spoken for d in documents]
-        self.failed[rows] = [d.failed for d in documents]
-        self.author[rows] = [self._authors[author_of(d)] for d in documents]
-        self.agent[rows] = [self._agents[d.agent_id] for d in documents]
-        self.user[rows] = [self._users[d.user_id] for d in documents]
-        self.project[rows] = [self._projects[d.project] for d in documents]
-        self.category[rows] = [self._categories[d.category] for d in documents]
-        self.type[rows] = [self._types[d.type] for d in documents]
-        self.name[rows] = [self._names[d.name] for d in documents]
-        self.role[rows] = [self._roles[d.role] for d in documents]
-        self.severity[rows] = [d.severity for d in documents]
-        self.shape[rows] = [d.shape for d in documents]
-        self.value[rows] = [d.value for d in documents]
-        self.archived[rows] = [d.archived for d in documents]
-        self.fingerprint[rows] = [fingerprint(d.text) for d in documents]
-        self.tags[rows] = [self._tags[d.tags] for d in documents]
+    def _write(self, first: int, documents: Sequence[Document]) -> None:
+        """Write documents into the rows from `first` on."""
+        end = first + len(documents)
+        self.touch(range(first // CHUNK, (end - 1) // CHUNK + 1))
+        for name, values in self._coding.values(documents).items():
+            column = getattr(self, name)
+            if len(values) == 1:
+                column[first] = values[0]  # An array of one would take ten times as long.
+            else:
+                column[first:end] = values
 
-    def _count(self, rows: Rows, sign: int) -> None:
+    def _count(self, rows: Rows | slice, sign: int) -> None:
         """Add rows to what is known of their kinds and sessions, or take them off."""
-        missing = len(self._sessions) - len(self._session_words)
-        if missing > 0:
-            more = np.zeros(missing + len(self._session_words) // 2, np.int64)
-            self._session_words = np.concatenate([self._session_words, more])
-            self._session_documents = np.concatenate([self._session_documents, more])
-        np.add.at(self._kind_documents, self.kind[rows], sign)
-        rows = rows[self.session[rows] >= 0]
-        np.add.at(self._session_words, self.session[rows], sign * self.words[rows])
-        np.add.at(self._session_documents, self.session[rows], sign)
+        self._counts.reserve(len(self._coding.sessions))
+        self._counts.add(self.kind[rows], self.session[rows], self.words[rows], sign)
 
     def _reserve(self, rows: int) -> None:
         if rows <= self._capacity:

@@ -18,6 +18,7 @@ from mneme_server.index.places import (
     NO_ROW,
     Places,
     counted,
+    has_any,
     positions_of,
     wasteful,
     with_room,
@@ -135,6 +136,8 @@ class DenseIndex:
     def remove(self, rows: Rows) -> None:
         """Remove the vectors of `rows`, as far as they have one."""
         state = self._state
+        if not has_any(state, rows):
+            return
         positions = positions_of(state, rows)
         positions = positions[positions != NO_POSITION]
         if positions.size:

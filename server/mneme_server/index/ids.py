@@ -26,6 +26,12 @@ class RowsById:
         """Bytes of the arrays."""
         return self._ids.nbytes + self._rows.nbytes
 
+    @property
+    def highest(self) -> int:
+        """The highest id that was ever mapped; -1 without any."""
+        known_ids = self._state[0]
+        return int(known_ids[-1]) if known_ids.size else GONE
+
     def restore(self, ids: Int64s, rows: Int64s) -> None:
         """Map `ids` (n,), distinct, to `rows` (n,), and no others."""
         if not bool(np.all(ids[1:] > ids[:-1])):
@@ -36,9 +42,12 @@ class RowsById:
 
     def put(self, ids: Int64s, rows: Int64s) -> None:
         """Map `ids` (n,), distinct, to `rows` (n,); ids that are known get their new row."""
+        known_ids, known_rows = self._state
+        if ids.size == 1 and ids[0] > self.highest:
+            self._append(ids, rows)
+            return
         order = np.argsort(ids, kind="stable")
         ids, rows = ids[order], rows[order]
-        known_ids, known_rows = self._state
         at = np.searchsorted(known_ids, ids)
         if at.size and at[0] == known_ids.size:
             self._append(ids, rows)

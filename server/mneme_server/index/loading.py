@@ -155,6 +155,9 @@ def put_vectors(batch: VectorBatch, table: DocumentTable, dense: DenseIndex) -> 
     if batch.vectors.shape[1] != dense.dimensions:
         raise mismatch(f"{batch.vectors.shape[1]} dimensions", f"a model of {dense.dimensions}")
     rows = table.rows_of(batch.doc_ids)
+    if rows[0] != NO_ROW and (rows.size == 1 or bool((rows[1:] > rows[:-1]).all())):
+        dense.add(rows, batch.vectors)  # Each is known and distinct, as what is new always is.
+        return
     known = np.flatnonzero(rows != NO_ROW)[::-1]
     distinct, last = np.unique(rows[known], return_index=True)
     dense.add(distinct, batch.vectors[known[last]])

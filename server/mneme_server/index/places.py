@@ -77,6 +77,12 @@ def wasteful(state: Places) -> int | None:
     return None
 
 
+def has_any(state: Places, rows: Rows) -> bool:
+    """Tell whether one of these rows, which are no less than 0, has a vector."""
+    known = rows[rows < state.position.size]
+    return bool((state.position[known] != NO_POSITION).any())
+
+
 def positions_of(state: Places, rows: Rows) -> Positions:
     """Return each row's position; -1 without a vector."""
     if not state.position.size:

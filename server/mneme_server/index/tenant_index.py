@@ -256,8 +256,10 @@ class TenantIndex:
             return
         with self._lock:
             fresh, reworded = self._table.add(documents)
-            self._lexical.add(fresh, replace=False)
-            self._lexical.add(reworded)
+            if fresh:
+                self._lexical.add(fresh, replace=False)
+            if reworded:
+                self._lexical.add(reworded)
             self._saved.changed(documents=len(documents))
         self._upkeep.words_changed()
 
