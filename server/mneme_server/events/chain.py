@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from mneme_server.common.canonical import canonical_json
+from mneme_server.common.canonical import canonical_json, quoted
 from mneme_server.common.stored import UNREADABLE
 from mneme_server.events.event_types import KNOWN
 from mneme_server.events.model import Event
@@ -98,28 +98,30 @@ def content_of(event: Event) -> str:
 
     Times are texts: not every language's numbers hold microseconds until the year 9999.
     """
-    content = canonical_json(
-        [
-            event.id,
-            event.session_id,
-            event.agent_id,
-            event.event_type,
-            int(event.severity),
-            str(event.timestamp_us),
-            event.text,
-            event.name,
-            event.call_id,
-            event.error,
-            event.model,
-            event.input_tokens,
-            event.output_tokens,
-            _number(event.cost_usd),
-            None if event.duration_us is None else str(event.duration_us),
-            bool(event.searchable),
-            str(event.recorded_us),
-        ]
+    duration = "null" if event.duration_us is None else f'"{event.duration_us}"'
+    # Spelled here as `canonical_json` would: to set up its encoder for each event took ten times as
+    # long, a seventh of all that recording it does.
+    content = (
+        quoted(event.id),
+        quoted(event.session_id),
+        quoted(event.agent_id),
+        quoted(event.event_type),
+        f'{int(event.severity)},"{event.timestamp_us}"',
+        quoted(event.text),
+        quoted(event.name),
+        quoted(event.call_id),
+        quoted(event.error),
+        quoted(event.model),
+        _spelled(event.input_tokens),
+        _spelled(event.output_tokens),
+        _spelled(_number(event.cost_usd)),
+        duration,
+        "true" if event.searchable else "false",
+        f'"{event.recorded_us}"',
+        event.payload_json,
+        event.metadata_json,
     )
-    return f"{content[:-1]},{event.payload_json},{event.metadata_json}]"
+    return f"[{','.join(content)}]"
 
 
 def event_hash(event: Link) -> str:
@@ -170,6 +172,10 @@ def _first_hash(event: Event) -> str:
 def _number(value: float) -> int | float:
     """Return a whole number as JSON writes it, without a fraction."""
     return int(value) if value.is_integer() and abs(value) < _EXACT else value
+
+
+def _spelled(value: float) -> str:
+    return repr(value) if type(value) is int else canonical_json(value)
 
 
 @dataclass(frozen=True, slots=True)

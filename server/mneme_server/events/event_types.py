@@ -116,9 +116,12 @@ KNOWN: Mapping[str, Traits] = MappingProxyType(
 )
 
 
+_OF_UNKNOWN = KNOWN[EventType.CUSTOM]
+
+
 def traits_of(name: str) -> Traits:
     """Return what is concluded from a type; an unknown one is like a custom one."""
-    return KNOWN.get(name, KNOWN[EventType.CUSTOM])
+    return KNOWN.get(name, _OF_UNKNOWN)
 
 
 def type_named(name: str) -> str:

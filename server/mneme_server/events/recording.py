@@ -225,12 +225,13 @@ class _Recording:
         event.sequence = session.event_count + 1
         chain(event, session.head_hash, next(self._salts))
         session.head_hash = event.hash
-        count_event(session, event)
+        part, is_error = traits_of(event.event_type).part, event.is_error
+        _count(session, event, part, is_error=is_error)
         if event.agent_id:
             agent = self._agent(event.agent_id, event.timestamp_us)
             agent.event_count += 1
-            agent.tool_call_count += traits_of(event.event_type).part is Part.CALL
-            agent.error_count += event.is_error
+            agent.tool_call_count += part is Part.CALL
+            agent.error_count += is_error
             agent.total_cost_usd += event.cost_usd
 
     def _agent(self, agent_id: str, seen_us: int) -> Agent:
@@ -321,19 +322,19 @@ def _each(make: Callable[[_Given], Receipt], items: Sequence[_Given]) -> list[Re
     return list(map(make, items))
 
 
-def count_event(session: Session, event: Event) -> None:
+def _count(session: Session, event: Event, part: Part, *, is_error: bool) -> None:
     """Move the session's counters by one event."""
-    part = traits_of(event.event_type).part
     session.event_count += 1
     session.tool_call_count += part is Part.CALL
     session.llm_call_count += part is Part.MODEL_CALL
-    session.error_count += event.is_error
+    session.error_count += is_error
     session.total_cost_usd += event.cost_usd
-    session.total_input_tokens = counted(session.total_input_tokens + event.input_tokens)
-    session.total_output_tokens = counted(session.total_output_tokens + event.output_tokens)
+    if event.input_tokens or event.output_tokens:
+        session.total_input_tokens = counted(session.total_input_tokens + event.input_tokens)
+        session.total_output_tokens = counted(session.total_output_tokens + event.output_tokens)
     session.last_event_us = max(session.last_event_us or 0, event.timestamp_us)
     if part is Part.END and session.status == SessionStatus.ACTIVE:
-        session.status = SessionStatus.ERROR if event.is_error else SessionStatus.COMPLETED
+        session.status = SessionStatus.ERROR if is_error else SessionStatus.COMPLETED
         session.ended_us = event.timestamp_us
 
 

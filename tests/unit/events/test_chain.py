@@ -6,7 +6,10 @@ from dataclasses import fields, replace
 from typing import Any, get_type_hints
 
 import pytest
-from mneme_server.events.chain import commitment, event_hash
+from hypothesis import given
+from hypothesis import strategies as st
+from mneme_server.common.canonical import canonical_json
+from mneme_server.events.chain import commitment, content_of, event_hash
 from mneme_server.events.model import Event
 
 VALUES: dict[Any, tuple[Any, Any]] = {
@@ -37,3 +40,57 @@ def test_the_commitment_is_another_when_one_field_is(name: str) -> None:
 def test_the_hash_is_another_when_the_place_or_the_commitment_is(name: str) -> None:
     changed = replace(EVENT, **{name: VALUES[HINTS[name]][1]})
     assert event_hash(changed) != event_hash(EVENT)
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]))
+counts = st.integers(0, 2**62)
+
+
+@given(
+    st.builds(
+        replace,
+        st.just(EVENT),
+        id=texts,
+        session_id=texts,
+        agent_id=texts,
+        event_type=texts,
+        severity=st.integers(1, 5),
+        timestamp_us=counts,
+        text=texts,
+        name=texts,
+        call_id=texts,
+        error=texts,
+        model=texts,
+        input_tokens=counts,
+        output_tokens=counts,
+        cost_usd=st.floats(0, 1e9) | st.integers(0, 10**9).map(float),
+        duration_us=st.none() | counts,
+        payload_json=st.just("{}") | texts.map(lambda text: canonical_json({"text": text})),
+        searchable=st.booleans(),
+        recorded_us=counts,
+    )
+)
+def test_the_content_is_spelled_as_canonical_json(event: Event) -> None:
+    whole = event.cost_usd.is_integer() and event.cost_usd < 2**53
+    fields_of_it = canonical_json(
+        [
+            event.id,
+            event.session_id,
+            event.agent_id,
+            event.event_type,
+            event.severity,
+            str(event.timestamp_us),
+            event.text,
+            event.name,
+            event.call_id,
+            event.error,
+            event.model,
+            event.input_tokens,
+            event.output_tokens,
+            int(event.cost_usd) if whole else event.cost_usd,
+            None if event.duration_us is None else str(event.duration_us),
+            event.searchable,
+            str(event.recorded_us),
+        ]
+    )
+    assert content_of(event) == f"{fields_of_it[:-1]},{event.payload_json},{event.metadata_json}]"
