@@ -73,6 +73,10 @@ class RowsById:
         known_ids, known_rows = self._state
         if not known_ids.size:
             return np.full(ids.shape, GONE, np.int64)
+        if ids.size == 1:  # One after the other is how most come; arrays take three times as long.
+            place = int(known_ids.searchsorted(ids[0]))
+            known = place < known_ids.size and known_ids[place] == ids[0]
+            return known_rows[place : place + 1].copy() if known else np.full(1, GONE, np.int64)
         if known_ids[-1] - known_ids[0] + 1 == known_ids.size:  # Without gaps.
             at = ids - known_ids[0]
             at[(at < 0) | (at >= known_ids.size)] = 0
