@@ -177,7 +177,7 @@ def test_a_tenant_that_was_not_searched_for_long_shows_at_once_what_was_written_
     one, other = two
     here = one.keys.tenant("acme")
     there = other.keys.key("acme-1")
-    assert texts(there, "heron") == []
+    assert patiently(partial(texts, there, "heron")) == []
     cluster = other.application.runtime.cluster
     assert cluster is not None
     monkeypatch.setattr(cluster, "_hear", lambda _now: None)
@@ -185,7 +185,8 @@ def test_a_tenant_that_was_not_searched_for_long_shows_at_once_what_was_written_
     for number in range(3):
         record(here, event(f"the heron ate fish{number}", id=f"e{number}"))
         time.sleep(2 * OLDEST_S)  # Else what there was before it may be shown.
-        assert texts(there, f"fish{number}") == [f"the heron ate fish{number}"]
+        shown = patiently(partial(texts, there, f"fish{number}"))
+        assert shown == [f"the heron ate fish{number}"]
 
 
 def test_both_record_and_each_text_is_embedded_once(

@@ -26,6 +26,8 @@ class SqlForgotten:
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
+        self._no_sessions = False
+        """Known, as most tenants have none: every session that begins asks."""
 
     def known(self, event_ids: Collection[str]) -> Mapping[str, ForgottenPlace]:
         # Of nearly every tenant nothing was forgotten: every batch of events asks.
@@ -59,6 +61,8 @@ class SqlForgotten:
         return list(self._connection.execute(query).scalars())
 
     def revive(self, session_id: str) -> ForgottenSession | None:
+        if self._has_no_sessions():
+            return None
         found = self.session(digest_of(session_id))
         if found is not None:
             self._connection.execute(
@@ -67,6 +71,12 @@ class SqlForgotten:
                 )
             )
         return found
+
+    def _has_no_sessions(self) -> bool:
+        if not self._no_sessions:
+            found = _any_session().first(self._connection, {"tenant": self._tenant_id})
+            self._no_sessions = found is None
+        return self._no_sessions
 
     def add(self, places: Sequence[ForgottenPlace]) -> None:
         """Keep places, in the stead of any that they had."""
@@ -106,6 +116,7 @@ class SqlForgotten:
         ]
         if rows:
             insert_rows(self._connection, forgotten_sessions, rows)
+            self._no_sessions = False
 
 
 @reads("forgotten event", "sequence")
@@ -126,6 +137,13 @@ def _place(row: Row[Any]) -> ForgottenPlace:
 def _any() -> Prepared:
     return Prepared(
         select(_places.sequence).where(_places.tenant_id == bindparam("tenant")).limit(1)
+    )
+
+
+@cache
+def _any_session() -> Prepared:
+    return Prepared(
+        select(_sessions.session).where(_sessions.tenant_id == bindparam("tenant")).limit(1)
     )
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import psycopg
 from psycopg import errors, pq
 from psycopg.adapt import Loader
+from psycopg.types.numeric import Int8Dumper
 from sqlalchemy import Connection
 
 from mneme_server.common.deadline import Abandoned
@@ -21,6 +23,7 @@ from mneme_server.common.errors import (
     Unavailable,
 )
 from mneme_server.common.fencing import LeaseLost
+from mneme_server.storage.postgres.inserting import statements
 
 _SOON_S = 0.5
 _DISK_FULL_RETRY_S = 30.0
@@ -65,10 +68,26 @@ class DriverConnection(psycopg.Connection[Any]):  # type: ignore[misc]  # Any to
         if said.severity_nonlocalized == "WARNING":
             self.warned = said.message_primary or "a warning"
 
-    def executemany(self, sql: str, values: Any, /) -> psycopg.Cursor[Any]:
+    def executemany(self, sql: str, values: Sequence[Sequence[Any]], /) -> psycopg.Cursor[Any]:
         """Run a statement for each of these and return the cursor."""
+        if len(values) == 1:
+            return self.execute(sql, values[0])
         cursor = self.cursor()
-        cursor.executemany(sql, values)
+        inserting = list(statements(sql, values))
+        if not inserting:
+            cursor.executemany(sql, values)
+            return cursor
+        with self.pipeline():
+            for statement, given in inserting:
+                self._inserting.execute(statement, given)
+        return cursor
+
+    @cached_property
+    def _inserting(self) -> psycopg.RawCursor[Any]:
+        """What runs statements of many values. All whole numbers are said to be alike: else what
+        was prepared would be of use only where each is as large as the one before in its place."""
+        cursor = psycopg.RawCursor(self)
+        cursor.adapters.register_dumper(int, Int8Dumper)
         return cursor
 
 
