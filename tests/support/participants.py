@@ -127,8 +127,9 @@ class Participant:
         return True
 
     def _lines(self) -> Iterator[str]:
+        """Yield what it says; a line that its end has torn says nothing."""
         assert self.process.stdout is not None
-        return iter(self.process.stdout)
+        return (line for line in self.process.stdout if line.endswith("\n"))
 
     def _listen(self) -> None:
         for line in self._lines():

@@ -107,7 +107,6 @@ class Erase:
         for drop in self.caches:
             drop(tenant_id)
         self._scrub(tenant_id)
-        task.report("erasing on other servers")
         absent = self.elsewhere.erase(
             tenant_id,
             forgetting_id,

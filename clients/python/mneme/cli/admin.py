@@ -110,8 +110,11 @@ def move_tenant(
         running = client.start_move_tenant(tenant_id=tenant_id, database=to)
         answer = follow(cli, running, wait=wait)
     if answer is not None:
+        place = answer.database or "the server's own database"
         rows = cells.plural(answer.row_count, "row", "rows")
-        cli.out.done(f"moved tenant {tenant_id}, {rows}, to {answer.database}", answer)
+        was_there = f"tenant {tenant_id} is in {place}"
+        moved = f"moved tenant {tenant_id}, {rows}, to {place}"
+        cli.out.done(moved if answer.row_count else was_there, answer)
 
 
 @keys.command("list")

@@ -53,7 +53,9 @@ _SENT_COLUMNS = (Column("Channel", style="cyan"), Column("Became"), Column("Why"
 
 RuleId = Annotated[str, typer.Argument(metavar="RULE", help="The rule's id.")]
 Condition = Annotated[AlertConditionChoice, typer.Argument(case_sensitive=False)]
-Threshold = Annotated[float | None, typer.Option(min=0, help="It triggers when the value is more.")]
+Threshold = Annotated[
+    float | None, typer.Option(min=0, help="It triggers when the value is more; default: 0.")
+]
 ResolveAt = Annotated[
     float | None, typer.Option(min=0, help="It resolves at this value; default: the threshold.")
 ]

@@ -60,13 +60,16 @@ def listed(
     row: Callable[[ItemT], Sequence[str]],
 ) -> None:
     """Write the first `limit` items as a table, one `row` of cells each; as JSON, as they come."""
-    rows = []
+    rows, found = [], False
     for item in first(walk, limit, out):
+        found = True
         if out.as_json:
             out.message(item)
         else:
             rows.append(row(item))
     out.table(columns, rows)
+    if not found:
+        out.remark("There are none.")
 
 
 def first(items: Iterable[ItemT], limit: int, out: Output) -> Iterator[ItemT]:
