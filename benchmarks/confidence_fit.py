@@ -17,8 +17,7 @@ import numpy as np
 from mneme_server.corpus.document import DocumentFilter
 from mneme_server.corpus.ports import WordEvidence
 from mneme_server.events.kinds import EVENT
-from mneme_server.recall.confidence import Fit, signs_of, words_of
-from mneme_server.recall.hybrid import NO_ROWS
+from mneme_server.recall.confidence import Fit, attained, best_of, words_of
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
@@ -27,8 +26,9 @@ from benchmarks.ranking.store import Store, record, stored, tenant_of
 
 IDENTIFIED = 7.5
 """The weight of identifiers, which is not fitted."""
-_LEAST = 0.5
-"""Of the other weights: more of a sign never makes less sure, whatever a few sets say."""
+_LEAST = 0.5, 0.0, 0.5
+"""Of the other weights, in their order: more of a sign never makes less sure, whatever a few sets
+say. BM25 may tell nothing beside the cosine and the words that occur."""
 _RIDGE = 1e-6
 
 Floats = NDArray[np.float64]
@@ -99,8 +99,9 @@ def _seen(store: Store, talk: Talk, of: str, where: str, text: str) -> Seen:
         index = memory.index
         selection = index.select(DocumentFilter(kinds=frozenset({EVENT})))
         cosines = index.search_dense(vector, 1, selection).scores
-        signs = signs_of(words_of(index, text, selection, any_waits=False), NO_ROWS)
-    return Seen(of, where, float(cosines[0]), signs.best, signs.words)
+        words = words_of(index, text, selection)
+        best = attained(best_of(index, text, selection), words)
+    return Seen(of, where, float(cosines[0]), best, words)
 
 
 def fitted(seen: Sequence[Seen], own: str, other: str) -> Fit:
@@ -129,6 +130,6 @@ def _regressed(features: Floats, answered: Floats, counts: Floats, given: Floats
         wrong = np.logaddexp(0.0, np.where(answered > 0, -total, total))
         return float(counts @ wrong + _RIDGE * weights @ weights)
 
-    bounds = [(_LEAST, None)] * (features.shape[1] - 1) + [(None, None)]
+    bounds = [*((least, None) for least in _LEAST), (None, None)]
     found = minimize(loss, np.ones(features.shape[1]), method="L-BFGS-B", bounds=bounds)
     return [round(float(weight), 2) for weight in found.x]

@@ -133,8 +133,6 @@ class WordEvidence(NamedTuple):
     """Share of its words' weight that some selected text holds, 0 to 1."""
     identified: float
     """Share of the identifiers whose words one selected text holds together, 0 to 1."""
-    best: Hits = NO_HITS
-    """The selected row that matches the words best, if any does."""
 
 
 NO_EVIDENCE = WordEvidence(telling=False, attainable=0.0, occurring=0.0, identified=0.0)
@@ -239,17 +237,11 @@ class CorpusIndex(Protocol):
         ...
 
     def word_evidence(
-        self,
-        query: str,
-        selection: Selection,
-        identifiers: Sequence[str],
-        *,
-        any_best: bool = False,
+        self, query: str, selection: Selection, identifiers: Sequence[str]
     ) -> WordEvidence:
         """Return how far the words of `query` are to be found in the selected texts.
 
-        `identifiers` are the names, paths and codes in it. With `any_best`, any of those that match
-        equally well may be the best: then no other need be looked at.
+        `identifiers` are the names, paths and codes in it.
         """
         ...
 

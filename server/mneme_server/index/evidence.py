@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from tantivy import Query
 
-from mneme_server.corpus.ports import Hits, Scores, WordEvidence
+from mneme_server.corpus.ports import Scores, WordEvidence
 from mneme_server.index.bm25 import K1
 from mneme_server.index.fields import Field
 from mneme_server.index.lexical import LexicalIndex, Match, ParsedQuery
@@ -26,7 +26,6 @@ def word_evidence(
     parsed: ParsedQuery,
     identifiers: Sequence[str],
     *,
-    best: Hits,
     within: Query | None,
     everything: bool,
     selected: Callable[[Match], Scores],
@@ -37,7 +36,6 @@ def word_evidence(
         lexical: the words of all documents.
         parsed: the query.
         identifiers: the names, paths and codes in it.
-        best: the selected row that matches it best.
         within: what restricts a search to the selected documents, and some others.
         everything: whether all documents are selected.
         selected: returns the scores of those that match and are selected.
@@ -80,7 +78,6 @@ def word_evidence(
         attainable=_MOST_OF_A_WORD * total,
         occurring=here / total if total else 0.0,
         identified=sum(any(map(together, ways)) for ways in names) / len(names) if names else 0.0,
-        best=best,
     )
 
 

@@ -22,7 +22,7 @@ from mneme_server.index.dense import DenseIndex
 from mneme_server.index.evidence import telling, word_evidence
 from mneme_server.index.fields import Field
 from mneme_server.index.graph import inner_products
-from mneme_server.index.lexical import LexicalIndex, Match, ParsedQuery
+from mneme_server.index.lexical import LexicalIndex, Match
 from mneme_server.index.narrowing import Narrowings
 from mneme_server.index.places import NO_ROW
 from mneme_server.index.settings import IndexSettings
@@ -64,27 +64,20 @@ class Searcher:
         parsed = self._lexical.parse(query, {Field.TEXT: 1.0, Field.CONTEXT: context_weight})
         if parsed is None or k < 1 or not selection.count:
             return NO_HITS
-        return self._matching(parsed, k, selection)
-
-    def _matching(
-        self, parsed: ParsedQuery, k: int, selection: Selection, *, ties: bool = True
-    ) -> Hits:
-        """Return the best `k`; without `ties`, any of those that match as well as the last."""
         rows, scores = self._selected(self._lexical.search_waiting(parsed), selection)
         narrowing = self._narrowings.of(selection)
         share = selection.count / max(narrowing.universe, selection.count)
-        limit = int(k / share * _SPARE) + (_SPARE_HITS if ties else 0)
+        limit = int(k / share * _SPARE) + _SPARE_HITS
         while True:
             match = self._lexical.search(parsed, limit, narrowing.query)
             committed, theirs = self._selected(match, selection)
-            enough = _complete(theirs, match.scores, k) if ties else theirs.size >= k
-            if match.exhausted or enough:
+            if match.exhausted or _complete(theirs, match.scores, k):
                 rows, scores = np.concatenate([rows, committed]), np.concatenate([scores, theirs])
                 return self._ranked(rows, scores, k)
             limit *= _WIDEN
 
     def evidence(
-        self, query: str, selection: Selection, identifiers: Sequence[str], *, any_best: bool
+        self, query: str, selection: Selection, identifiers: Sequence[str]
     ) -> WordEvidence:
         """Return how far the words are to be found; see `CorpusIndex.word_evidence`."""
         parsed = telling(self._lexical, query)
@@ -94,7 +87,6 @@ class Searcher:
             self._lexical,
             parsed,
             identifiers,
-            best=self._matching(parsed, 1, selection, ties=not any_best),
             within=None if selection.everything else self._narrowings.of(selection).query,
             everything=selection.everything,
             selected=lambda match: self._selected(match, selection)[1],

@@ -229,16 +229,11 @@ class TenantIndex:
             return NO_HITS
 
     def word_evidence(
-        self,
-        query: str,
-        selection: Selection,
-        identifiers: Sequence[str],
-        *,
-        any_best: bool = False,
+        self, query: str, selection: Selection, identifiers: Sequence[str]
     ) -> WordEvidence:
         """See `CorpusIndex`. Nothing is known when the words fail; see `partial`."""
         try:
-            return self._searcher.evidence(query, selection, identifiers, any_best=any_best)
+            return self._searcher.evidence(query, selection, identifiers)
         except BaseException as error:
             self._note_failure(Part.WORDS, error)
             return NO_EVIDENCE

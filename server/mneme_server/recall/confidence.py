@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mneme_server.corpus.ports import CorpusIndex, Rows, Selection, WordEvidence
+from mneme_server.corpus.ports import NO_HITS, CorpusIndex, Hits, Rows, Selection, WordEvidence
 from mneme_server.recall.cosines import E5
 from mneme_server.recall.ranking import Floats
 
@@ -52,7 +52,7 @@ class Fit:
 
     Attributes:
         cosine: of the best cosine of query and text.
-        best: of the best BM25 over what is attainable.
+        best: of the best BM25 over what is attainable; where it is 0, none is searched for.
         occurring: of the share of the query's words that occur, by weight.
         identified: of the share of its identifiers that occur.
         bias: what is added.
@@ -76,7 +76,7 @@ class Fit:
         return 1.0 / (1.0 + math.exp(-total))
 
 
-_MINILM = Fit(cosine=22.0, best=2.85, occurring=3.95, identified=7.5, bias=-12.34)
+_MINILM = Fit(cosine=24.87, best=0.0, occurring=4.49, identified=7.5, bias=-13.26)
 _E5 = Fit(cosine=68.88, best=4.51, occurring=5.57, identified=7.5, bias=-61.45)
 FITTED = {"all-MiniLM-L6-v2": _MINILM, "all-MiniLM-L6-v2-int8": _MINILM, E5: _E5}
 """By the id of the embedding model: one's cosines mean nothing for another."""
@@ -95,36 +95,25 @@ def identifiers_in(query: str) -> list[str]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Signs:
-    """What is known of how well a query is answered, besides its cosines: see `Fit`."""
-
-    best: float
-    words: WordEvidence
-    waits: bool
-    """Whether the best by words has no vector yet."""
+def words_of(index: CorpusIndex, query: str, selection: Selection) -> WordEvidence:
+    """Return how far the query's words are to be found."""
+    return index.word_evidence(query, selection, identifiers_in(query))
 
 
-def words_of(
-    index: CorpusIndex, query: str, selection: Selection, *, any_waits: bool
-) -> WordEvidence:
-    """Return how far the query's words are to be found. `any_waits`: some memory has no vector."""
-    # Of those that match best, only whether one waits is asked.
-    return index.word_evidence(query, selection, identifiers_in(query), any_best=not any_waits)
+def best_of(index: CorpusIndex, query: str, selection: Selection) -> Hits:
+    """Return the memory that matches the query's words best, if any does."""
+    return index.search_lexical(query, 1, selection)
 
 
-def signs_of(words: WordEvidence, waiting: Rows) -> Signs:
-    """Return what the words tell of a query. `waiting` are the candidates without a vector."""
-    if not words.telling:
-        return Signs(0.0, words, waits=False)
-    found = words.best
-    known = found.rows.size > 0 and words.attainable > 0
-    best = float(found.scores[0]) / words.attainable if known else 0.0
-    return Signs(best, words, waits=waiting.size > 0 and bool(np.isin(found.rows, waiting).any()))
+def attained(best: Hits, words: WordEvidence) -> float:
+    """Return the score of the best match over what is attainable, 0 to 1."""
+    known = best.rows.size > 0 and words.attainable > 0
+    return float(best.scores[0]) / words.attainable if known else 0.0
 
 
 def confidence_of(
     words: Callable[[], WordEvidence],
+    best: Callable[[], Hits],
     model_id: str,
     *,
     rows: Rows,
@@ -137,6 +126,7 @@ def confidence_of(
 
     Args:
         words: returns `words_of` the query.
+        best: returns `best_of` it; called only where it matters.
         model_id: the embedding model's.
         rows: the candidates, (n,).
         similarity: their cosines, (n,), NaN where there is none.
@@ -145,13 +135,16 @@ def confidence_of(
     fit = FITTED.get(model_id)
     if fit is None and not by_words:
         return None
-    known = ~np.isnan(similarity)
-    signs = signs_of(words(), rows[~known])
-    if not signs.words.telling:
+    found = words()
+    if not found.telling:
         return 0.0
+    known = ~np.isnan(similarity)
     if fit is None or by_words or not known.any():
-        return BY_WORDS(0.0, signs.best, signs.words)
-    found = fit(float(similarity[known].max()), signs.best, signs.words)
-    if signs.waits:
-        found = max(found, BY_WORDS(0.0, signs.best, signs.words))
-    return found
+        return BY_WORDS(0.0, attained(best(), found), found)
+    waiting = rows[~known]
+    match = best() if fit.best or waiting.size else NO_HITS
+    share = attained(match, found)
+    sure = fit(float(similarity[known].max()), share, found)
+    if np.isin(match.rows, waiting).any():
+        sure = max(sure, BY_WORDS(0.0, share, found))
+    return sure

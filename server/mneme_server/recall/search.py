@@ -16,7 +16,7 @@ from mneme_server.corpus.scanning import Question, Unbuilt
 from mneme_server.corpus.tenant import OpenTenant, TenantsAtOnce
 from mneme_server.corpus.tenant_store import CorpusUnit
 from mneme_server.recall.answering import Rerank, answer_of
-from mneme_server.recall.confidence import FITTED, confidence_of, words_of
+from mneme_server.recall.confidence import FITTED, best_of, confidence_of, words_of
 from mneme_server.recall.copies import Keys, keys_of, uncrowded
 from mneme_server.recall.cosines import Scale, scale_of
 from mneme_server.recall.hybrid import CANDIDATES_PER_SIDE, Ranked, full, search_hybrid
@@ -89,13 +89,12 @@ class Recall:
                 selection = index.select(query.filter)
                 if not selection.count:
                     return Answer((), self._why_nothing(index, query.filter), 0, confidence=0.0)
-                words = cache(
-                    partial(words_of, index, query.text, selection, any_waits=waiting > 0)
-                )
+                words = cache(partial(words_of, index, query.text, selection))
                 if query.wants_confidence and self.model_id in FITTED:
                     words()  # While the query is being embedded.
                 found, copies = _ranked_apart(index, query, embedding, selection, self.scale)
-                sure = self._confidence(query, words, found)
+                best = partial(best_of, index, query.text, selection)
+                sure = self._confidence(query, words, best, found)
                 if sure is not None and sure < query.min_confidence:
                     why = RecallOutcome.NOTHING_CONFIDENT
                     return Answer((), why, selection.count, pending_count=waiting, confidence=sure)
@@ -150,12 +149,17 @@ class Recall:
         return lambda texts: self.foreground.wait_outside(partial(order, texts), size)
 
     def _confidence(
-        self, query: RecallQuery, words: Callable[[], WordEvidence], found: Ranked
+        self,
+        query: RecallQuery,
+        words: Callable[[], WordEvidence],
+        best: Callable[[], Hits],
+        found: Ranked,
     ) -> float | None:
         if not query.wants_confidence:
             return None
         return confidence_of(
             words,
+            best,
             self.model_id,
             rows=found.rows,
             similarity=found.similarity,

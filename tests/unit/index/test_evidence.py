@@ -60,15 +60,3 @@ def test_the_words_of_an_identifier_must_be_in_one_selected_text(index: TenantIn
 
 def test_stop_words_tell_nothing(index: TenantIndex) -> None:
     assert not index.word_evidence("what is it", index.select(DocumentFilter()), []).telling
-
-
-@pytest.mark.parametrize("query", ["hidden", " ".join(WORDS[:3]), "nowhere"])
-def test_any_of_the_best_matches_as_well_as_the_newest_of_them(
-    index: TenantIndex, query: str
-) -> None:
-    for filters in ({}, {"session_id": "few"}, {"session_id": "rest"}):
-        selection = index.select(DocumentFilter(**filters))  # type: ignore[arg-type]
-        newest = index.word_evidence(query, selection, [])
-        any_ = index.word_evidence(query, selection, [], any_best=True)
-        assert any_.best.scores.tolist() == newest.best.scores.tolist()
-        assert any_._replace(best=newest.best) == newest

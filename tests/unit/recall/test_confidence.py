@@ -36,7 +36,8 @@ def test_identifiers_are_names_paths_and_codes(query: str, found: list[str]) -> 
 def test_confidence_grows_with_all_that_it_is_made_of(fit: object) -> None:
     assert callable(fit)
     little = WordEvidence(True, 10.0, 0.3, 0.0)
-    assert 0.0 < fit(0.2, 0.1, little) < fit(0.2, 0.5, little) < 1.0
+    assert 0.0 < fit(0.2, 0.1, little) <= fit(0.2, 0.5, little) < 1.0
+    assert fit(0.2, 0.1, little) <= fit(0.7, 0.1, little)
+    assert fit(0.2, 0.1, little) < fit(0.7, 0.5, little)
     assert fit(0.2, 0.1, little) < fit(0.2, 0.1, little._replace(occurring=0.9))
     assert fit(0.2, 0.1, little) < fit(0.2, 0.1, little._replace(identified=1.0))
-    assert fit(0.2, 0.1, little) <= fit(0.7, 0.1, little)
