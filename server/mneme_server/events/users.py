@@ -24,6 +24,6 @@ def user_in(metadata: JsonObject) -> str:
 
 def user_in_json(metadata_json: str) -> str:
     """Return the same of metadata as it is stored; reads it only when it may name one."""
-    if any(f'"{key}"' in metadata_json for key in _KEYS):
+    if metadata_json != "{}" and any(f'"{key}"' in metadata_json for key in _KEYS):
         return user_in(json.loads(metadata_json))
     return ""

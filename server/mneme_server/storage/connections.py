@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from mneme_server.common.errors import MnemeError
-from mneme_server.storage.driver import begin, driver_of, failures_of
+from mneme_server.storage.driver import begin, driver_of, failures_of, knowing_its_driver
 
 
 class Connections:
@@ -64,7 +64,7 @@ class Connections:
         try:
             return self._resting.pop()
         except IndexError:
-            connection = self._engine.connect()
+            connection = knowing_its_driver(self._engine.connect())
             self._open.add(connection)
             return connection
 

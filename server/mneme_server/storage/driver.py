@@ -41,9 +41,23 @@ class DriverConnection(Protocol):
         ...
 
 
+_DRIVER = "mneme_driver"
+"""The option of a connection that is kept that holds the driver's: each statement asks for it, and
+SQLAlchemy's own way there takes longer than the database takes for many of them."""
+
+
 def driver_of(connection: Connection) -> DriverConnection:
     """Return the driver's connection."""
+    known: DriverConnection | None = connection.get_execution_options().get(_DRIVER)
+    if known is not None:
+        return known
     return cast(DriverConnection, connection.connection.driver_connection)
+
+
+def knowing_its_driver(connection: Connection) -> Connection:
+    """Return a connection that is never given another of the driver's: one that is lost is
+    dropped."""
+    return connection.execution_options(**{_DRIVER: driver_of(connection)})
 
 
 def sqlite_of(connection: Connection) -> sqlite3.Connection:

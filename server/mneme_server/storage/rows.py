@@ -19,7 +19,7 @@ from sqlalchemy import (
 
 from mneme_server.common.parts import parts
 from mneme_server.storage.guard import Prepared
-from mneme_server.storage.portable import Insert, insert, listed
+from mneme_server.storage.portable import Insert, array_of, insert, listed
 from mneme_server.storage.reading import read_rows
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ def read_with(
     Raises:
         DataLoss: a row cannot be read; the error names it.
     """
-    wanted = {"tenant": tenant_id, "values": json.dumps(list(values))}
+    wanted = {"tenant": tenant_id, "values": array_of(values)}
     return read_rows(connection, _having(table, key), decode, wanted, kind=kind, key=key)
 
 

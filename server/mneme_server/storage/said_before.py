@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import deque
 
 from sqlalchemy import Connection, bindparam, select
 
 from mneme_server.corpus.document import CONTEXT_DOCUMENTS, Document
 from mneme_server.storage.guard import Prepared
-from mneme_server.storage.portable import listed
+from mneme_server.storage.portable import array_of, listed
 from mneme_server.storage.reading import all_rows
 from mneme_server.storage.tables import documents
 
@@ -56,7 +55,7 @@ def _texts_before(connection: Connection, tenant_id: str, document: Document) ->
         "session": document.session_id,
         "position": document.position,
         "kind": document.kind.name,
-        "spoken": json.dumps(sorted(document.kind.spoken)),
+        "spoken": array_of(sorted(document.kind.spoken)),
     }
     rows = all_rows(connection, _TEXTS_BEFORE, place).rows
     return [readable(text) for (text,) in reversed(rows)]

@@ -6,20 +6,19 @@ counting with it. Triggers would need no saying, but cost more for each event th
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
 from functools import cache
 
 from sqlalchemy import ColumnElement, Connection, Table, bindparam, func, select
 
 from mneme_server.storage.guard import Prepared
-from mneme_server.storage.portable import insert, listed
+from mneme_server.storage.portable import array_of, insert, listed
 from mneme_server.storage.tables import totals
 
 
 def total(connection: Connection, tenant_id: str, *names: str) -> int:
     """Return how many rows there are of what is counted under these names, together."""
-    wanted = {"tenant": tenant_id, "names": json.dumps(names)}
+    wanted = {"tenant": tenant_id, "names": array_of(names)}
     found = _read().first(connection, wanted)
     assert found is not None
     return int(found[0])
@@ -49,7 +48,7 @@ def known(
             _is_known(key).first(connection, {"tenant": tenant_id, "id": next(iter(ids))})
             is not None
         )
-    found = _known(key).first(connection, {"tenant": tenant_id, "ids": json.dumps(list(ids))})
+    found = _known(key).first(connection, {"tenant": tenant_id, "ids": array_of(ids)})
     assert found is not None
     return int(found[0])
 

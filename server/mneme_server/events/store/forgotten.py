@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -13,7 +12,7 @@ from mneme_server.common.stored import reads
 from mneme_server.events.forgotten import ForgottenPlace, ForgottenSession, digest_of
 from mneme_server.events.store.tables import forgotten_events, forgotten_sessions
 from mneme_server.storage.guard import Prepared
-from mneme_server.storage.portable import insert, listed
+from mneme_server.storage.portable import array_of, insert, listed
 from mneme_server.storage.rows import insert_rows
 
 _places = forgotten_events.c
@@ -34,7 +33,7 @@ class SqlForgotten:
         if _any().first(self._connection, {"tenant": self._tenant_id}) is None:
             return {}
         by_digest = {digest_of(event_id): event_id for event_id in event_ids}
-        wanted = {"tenant": self._tenant_id, "wanted": json.dumps(list(by_digest))}
+        wanted = {"tenant": self._tenant_id, "wanted": array_of(by_digest)}
         return {by_digest[row.event]: _place(row) for row in _known().all(self._connection, wanted)}
 
     def places(self, session: str, after_sequence: int, limit: int) -> Sequence[ForgottenPlace]:
