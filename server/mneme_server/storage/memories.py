@@ -18,7 +18,7 @@ from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.storage.document_rows import document_reader, select_documents
 from mneme_server.storage.guard import Prepared
 from mneme_server.storage.kinds import Details, MemoryKinds
-from mneme_server.storage.portable import listed
+from mneme_server.storage.portable import array_of, listed
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.tables import documents
 
@@ -79,7 +79,7 @@ class SqlMemories:
         def decoded(row: Row[Any]) -> tuple[str, JsonObject]:
             return row.id, decode(*row[1:])
 
-        wanted = {"tenant": self._tenant_id, "ids": json.dumps(source_ids)}
+        wanted = {"tenant": self._tenant_id, "ids": array_of(source_ids)}
         return dict(
             read_rows(
                 self._connection, select_details(details), decoded, wanted, kind=kind.name,

@@ -19,7 +19,7 @@ from mneme_server.storage.document_rows import (
 )
 from mneme_server.storage.kinds import MemoryKinds
 from mneme_server.storage.memories import select_details
-from mneme_server.storage.portable import listed
+from mneme_server.storage.portable import array_of, listed
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.tables import documents
 
@@ -166,7 +166,7 @@ class SqlShown:
         def columns(row: Row[Any]) -> tuple[str, Sequence[Any]]:
             return row.id, row[1:]
 
-        wanted = {"tenant": self._tenant_id, "ids": json.dumps(source_ids)}
+        wanted = {"tenant": self._tenant_id, "ids": array_of(source_ids)}
         return dict(
             read_rows(
                 self._connection, select_details(details), columns, wanted, kind=kind,

@@ -1,5 +1,6 @@
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,13 @@ def local_fp32(model_dir: Path) -> Iterator[LocalEmbedder]:
     embedder = LocalEmbedder(model_dir, precision="fp32")
     yield embedder
     embedder.close()
+
+
+@pytest.fixture
+def callers() -> Iterator[ThreadPoolExecutor]:
+    """Threads that embed at once."""
+    with ThreadPoolExecutor(32, thread_name_prefix="caller") as pool:
+        yield pool
 
 
 @pytest.fixture

@@ -2,11 +2,22 @@
 
 import hashlib
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
 from mneme_server.embedding.errors import EmbeddingError
 from numpy.typing import NDArray
+
+WAIT_S = 60
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for a condition; fail when it does not come true."""
+    until = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < until, "the condition never came true"
+        time.sleep(0.001)
 
 
 def vector_of(text: str) -> NDArray[np.float32]:

@@ -1,7 +1,7 @@
 import contextvars
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
@@ -14,22 +14,7 @@ from mneme_server.embedding.batcher import MicroBatcher, Priority
 from mneme_server.embedding.errors import EmbeddingError
 from mneme_server.embedding.local import LocalEmbedder
 from numpy.typing import NDArray
-from unit.embedding.fakes import FakeEmbedder, TellsQuestions, vector_of
-
-WAIT_S = 30
-
-
-@pytest.fixture
-def callers() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(32) as pool:
-        yield pool
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < deadline, "the condition never came true"
-        time.sleep(0.001)
+from unit.embedding.fakes import WAIT_S, FakeEmbedder, TellsQuestions, vector_of, wait_until
 
 
 def hold(embedder: FakeEmbedder) -> None:

@@ -1,8 +1,6 @@
 """Whoever waits for a short text, of a model in this process, computes it in a worker's place."""
 
 import threading
-import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
@@ -13,9 +11,7 @@ from mneme_server.embedding.cache import CachedEmbedder
 from mneme_server.embedding.errors import EmbeddingError
 from mneme_server.embedding.soon import SoonEmbedder
 from numpy.typing import NDArray
-from unit.embedding.fakes import FakeEmbedder, vector_of
-
-WAIT_S = 60
+from unit.embedding.fakes import WAIT_S, FakeEmbedder, vector_of, wait_until
 
 
 class InProcess(FakeEmbedder):
@@ -29,19 +25,6 @@ class InProcess(FakeEmbedder):
 
     def _note(self, texts: list[str]) -> None:
         self.threads |= dict.fromkeys(texts, threading.current_thread().name)
-
-
-@pytest.fixture
-def callers() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(32, thread_name_prefix="caller") as pool:
-        yield pool
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < until, "the condition never came true"
-        time.sleep(0.001)
 
 
 def held(

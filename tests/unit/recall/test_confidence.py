@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from mneme_server.corpus.ports import WordEvidence
-from mneme_server.recall.confidence import BY_WORDS, FITTED, identifiers_in
+from mneme_server.recall.confidence import BY_WORDS, FITTED, Fit, identifiers_in
 
 
 @pytest.mark.parametrize(
@@ -33,11 +33,12 @@ def test_identifiers_are_names_paths_and_codes(query: str, found: list[str]) -> 
 
 
 @pytest.mark.parametrize("fit", [*FITTED.values(), BY_WORDS])
-def test_confidence_grows_with_all_that_it_is_made_of(fit: object) -> None:
-    assert callable(fit)
+def test_confidence_grows_with_all_that_it_is_made_of(fit: Fit) -> None:
     little = WordEvidence(True, 10.0, 0.3, 0.0)
     assert 0.0 < fit(0.2, 0.1, little) <= fit(0.2, 0.5, little) < 1.0
     assert fit(0.2, 0.1, little) <= fit(0.7, 0.1, little)
     assert fit(0.2, 0.1, little) < fit(0.7, 0.5, little)
+    assert (fit(0.2, 0.1, little) < fit(0.7, 0.1, little)) == (fit.cosine > 0)
+    assert (fit(0.2, 0.1, little) < fit(0.2, 0.5, little)) == (fit.best > 0)
     assert fit(0.2, 0.1, little) < fit(0.2, 0.1, little._replace(occurring=0.9))
     assert fit(0.2, 0.1, little) < fit(0.2, 0.1, little._replace(identified=1.0))

@@ -29,7 +29,7 @@ from mneme_server.memory.model import Importance, Memory, MemoryFilter, Text, Te
 from mneme_server.memory.store.tables import memories, memory_tags, memory_values
 from mneme_server.memory.values import Span, leaves
 from mneme_server.storage.guard import Prepared
-from mneme_server.storage.portable import joined, listed
+from mneme_server.storage.portable import array_of, joined, listed
 from mneme_server.storage.reading import decoded, read_rows
 from mneme_server.storage.rows import (
     chunks,
@@ -251,7 +251,7 @@ class SqlMemories:
         if not read:
             return []
         superseded: dict[str, list[str]] = {}
-        wanted = {"tenant": self._tenant_id, "ids": json.dumps([memory.id for memory in read])}
+        wanted = {"tenant": self._tenant_id, "ids": array_of(memory.id for memory in read)}
         for row in _superseded().all(self._connection, wanted):
             superseded.setdefault(row.superseded_by, []).append(row.id)
         return [

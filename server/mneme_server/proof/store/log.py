@@ -25,6 +25,7 @@ from mneme_server.proof.ports import Leaf, LogName
 from mneme_server.proof.store import log_queries as queries
 from mneme_server.proof.store.tables import log_leaves, log_runs, log_state
 from mneme_server.proof.versions import Version, removal_of, version_of
+from mneme_server.storage.portable import array_of
 from mneme_server.storage.rows import chunks, insert_rows, upsert
 from mneme_server.storage.tables import documents
 
@@ -245,7 +246,7 @@ class SqlLog:
                     yield row.source_id, row.first_leaf + row.doc_id - row.first_doc
 
     def _named(self, kind: str, source_ids: Collection[str]) -> Mapping[str, str]:
-        ids = json.dumps(list(source_ids))
+        ids = array_of(source_ids)
         return {"tenant": self._tenant_id, "kind": kind, "ids": ids}
 
     def any_forgotten(self, indexes: Collection[int]) -> bool:

@@ -27,7 +27,7 @@ from mneme_server.corpus.ports import Matrix
 from mneme_server.skills.episode_model import Episode, EpisodeFilter
 from mneme_server.skills.store.tables import episode_memories, episode_tags, episodes
 from mneme_server.storage.guard import Prepared
-from mneme_server.storage.portable import insert, listed
+from mneme_server.storage.portable import array_of, insert, listed
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import (
     chunks,
@@ -61,7 +61,7 @@ class SqlEpisodes:
         """Return episodes as they were read, with the memories that they name."""
         if not read:
             return []
-        wanted = {"tenant": self._tenant_id, "ids": json.dumps([one.id for one in read])}
+        wanted = {"tenant": self._tenant_id, "ids": array_of(one.id for one in read)}
         named: dict[str, list[str]] = {}
         for row in _named_memories().all(self._connection, wanted):
             named.setdefault(row.episode_id, []).append(row.memory_id)

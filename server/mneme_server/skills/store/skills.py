@@ -22,7 +22,7 @@ from mneme_server.skills.skill_model import (
 )
 from mneme_server.skills.store.tables import skill_links, skill_tags, skill_uses, skills
 from mneme_server.storage.guard import Prepared
-from mneme_server.storage.portable import insert, listed
+from mneme_server.storage.portable import array_of, insert, listed
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import (
     chunks,
@@ -52,7 +52,7 @@ class SqlSkills:
         return {skill.id: skill for skill in found}
 
     def records(self, skill_ids: Collection[str]) -> dict[str, Tally]:
-        wanted = {"tenant": self._tenant_id, "ids": json.dumps(list(skill_ids))}
+        wanted = {"tenant": self._tenant_id, "ids": array_of(skill_ids)}
         return dict(read_rows(self._connection, _RECORDS, _record, wanted, kind="skill"))
 
     def learned(self) -> Mapping[str, Skill]:
@@ -174,7 +174,7 @@ class SqlSkills:
         return {skill_id: list(links) for skill_id, links in found.items()}
 
     def _links_of(self, skill_ids: Sequence[str]) -> list[SkillLink]:
-        wanted = {"tenant": self._tenant_id, "ids": json.dumps(list(skill_ids))}
+        wanted = {"tenant": self._tenant_id, "ids": array_of(skill_ids)}
         return read_rows(
             self._connection, _links(), _link, wanted, kind="link of a skill", key="parent_id"
         )
