@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from dataclasses import replace as altered
 from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
-import tantivy
 from tantivy import Query
 
 from mneme_server.common.panics import is_failure
@@ -21,19 +19,16 @@ from mneme_server.index import layout as layouts
 from mneme_server.index import scratch
 from mneme_server.index.fields import Field
 from mneme_server.index.languages import STEMMERS
-from mneme_server.index.layout import ANALYZER, ID, LANGUAGE, LAYOUTS, NEWEST
+from mneme_server.index.layout import ID, LANGUAGE, LAYOUTS, NEWEST
 from mneme_server.index.log import Log, NoLog
 from mneme_server.index.saved import SavedWords
 from mneme_server.index.settings import IndexSettings
 from mneme_server.index.waiting import Statistics, WaitingDocument
+from mneme_server.index.word_files import LexicalDamaged, WordFiles, raise_damaged
 from mneme_server.index.word_search import DocIds, Match, ParsedQuery, View, WordSearch, ids_of
 
 __all__ = ["LexicalDamaged", "LexicalIndex", "Match", "ParsedQuery"]
 
-_HEAP_BYTES = 15_000_000  # The least that tantivy accepts for a thread.
-_WRITER_BYTES = 3_000_000
-"""Of a writer that is held, in fact; measured over a hundred of them. It takes more only while it
-commits much."""
 _WAITING_BYTES = 2_000
 """Of a document of usual length that waits for a commit."""
 _FIRST_COPY = 1_000
@@ -43,12 +38,9 @@ _LISTED_AT_ONCE = 50_000
 _SCORED_WAITING = 128
 
 
-class LexicalDamaged(Exception):
-    """The copy on the disk cannot be used; the index must be built again."""
-
-
 class LexicalIndex:
-    """One tenant's words. Thread-safe; searches wait for nobody.
+    """One tenant's words. Thread-safe; searches wait for nobody, but the first one after `rest` for
+    tantivy's files to be opened again, which takes a millisecond or less.
 
     What is added waits in memory until it is committed: by `commit`, or by `keep_up` when much has
     come together. Searches see it at once. tantivy works in a folder of the process (`scratch`);
@@ -68,22 +60,29 @@ class LexicalIndex:
         self._settings = settings
         self._log = log or NoLog()
         self._committing = threading.RLock()
-        self._changing = threading.Lock()  # Guards the three below; never held for long.
+        self._changing = threading.Lock()  # Guards what follows; never held for long.
+        self._waiting: Mapping[int, WaitingDocument] = {}
         self._removed: set[int] = set()
-        self._touched = time.monotonic()
-        self._writer: tantivy.IndexWriter | None = None
+        self._touched = self._searched = time.monotonic()
+        self._discarded = False
         self._uncopied = 0
         self._saved = SavedWords(folder, list(LAYOUTS))
         self._folder = scratch.new_folder(self._saved.bytes)
-        self._restore()
+        try:
+            self._saved.restore(self._folder)
+        except BaseException as error:
+            self._give_up(error)
         layout = LAYOUTS[self._saved.layout]
         self._outdated = layout is not NEWEST
         self._search = WordSearch(layout, settings.query_terms)
         self._words, self._schema = self._search.words, self._search.schema
-        self._index = self._open()
+        try:
+            self._files = WordFiles(self._folder, self._schema, self._words.english)
+            self._view: View | None = self._viewed()
+        except BaseException as error:
+            self._give_up(error)
         self._reached = self._committed = self._saved.position or START
-        self._view = self._viewed({})
-        self._copied_documents = self._view.searcher.num_docs
+        self._copied_documents = self._documents
 
     @staticmethod
     def destroy(folder: Path) -> None:
@@ -108,33 +107,37 @@ class LexicalIndex:
     @property
     def waiting(self) -> int:
         """Documents that are not committed yet."""
-        return len(self._view.waiting)
+        return len(self._waiting)
 
     @property
     def wants_commit(self) -> bool:
         """Whether what waits should be committed soon; see `IndexSettings`."""
-        view, settings = self._view, self._settings
-        share = settings.commit_share * view.searcher.num_docs
-        return len(view.waiting) > min(settings.commit_from - 1, share)
+        share = self._settings.commit_share * self._documents
+        return self.waiting > min(self._settings.commit_from - 1, share)
 
     @property
     def has_writer(self) -> bool:
         """Whether the writer and its memory are held."""
-        return self._writer is not None
+        return self._files.has_writer
+
+    @property
+    def is_open(self) -> bool:
+        """Whether tantivy has the files open, and a thread for them."""
+        return self._files.is_open
 
     @property
     def memory_bytes(self) -> int:
         """Bytes of its files, which lie in memory where the system offers that, of the writer and
         of what waits."""
-        files = 0
-        with suppress(OSError):  # It is just being discarded.
-            files = sum(entry.stat().st_size for entry in os.scandir(self._folder))
-        writer = _WRITER_BYTES if self.has_writer else 0
-        return files + writer + _WAITING_BYTES * self.waiting
+        return self._files.bytes + _WAITING_BYTES * self.waiting
 
     def idle_for(self) -> float:
         """Return the seconds since the last addition or removal."""
         return time.monotonic() - self._touched
+
+    def unused_for(self) -> float:
+        """Return the seconds since the last addition, removal or search."""
+        return time.monotonic() - max(self._touched, self._searched)
 
     def add(self, documents: Iterable[Document], *, replace: bool = True) -> None:
         """Add documents; without `replace` none of them may be in the index."""
@@ -143,7 +146,7 @@ class LexicalIndex:
             self._touched = time.monotonic()
             if replace:
                 self._removed |= added.keys()
-            self._view = self._view._replace(waiting={**self._view.waiting, **added})
+            self._wait({**self._waiting, **added})
 
     def keep_up(self) -> None:
         """Commit if so much waits that the background must be behind; whoever adds calls it."""
@@ -156,8 +159,7 @@ class LexicalIndex:
         with self._changing:
             self._touched = time.monotonic()
             self._removed |= gone
-            left = {i: waiting for i, waiting in self._view.waiting.items() if i not in gone}
-            self._view = self._view._replace(waiting=left)
+            self._wait({i: w for i, w in self._waiting.items() if i not in gone})
 
     def commit(self) -> None:
         """Write what is waiting to the disk.
@@ -167,26 +169,21 @@ class LexicalIndex:
         """
         with self._committing:
             with self._changing:
-                batch, removed = self._view.waiting, frozenset(self._removed)
+                batch, removed = self._waiting, frozenset(self._removed)
                 reached = self._reached
             if not batch and not removed:
                 self._committed = reached
                 return
-            try:
-                self._write(batch.values(), removed)
-            except BaseException:
-                self._writer = None  # With it goes what it had taken but not committed.
-                raise
-            self._index.reload()
+            self._write(batch.values(), removed)
             self._uncopied += len(batch) + len(removed)
             self._committed = reached
             with self._changing:
-                now = self._view.waiting
-                left = {i: w for i, w in now.items() if w is not batch.get(i)}
+                now = self._waiting
+                self._waiting = {i: w for i, w in now.items() if w is not batch.get(i)}
                 # Replaced or removed while it was written: to be deleted by the next commit.
                 stale = {i for i, w in batch.items() if w is not now.get(i)}
                 self._removed = (self._removed - removed) | stale
-                self._view = self._viewed(left)
+                self._view = self._viewed()
 
     @property
     def wants_copy(self) -> bool:
@@ -203,35 +200,51 @@ class LexicalIndex:
         """
         with self._committing:
             self.commit()
-            if self._writer is not None:
-                self._writer.wait_merging_threads()
-                self._writer = None
-                self._index.reload()
+            if self._files.has_writer:
+                self._files.release_writer()
                 with self._changing:
-                    self._view = self._viewed(self._view.waiting)
+                    self._view = self._viewed()
             if self._uncopied or self._committed != (self.copied or START):
                 self._saved.save(self._folder, self._committed)
-                self._uncopied, self._copied_documents = 0, self._view.searcher.num_docs
+                self._uncopied, self._copied_documents = 0, self._documents
+
+    def rest(self, unused_s: float) -> bool:
+        """Let go of tantivy's files, and so of its thread, if there was no addition, removal or
+        search for so many seconds, and there is no writer; return whether they are closed now.
+
+        Searches that are under way keep theirs.
+        """
+        with self._committing, self._changing:
+            if self._discarded or self.has_writer or self.unused_for() < unused_s:
+                return False
+            self._view = None
+            self._files.close()
+            return True
 
     def close(self) -> None:
         """Commit, write the copy and release everything."""
         try:
             self.release_writer()
         finally:
-            self.discard()
+            self._remove()
 
     def discard(self) -> None:
         """Release everything; searches that are under way may end."""
         with self._committing:
-            self._writer = None
-            scratch.remove(self._folder)
+            try:
+                with self._changing:
+                    self._opened()  # Whoever is about to search it can.
+            except BaseException as error:
+                if not is_failure(error):
+                    raise
+            self._remove()
 
     def holds_exactly(self, doc_ids: DocIds) -> bool:
         """Whether the committed index holds these documents and no others.
 
         Compares count, sum, least and greatest, which takes milliseconds for any size.
         """
-        searcher = self._view.searcher
+        searcher = self._seen().searcher
         if searcher.num_docs != doc_ids.size:
             return False
         if not doc_ids.size:
@@ -246,7 +259,7 @@ class LexicalIndex:
 
     def doc_ids(self) -> DocIds:
         """Return the id of every committed document, in no particular order."""
-        searcher = self._view.searcher
+        searcher = self._seen().searcher
         parts = [np.empty(0, np.int64)]
         for offset in range(0, searcher.num_docs, _LISTED_AT_ONCE):
             hits = searcher.search(
@@ -259,11 +272,11 @@ class LexicalIndex:
         """See `WordSearch.parse`."""
         if self.waiting > _SCORED_WAITING:
             self._try_to_commit()
-        return self._search.parse(self._view, query, weights)
+        return self._search.parse(self._seen(), query, weights)
 
     def terms(self, query: str) -> list[str]:
         """See `WordSearch.terms`."""
-        return self._search.terms(self._view, query)
+        return self._search.terms(self._seen(), query)
 
     def search_waiting(self, parsed: ParsedQuery) -> Match:
         """See `WordSearch.search_waiting`."""
@@ -275,11 +288,11 @@ class LexicalIndex:
 
     def tells(self, query: str) -> bool:
         """See `WordSearch.tells`."""
-        return self._search.tells(self._view, query)
+        return self._search.tells(self._seen(), query)
 
     def words_of(self, name: str) -> list[list[str]]:
         """Return the distinct words of a name, once for each way in which texts may have them."""
-        return self._words.of_name(name, self._view.languages())
+        return self._words.of_name(name, self._seen().languages())
 
     def with_all(
         self, parsed: ParsedQuery, terms: Sequence[str], limit: int, within: Query | None
@@ -316,41 +329,57 @@ class LexicalIndex:
             self._log.warning("words could not be committed", error=str(error))
 
     def _write(self, added: Iterable[WaitingDocument], removed: Iterable[int]) -> None:
-        if self._writer is None:
-            self._writer = self._index.writer(_HEAP_BYTES, 1)
-        for doc_id in removed:
-            self._writer.delete_documents_by_term(ID, doc_id)
-        for waiting in added:
-            self._writer.add_document(layouts.entry(waiting, self._words))
-        self._writer.commit()
+        with self._changing:
+            self._opened()  # Now, so that no search does it while they are written.
+        self._files.write(removed, (layouts.entry(waiting, self._words) for waiting in added))
 
-    def _viewed(self, waiting: Mapping[int, WaitingDocument]) -> View:
-        searcher = self._index.searcher()
+    def _wait(self, waiting: Mapping[int, WaitingDocument]) -> None:
+        """Have others wait from now on. Holds `_changing`."""
+        self._waiting = waiting
+        if self._view is not None:
+            self._view = altered(self._view, waiting=waiting)
+
+    def _seen(self) -> View:
+        """Return what a search sees now."""
+        self._searched = time.monotonic()
+        view = self._view
+        if view is None:
+            with self._changing:
+                view = self._opened()
+        return view
+
+    def _opened(self) -> View:
+        """Open the files, unless they are. Holds `_changing`.
+
+        Raises:
+            ValueError: they are not what was left there.
+        """
+        view = self._view
+        if view is None:
+            left = self._documents
+            view = self._viewed()
+            if self._documents != left:
+                raise ValueError(f"{self._folder} has {self._documents} documents, not {left}")
+            self._view = view
+        return view
+
+    def _viewed(self) -> View:
+        searcher = self._files.searcher()
+        self._documents = searcher.num_docs
         languages = () if self._outdated else STEMMERS
         return View(
             searcher,
             Statistics(searcher, self._schema),
             frozenset(code for code in languages if searcher.doc_freq(LANGUAGE, code)),
-            waiting,
+            self._waiting,
         )
 
-    def _restore(self) -> None:
-        try:
-            self._saved.restore(self._folder)
-        except BaseException as error:
-            self._give_up(error)
-
-    def _open(self) -> tantivy.Index:
-        try:
-            index = tantivy.Index(self._schema, path=str(self._folder))
-            index.register_tokenizer(ANALYZER, self._words.english)
-            index.searcher().aggregate(Query.all_query(), {"n": {"stats": {"field": ID}}})
-        except BaseException as error:
-            self._give_up(error)
-        return index
+    def _remove(self) -> None:
+        with self._committing, self._changing:
+            self._discarded = True
+            self._files.drop_writer()
+            scratch.remove(self._folder)
 
     def _give_up(self, error: BaseException) -> NoReturn:
         scratch.remove(self._folder)
-        if is_failure(error):
-            raise LexicalDamaged(str(error)) from error
-        raise error
+        raise_damaged(error)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mneme_server.common.errors import DataLoss, FailedPrecondition, Reason
 from mneme_server.common.parts import parts
 from mneme_server.corpus.feed import START, LostPlace, Position, Touched
-from mneme_server.corpus.ports import CorpusSource, VectorBatch
+from mneme_server.corpus.ports import CorpusSource, Matrix, VectorBatch
 from mneme_server.index.columns import DocumentTable
 from mneme_server.index.dense import DenseIndex
 from mneme_server.index.lexical import LexicalDamaged, LexicalIndex
@@ -47,6 +47,17 @@ def mismatch(found: str, wanted: str) -> FailedPrecondition:
         reason=Reason.DIMENSION_MISMATCH,
         metadata={"found": found, "wanted": wanted},
     )
+
+
+def checked(query: Matrix, dimensions: int) -> Matrix:
+    """Return a question's vector (d,) as the index takes it.
+
+    Raises:
+        FailedPrecondition: it has another length (DIMENSION_MISMATCH).
+    """
+    if query.shape != (dimensions,):
+        raise mismatch(f"{dimensions} dimensions", f"a model of {query.shape[-1]}")
+    return np.ascontiguousarray(query, np.float32)
 
 
 def check_model(folder: Path, model_id: str, dimensions: int) -> None:

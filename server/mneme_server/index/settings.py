@@ -46,5 +46,9 @@ class IndexSettings:
     writer_idle_s: float = 10.0
     """Seconds until fewer are committed, too, and seconds without additions after which the lexical
     writer gives its memory back."""
+    words_unused_s: float = 10.0
+    """Seconds without additions or searches after which the words' files are closed. While they are
+    open tantivy takes as much processor time in three seconds as it takes to open them, of a large
+    index in nine."""
     query_terms: int = 256
     """Distinct terms of a query that are searched for: the rarest ones are kept."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from mneme_server.common.errors import MnemeError
-from mneme_server.common.panics import is_failure
 from mneme_server.corpus.cache import Steps
 from mneme_server.corpus.change import CorpusChange
 from mneme_server.corpus.document import Document, DocumentFilter
@@ -30,12 +29,13 @@ from mneme_server.corpus.ports import (
 from mneme_server.corpus.scanning import Unbuilt
 from mneme_server.index.columns import LAYOUT
 from mneme_server.index.dense import DenseIndex
+from mneme_server.index.failures import Failures
 from mneme_server.index.following import applying, catching_up
 from mneme_server.index.lexical import LexicalIndex
 from mneme_server.index.loading import (
     check_model,
+    checked,
     load,
-    mismatch,
     open_lexical,
     put_vectors,
 )
@@ -52,15 +52,12 @@ from mneme_server.index.worker import SHARED_WORKER, BackgroundWorker
 _SAVED_AT_OPEN = 10_000
 
 
-def _nobody() -> None:
-    """Tell nobody."""
-
-
 class TenantIndex:
     """Implements `ManagedIndex`: opens the index under `folder`/index, catching up with `source`.
 
     Searches take no lock and never wait for additions, but for the commit of documents that were
-    added before them.
+    added before them. The first one by words after `IndexSettings.words_unused_s` opens the words'
+    files again, and those at the same time wait for that.
 
     It then holds what there was at `position`, or more; who writes to the tenant while it opens has
     it catch up afterwards. What is damaged is reported to `log` and built again from `source`, and
@@ -87,18 +84,16 @@ class TenantIndex:
         worker: BackgroundWorker = SHARED_WORKER,
     ) -> None:
         settings, log = settings or IndexSettings(), log or NoLog()
-        self._tenant_folder = folder
+        self._again = partial(
+            TenantIndex, folder, source, model_id, dimensions,
+            settings=settings, log=log, worker=worker,
+        )  # fmt: skip
         self._folder = folder / "index"
         self._source = source
-        self._model_id = model_id
         self._dimensions = dimensions
-        self._settings = settings
-        self._log = log
-        self._worker = worker
         self._lock = threading.Lock()
-        self._failed_parts: set[Part] = set()
+        self._failures = Failures(log)
         self._restored = frozenset(restored)
-        self._failed: Callable[[], object] = _nobody
         self._position = source.head()
         self._dense = DenseIndex(dimensions, settings, self._lock)
         check_model(self._folder, model_id, dimensions)
@@ -117,7 +112,7 @@ class TenantIndex:
             dense=self._dense,
             lexical=self._lexical,
             settings=settings,
-            failed=lambda error: self._note_failure(Part.WORDS, error),
+            failed=lambda error: self._failures.note(Part.WORDS, error),
             log=log,
             worker=worker,
         )
@@ -126,6 +121,7 @@ class TenantIndex:
         self._upkeep.vectors_changed(self._saved.lacks(self._position))
         if self._lexical.has_writer:
             self._upkeep.words_changed()
+        self._upkeep.words_used()
 
     @property
     def columns(self) -> CorpusColumns:
@@ -185,15 +181,11 @@ class TenantIndex:
     @property
     def failed_parts(self) -> frozenset[Part]:
         """The parts that failed, or are those of the version before: they must be built again."""
-        return self._outdated_parts | self._failed_parts
-
-    @property
-    def _outdated_parts(self) -> frozenset[Part]:
-        return frozenset([Part.WORDS] if self._lexical.outdated else [])
+        return self._outdated() | self._failures.parts
 
     def on_failure(self, told: Callable[[], object]) -> None:
         """Have `told` called, on any thread, whenever a part fails. It must not wait."""
-        self._failed = told
+        self._failures.on_failure(told)
 
     def select(self, filter_: DocumentFilter) -> Selection:
         """Return the rows that `filter_` lets through. The mask must not be written to."""
@@ -209,11 +201,11 @@ class TenantIndex:
         """See `CorpusIndex`. The scores of a large index come from 8-bit codes; with `exact` the
         best `IndexSettings.rescore` do not. Nothing is found when the vectors fail; see `partial`.
         """
-        query = self._checked(query)
+        query = checked(query, self._dimensions)
         try:
             return self._searcher.dense(query, k, selection, exact=exact)
         except BaseException as error:
-            self._note_failure(Part.VECTORS, error)
+            self._failures.note(Part.VECTORS, error)
             return NO_HITS
 
     def search_lexical(
@@ -225,8 +217,10 @@ class TenantIndex:
         try:
             return self._searcher.lexical(query, k, selection, context_weight)
         except BaseException as error:
-            self._note_failure(Part.WORDS, error)
+            self._failures.note(Part.WORDS, error)
             return NO_HITS
+        finally:
+            self._upkeep.words_used()
 
     def word_evidence(
         self, query: str, selection: Selection, identifiers: Sequence[str]
@@ -235,15 +229,17 @@ class TenantIndex:
         try:
             return self._searcher.evidence(query, selection, identifiers)
         except BaseException as error:
-            self._note_failure(Part.WORDS, error)
+            self._failures.note(Part.WORDS, error)
             return NO_EVIDENCE
+        finally:
+            self._upkeep.words_used()
 
     def similarities(self, query: Matrix, rows: Rows) -> Scores:
         """Return the cosine of `query` (d,) with each row's vector.
 
         NaN for rows without one. Computed from 8-bit codes where there is a graph.
         """
-        return self._dense.similarities(self._checked(query), rows)
+        return self._dense.similarities(checked(query, self._dimensions), rows)
 
     def add_documents(self, documents: Sequence[Document]) -> None:
         """Add documents; they are found by their words from now on. Known ones are replaced."""
@@ -357,7 +353,7 @@ class TenantIndex:
             return
         self.abandon()
         self.discard()
-        if Part.WORDS in self._failed_parts:
+        if Part.WORDS in self._failures.parts:
             LexicalIndex.destroy(self._folder / "lexical")
 
     def abandon(self) -> None:
@@ -375,22 +371,11 @@ class TenantIndex:
         as they were written; those that failed before, too, are built anew, and so are those that
         are of the version before.
         """
-        failed = frozenset(self._failed_parts)
-        anew = self._outdated_parts | failed & self._restored
+        failed = self._failures.parts
+        anew = self._outdated() | failed & self._restored
         if clean:
             anew = failed | {Part.WORDS}
-        return TenantIndex(
-            self._tenant_folder,
-            self._source,
-            self._model_id,
-            self._dimensions,
-            settings=self._settings,
-            anew=anew,
-            restored=failed - anew,
-            clean=clean,
-            log=self._log,
-            worker=self._worker,
-        )
+        return self._again(anew=anew, restored=failed - anew, clean=clean)
 
     def write(self) -> None:
         """Write everything to the disk, in the place of what lies there.
@@ -407,20 +392,7 @@ class TenantIndex:
 
     def missed(self, error: BaseException) -> None:
         """Note that what was committed could not be applied."""
-        self._fail(Part.WORDS, error)
+        self._failures.add(Part.WORDS, error)
 
-    def _note_failure(self, part: Part, error: BaseException) -> None:
-        """Note that a part failed and have the owner told, or raise what is no failure of it."""
-        if isinstance(error, MnemeError) or not is_failure(error):
-            raise error
-        self._fail(part, error)
-
-    def _fail(self, part: Part, error: BaseException) -> None:
-        self._failed_parts.add(part)
-        self._log.warning("an index failed", part=part.value, error=repr(error))
-        self._failed()
-
-    def _checked(self, query: Matrix) -> Matrix:
-        if query.shape != (self._dimensions,):
-            raise mismatch(f"{self._dimensions} dimensions", f"a model of {query.shape[-1]}")
-        return np.ascontiguousarray(query, np.float32)
+    def _outdated(self) -> frozenset[Part]:
+        return frozenset([Part.WORDS] if self._lexical.outdated else [])

@@ -63,6 +63,9 @@ class UnbuiltIndex(TenantIndex):
         self._to_be = folder
         self._rows = source
         self._scan = scan
+        self._model_id = model_id
+        self._settings = settings
+        self._log = log
         self._turn = threading.Lock()
         self._built = False
         self._asked = threading.Event()
@@ -117,7 +120,6 @@ class UnbuiltIndex(TenantIndex):
             settings=self._settings,
             clean=clean,
             log=self._log,
-            worker=self._worker,
         )
         self._built = True
         self.done.set()

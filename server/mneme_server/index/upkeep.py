@@ -18,7 +18,8 @@ _RETRY_S = 30.0
 
 
 class Upkeep:
-    """Builds graphs, writes snapshots, commits words and releases the lexical writer in time.
+    """Builds graphs, writes snapshots, commits words, releases the lexical writer in time, and lets
+    words rest that nobody uses.
 
     Args:
         snapshot: writes the vectors to the disk.
@@ -53,6 +54,7 @@ class Upkeep:
         self._vectors_due = False
         self._commit_due = False
         self._tidy_due = False
+        self._rest_due = False
         self._not_before = 0.0
 
     def vectors_changed(self, unsaved: int) -> None:
@@ -77,6 +79,12 @@ class Upkeep:
         if not self._tidy_due:
             self._tidy_due = True
             self._schedule(self._settings.writer_idle_s, weakref.WeakMethod(self._tidy_words))
+
+    def words_used(self) -> None:
+        """Note that words were searched: the files are open now."""
+        if not self._rest_due and not self._stop.is_set():
+            self._rest_due = True
+            self._schedule(self._settings.words_unused_s, weakref.WeakMethod(self._rest_words))
 
     def save(self) -> None:
         """Write a snapshot now; when that fails, report it and go on."""
@@ -161,11 +169,23 @@ class Upkeep:
             left_s = self._settings.writer_idle_s - self._lexical.idle_for()
             if left_s <= 0:
                 self._attempt(self._lexical.release_writer)
+                self.words_used()
                 return
             self._attempt(self._lexical.commit)
             if not self._tidy_due:
                 self._tidy_due = True
                 self._schedule(left_s, weakref.WeakMethod(self._tidy_words))
+
+    def _rest_words(self) -> None:
+        """Let the words rest, unless they were used a moment ago."""
+        with self._running:
+            self._rest_due = False
+            if self._stop.is_set() or self._lexical.rest(self._settings.words_unused_s):
+                return
+            if not self._lexical.has_writer:  # Else they are tidied before.
+                left_s = self._settings.words_unused_s - self._lexical.unused_for()
+                self._rest_due = True
+                self._schedule(max(0.0, left_s), weakref.WeakMethod(self._rest_words))
 
     def _attempt(self, task: Callable[[], None]) -> None:
         try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +34,8 @@ class Match(NamedTuple):
     """Whether there are no more than these."""
 
 
-class View(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class View:
     """What a search sees: the committed documents, and those that wait for the next commit."""
 
     searcher: tantivy.Searcher
@@ -76,7 +79,8 @@ class WordSearch:
         self.words = layout.words()
         self.schema = layout.schema()
         self._query_terms = query_terms
-        self._last: tuple[View, str, list[str]] | None = None
+        # Weak, as a view keeps its files open.
+        self._last: tuple[weakref.ref[View], str, list[str]] | None = None
 
     def parse(self, view: View, query: str, weights: Mapping[Field, float]) -> ParsedQuery | None:
         """Return `query` as a disjunction of its terms in the weighted fields; None without terms.
@@ -85,11 +89,11 @@ class WordSearch:
         """
         weights = {field: weight for field, weight in weights.items() if weight}
         last = self._last  # A call searches for the same words more than once.
-        if last is not None and last[0] is view and last[1] == query:
+        if last is not None and last[0]() is view and last[1] == query:
             terms = last[2]
         else:
             terms = self.terms(view, query)
-            self._last = view, query, terms
+            self._last = weakref.ref(view), query, terms
         clauses = [
             (Occur.Should, layouts.term(self.schema, field, term, weight))
             for term in terms

@@ -35,12 +35,13 @@ class BackgroundWorker:
     def schedule(self, delay_s: float, run: Callable[[], None]) -> None:
         """Call `run` on the worker's thread, `delay_s` seconds from now at the earliest."""
         with self._changed:
-            due = time.monotonic() + delay_s
-            heapq.heappush(self._queue, (due, next(self._numbers), run))
+            entry = (time.monotonic() + delay_s, next(self._numbers), run)
+            heapq.heappush(self._queue, entry)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="index-worker", daemon=True)
                 self._thread.start()
-            self._changed.notify()
+            if self._queue[0] is entry:  # Else it wakes before that.
+                self._changed.notify()
 
     def _run(self) -> None:
         while True:
