@@ -25,7 +25,7 @@ CONNECTIONS, TIMES = 60, 1.2
 _FEW = 10
 _EACH = 5
 """Memories of each tenant."""
-_AT_ONCE = 4
+_AT_ONCE = 8
 _PACE_S = 0.02
 """From one call to the next: what a server does by itself counts as it would on a quiet day."""
 _TURNS = 6
