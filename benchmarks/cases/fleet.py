@@ -26,6 +26,9 @@ _FEW = 10
 _EACH = 5
 """Memories of each tenant."""
 _AT_ONCE = 8
+_BOTH = 1_500
+"""So many tenants, of which a server has about as many open as it may, are called on both servers;
+each of the others on one, as a balancer would have it."""
 _PACE_S = 0.02
 """From one call to the next: what a server does by itself counts as it would on a quiet day."""
 _TURNS = 6
@@ -128,7 +131,7 @@ class _Fleet:
     def __enter__(self) -> _Fleet:
         for server in self.servers:
             self._running.enter_context(server)
-        self._admin, self._there = (server.client(self._admin_key) for server in self.servers)
+        self._first, self._second = (server.client(self._admin_key) for server in self.servers)
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -144,27 +147,31 @@ class _Fleet:
         return self._database.execute(query, database=self.name)[0][0]
 
     def add(self, count: int) -> None:
-        """Make so many more, have them recorded by one server and recalled by the other."""
+        """Make so many more; have each recorded and recalled by one server, the first ones recalled
+        by the other, too."""
         begun = len(self.keys)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             self.keys += pool.map(self._made, range(begun, begun + count))
 
     def recall(self, key: str, question: str) -> None:
         """Ask the first server."""
-        if not _found(self._admin, key, question):
+        if not _found(self._first, key, question):
             raise AssertionError(f"nothing was recalled for {question!r}")
 
     def _made(self, number: int) -> str:
-        tenant = f"t{number}"
-        self._admin.create_tenant(tenant)
-        key = self._admin.create_api_key(tenant, "benchmark").secret
+        tenant, both = f"t{number}", number < _BOTH
+        here, there = self._first, self._second
+        if not both and number % 2:
+            here, there = there, here
+        here.create_tenant(tenant)
+        key = here.create_api_key(tenant, "benchmark").secret
         chosen = [self._texts[(number + n * 7) % _TEXTS] for n in range(_EACH)]
         batch = [NewEvent(session_id="s", event_type="message", text=text) for text in chosen]
-        self._admin.raw.event.RecordEvents(RecordEventsRequest(events=batch), metadata=_as(key))
-        self.recall(key, chosen[0])
-        until = time.monotonic() + _PATIENCE_S
-        while not _found(self._there, key, chosen[0]):  # It shows what there was 100 ms ago.
-            _require_before(until)
+        here.raw.event.RecordEvents(RecordEventsRequest(events=batch), metadata=_as(key))
+        for client in (here, there) if both else (here,):
+            until = time.monotonic() + _PATIENCE_S
+            while not _found(client, key, chosen[0]):  # It shows what there was 100 ms ago.
+                _require_before(until)
         return key
 
 
