@@ -202,6 +202,14 @@ def _taught(world: World) -> str:
     return "policy"
 
 
+def _exported(world: World) -> str:
+    session_id = _new_learning(world)
+    world.api.learning.EndSession(
+        learning_pb.LearningServiceEndSessionRequest(session_id=session_id)
+    )
+    return session_id
+
+
 def _seen() -> learning_pb2.State:
     return learning_pb2.State(json=struct(size=1))
 
@@ -535,6 +543,9 @@ VALID: dict[str, Callable[[World], Message]] = {
     ),
     "mneme.v1.LearningService/EndSession": (
         lambda w: learning_pb.LearningServiceEndSessionRequest(session_id=_new_learning(w))
+    ),
+    "mneme.v1.LearningService/DownloadModel": (
+        lambda w: learning_pb.DownloadModelRequest(session_id=_exported(w))
     ),
     "mneme.v1.OperationService/GetOperation": lambda _: operations_pb.GetOperationRequest(
         operation_id="operation-0"
@@ -1022,6 +1033,7 @@ UNKNOWN = {
         for rpc in (
             "Act",
             "DeleteLearningSession",
+            "DownloadModel",
             "EndSession",
             "Explain",
             "Feedback",

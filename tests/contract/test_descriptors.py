@@ -75,6 +75,7 @@ def test_streams_that_the_server_keeps_open_are_marked_as_long_lived() -> None:
     # What the caller sends ends some of them, what there is to export or to do the others.
     finite = {
         "mneme.v1.LearningService/Act",
+        "mneme.v1.LearningService/DownloadModel",
         "mneme.v1.LearningService/Train",
         "mneme.v1.LearningService/RecordTrajectories",
         "mneme.v1.LearningService/ImportExperience",

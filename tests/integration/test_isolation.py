@@ -382,6 +382,31 @@ def _(world: World) -> None:
     assert not started.session.known_actions
 
 
+@isolates(LEARNING + "DownloadModel")
+def _(world: World) -> None:
+    theirs = world.server.keys.key(world.theirs.tenant_id, *ALL_SCOPES)
+    theirs.learning.EndSession(
+        learning_pb.LearningServiceEndSessionRequest(session_id=OTHER, skip_skill=True)
+    )
+    theirs.learning.StartSession(_policy(OTHER))
+    request = learning_pb.DownloadModelRequest(session_id=OTHER)
+    before = list(theirs.learning.DownloadModel(request))
+    assert OTHER.encode() in b"".join(part.data for part in before)
+    assert not_found(
+        answered_as_absent(
+            world.administrator,
+            LEARNING + "DownloadModel",
+            lambda asked: learning_pb.DownloadModelRequest(session_id=asked),
+        )
+    )
+    ours = world.administrator.learning  # With a session of that name it has a model of its own.
+    ours.StartSession(_policy(OTHER))
+    ours.EndSession(learning_pb.LearningServiceEndSessionRequest(session_id=OTHER, skip_skill=True))
+    own = list(ours.DownloadModel(request))
+    assert own[0].model.sha256 not in ("", before[0].model.sha256)
+    assert list(theirs.learning.DownloadModel(request)) == before
+
+
 @isolates(LEARNING + "ListLearningSessions")
 def _(world: World) -> None:
     request = learning_pb.ListLearningSessionsRequest()

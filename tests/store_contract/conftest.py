@@ -27,6 +27,8 @@ from sqlalchemy import delete
 from support.postgres import PostgresServer, emptied, running
 
 Stores: TypeAlias = TenantStores[Any]
+MODEL = bytes(range(256)) * 600
+"""What a session exported: more than a chunk."""
 
 
 class SharedStores:
@@ -112,7 +114,16 @@ def document(source_id: str, kind: MemoryKind = EVENT, **fields: Any) -> Documen
 
 def fill(store: TenantStore[Any]) -> None:
     """Store some of everything, under the ids that tests use too."""
-    from store_contract.samples import agent, event, lesson, memory, reflection, session
+    from store_contract.samples import (
+        agent,
+        event,
+        export_of,
+        learning_session,
+        lesson,
+        memory,
+        reflection,
+        session,
+    )
 
     with store.write() as unit:
         unit.sessions.save([session("s1"), session("s2")])
@@ -125,4 +136,6 @@ def fill(store: TenantStore[Any]) -> None:
             memory("m2", superseded_by="m1", until_us=5),
         ]
         unit.remembered.save(remembered, {"m1": 1, "m2": 2})
+        number = unit.learning_sessions.add(learning_session("policy")).number
+        unit.learning_exports.put(number, export_of(MODEL), MODEL)
         unit.documents.add([document(name) for name in ("d1", "d2", "d3")])

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 from mneme_server.events.model import Agent, Event, Session
 from mneme_server.events.outcome import Outcome
 from mneme_server.learn.lesson_model import Lesson
 from mneme_server.learn.reflection_model import Reflection
+from mneme_server.learning.model import Definition, Export, Mode
+from mneme_server.learning.model import Session as LearningSession
+from mneme_server.learning.spaces import OpenLabels, OpenObject
 from mneme_server.memory.model import Memory
 
 
@@ -41,3 +45,15 @@ def reflection(reflection_id: str, **fields: Any) -> Reflection:
 
 def memory(memory_id: str, **fields: Any) -> Memory:
     return Memory(memory_id, f"what {memory_id} says", **fields)
+
+
+def learning_session(session_id: str) -> LearningSession:
+    definition = Definition("linucb", {}, OpenObject(), OpenLabels(), 0, Mode.INLINE)
+    return LearningSession(
+        number=0, id=session_id, definition=definition, version=1, secret=b"secret",
+        created_us=1, updated_us=1,
+    )  # fmt: skip
+
+
+def export_of(data: bytes) -> Export:
+    return Export(hashlib.sha256(data).digest(), len(data), 5)

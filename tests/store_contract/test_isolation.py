@@ -12,10 +12,19 @@ from mneme_server.events.kinds import EVENT
 from mneme_server.events.model import EventFilter, SessionFilter
 from mneme_server.learn.lesson_model import LessonFilter
 from mneme_server.learn.reflection_model import ReflectionFilter, ReflectionLimits
+from mneme_server.learning.ports import SessionFilter as LearningFilter
 from mneme_server.memory.model import MemoryFilter
 from mneme_server.memory.values import equal
 from store_contract.conftest import Stores, document, fill
-from store_contract.samples import event, lesson, memory, reflection, session
+from store_contract.samples import (
+    event,
+    export_of,
+    learning_session,
+    lesson,
+    memory,
+    reflection,
+    session,
+)
 
 Store = TenantStore[Any]
 FOREVER = 2**60
@@ -42,6 +51,8 @@ def _seen(store: Store) -> dict[str, Any]:
             "attempts": unit.reflections.attempts("s1", reflection("r1").task_key),
             "counters": unit.counters.all(),
             "summaries": unit.summaries.get_many(["s1"]),
+            "what sessions take": unit.learning_sessions.taken_bytes(),
+            "models": _models(unit),
             "summary requests": unit.summary_queue.due(FOREVER, 100),
             "queue": [queued.text for queued in unit.queue.due(FOREVER, 100)],
             "due": unit.queue.next_due_us(),
@@ -56,10 +67,15 @@ def _seen(store: Store) -> dict[str, Any]:
         }  # fmt: skip
 
 
+def _models(unit: Any) -> list[bytes]:
+    sessions = unit.learning_sessions.page(LearningFilter(), None, 100)
+    return [b"".join(unit.learning_exports.chunks(one.number, 0, 100)) for one in sessions]
+
+
 EMPTY: dict[str, Any] = {
     "some sessions": {}, "memories that hold": {}, "memories that were superseded": {},
     "counters": {}, "summaries": {}, "attempts": 0, "due": None, "feed": 0,
-    "totals": (0, 0, 0, 0, 0, 0), "vectors": 0,
+    "totals": (0, 0, 0, 0, 0, 0), "vectors": 0, "what sessions take": 0,
 }  # fmt: skip
 
 
@@ -86,6 +102,9 @@ def test_nothing_that_one_tenant_does_changes_what_another_sees(stores: Stores) 
         unit.remembered.remove(["m1"])
         unit.counters.add({"searched": 3})
         unit.summary_queue.request({"s1": 1})
+        policy = unit.learning_sessions.get("policy")
+        unit.learning_exports.put(policy.number, export_of(b"another"), b"another")
+        unit.learning_sessions.delete(unit.learning_sessions.add(learning_session("q")).number)
     assert _seen(rival) == before
     with acme.write() as unit:
         unit.embed_everything_again()

@@ -6,8 +6,9 @@ what was forgotten, before that is committed, or "scrub", which rewrites that da
 of an event or a memory of the id LAST: "leaf", its rows are written, and its leaf in the log not
 yet; "leaf+", that too, and nothing is committed; "apply", it is committed, and the index is about
 to be told. Or it is the name of an RPC of edges, experiments or patterns, with a "+": its work is
-committed, and nobody was answered; "row AddEdge+": its row is written and not committed. The server
-is gone as by SIGKILL, in the middle of its work.
+committed, and nobody was answered; "row AddEdge+": its row is written and not committed. So it is
+of EndSession of learning, whose row is the model; "copy EndSession" is before that is copied to a
+file. The server is gone as by SIGKILL, in the middle of its work.
 """
 
 from __future__ import annotations
@@ -54,10 +55,14 @@ def _cut_at_last(point: str, name: str, do: Callable[..., Any]) -> Callable[...,
 
 
 def _cut_calls(point: str) -> None:
-    """Cut the calls of edges, experiments and patterns, and the rows that they write."""
+    """Cut the calls of edges, experiments and patterns, what ends a learning session, and the rows
+    that they write."""
     from mneme_server.causal.service import CausalServicer
     from mneme_server.causal.store.edges import SqlEdges
     from mneme_server.causal.store.experiments import SqlExperiments
+    from mneme_server.learning.exporting import KeepModel
+    from mneme_server.learning.service import LearningServicer
+    from mneme_server.learning.store.exports import SqlLearningExports
     from mneme_server.patterns.service import PatternCalls
     from mneme_server.patterns.store.patterns import SqlPatterns
 
@@ -67,7 +72,9 @@ def _cut_calls(point: str) -> None:
         (CausalServicer, "RecordObservation", SqlExperiments, "observe"),
         (PatternCalls, "StorePattern", SqlPatterns, "add"),
         (PatternCalls, "ReportPatternMatches", SqlPatterns, "judge"),
+        (LearningServicer, "EndSession", SqlLearningExports, "put"),
     )
+    KeepModel.copy = _cut(point, "copy EndSession", KeepModel.copy)  # type: ignore[method-assign]
     for servicer, call, rows, write in parts:
         setattr(servicer, call, _cut(point, call, getattr(servicer, call)))
         setattr(rows, write, _cut(point, f"row {call}", getattr(rows, write)))

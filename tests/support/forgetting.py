@@ -7,6 +7,7 @@ import json
 import sqlite3
 import tempfile
 import zipfile
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -151,6 +152,12 @@ def _contents(folder: Path) -> Iterator[tuple[str, bytes]]:
             query = "SELECT session, data FROM learning_checkpoints"
             for session, data in connection.execute(query).fetchall():
                 yield from _unpacked(f"checkpoint {session}", data)
+            query = "SELECT session, data FROM learning_export_chunks ORDER BY session, number"
+            exports: dict[int, bytes] = defaultdict(bytes)
+            for session, data in connection.execute(query).fetchall():
+                exports[session] += data
+            for session, data in exports.items():
+                yield from _unpacked(f"export {session}", data)
 
 
 def _unpacked(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:

@@ -122,6 +122,12 @@ class Session:
         asked = pb.GetMetricsRequest(session_id=self.id, **fields)
         return self.api.learning.GetMetrics(asked).metrics
 
+    def download(self) -> tuple[learning_pb2.ExportedModel, bytes]:
+        """Return what it exported, and its bytes."""
+        asked = pb.DownloadModelRequest(session_id=self.id)
+        first, *parts = self.api.learning.DownloadModel(asked)
+        return first.model, b"".join(part.data for part in parts)
+
     def end(self, **fields: Any) -> pb.LearningServiceEndSessionResponse:
         """End it."""
         request = pb.LearningServiceEndSessionRequest(session_id=self.id, **fields)

@@ -4,6 +4,7 @@
  */
 
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { after, before, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import type { Mneme } from "@mneme/client";
@@ -523,7 +524,13 @@ test("a session learns which action works, explains it, and hands it on", async 
   assert.equal(session?.transitions, 5n);
   assert.equal((await learner.listLearningSessions()).sessions.length, 2);
   assert.equal((await all(learner.iterLearningSessions({ pageSize: 1 }))).length, 2);
-  assert.match((await learner.endLearningSession({ sessionId })).modelPath, /models/);
+  const { modelBytes, modelPath } = await learner.endLearningSession({ sessionId });
+  assert.match(modelPath, /models/);
+  const [told, ...parts] = await all(learner.downloadModel({ sessionId }));
+  assert.equal(told?.model?.sizeBytes, modelBytes);
+  const model = Buffer.concat(parts.map((part) => part.data));
+  assert.equal(BigInt(model.length), modelBytes);
+  assert.equal(createHash("sha256").update(model).digest("hex"), told?.model?.sha256);
   await learner.deleteLearningSession({ sessionId });
 });
 

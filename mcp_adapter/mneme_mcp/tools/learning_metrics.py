@@ -150,14 +150,16 @@ async def end(call: Call, given: EndArguments) -> Reply:
             convergence_score=found.convergence_score,
             training_time_ms=_ms(found.training_time),
         ),
-        model_saved=bool(answer.model_path),
+        model_saved=answer.model_bytes > 0,
         model_path=answer.model_path,
         meets_skill_bar=answer.meets_skill_bar,
         skill_created=answer.skill_created,
         skill_id=answer.skill_id,
         session_duration_ms=_ms(answer.session_duration),
     )
-    saved = f" Exported to {answer.model_path}." if answer.model_path else ""
+    saved = f" Exported {answer.model_bytes:,} bytes." if answer.model_bytes else ""
+    if answer.model_path:
+        saved = f" Exported to {answer.model_path}."
     bar = " It did well enough for a skill." if answer.meets_skill_bar else ""
     if answer.skill_id:
         bar = f" It did well enough: the skill {answer.skill_id} tells what it learned."
@@ -191,9 +193,10 @@ TOOLS: Sequence[ToolSpec] = (
         name="learning_end_session",
         title="End learning",
         description=(
-            "Ends a session and exports what it learned as a file on the server.\n"
+            "Ends a session and exports what it learned, for programs that download it.\n"
             "Use it when it need not learn any more; learning_start_session resumes it.\n"
-            "Returns how it did, the file, and the skill that it became if it did well enough.\n"
+            "Returns how it did, the file if there is a copy on the server, and the skill that it "
+            "became if it did well enough.\n"
             'Example: {"session_id": "reply-style", "min_performance": 0.7}.'
         ),
         arguments=EndArguments,

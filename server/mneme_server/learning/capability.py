@@ -10,6 +10,7 @@ from typing import Any
 
 from mneme.v1 import learning_service_pb2
 
+from mneme_server.admin.moving import Moving
 from mneme_server.capability import Capability, Figure, Host, Parts
 from mneme_server.corpus.forgetting import Items
 from mneme_server.corpus.tenant import OpenTenant, OpenTenants
@@ -19,6 +20,7 @@ from mneme_server.learning.catalogue import algorithms, find_algorithm
 from mneme_server.learning.ending import EndSession
 from mneme_server.learning.evaluating import Evaluate
 from mneme_server.learning.explaining_choices import Explain
+from mneme_server.learning.exporting import DownloadModel, KeepModel
 from mneme_server.learning.gating import Gating
 from mneme_server.learning.importing.importing import ImportExperience
 from mneme_server.learning.measuring import Measure
@@ -32,6 +34,7 @@ from mneme_server.learning.sessions import Sessions, StartSession
 from mneme_server.learning.settings import LearningSettings
 from mneme_server.learning.shaping_rewards import ShapeReward
 from mneme_server.learning.skill_shelf import SkillShelf
+from mneme_server.learning.store.exports import SqlLearningExports
 from mneme_server.learning.store.forgetting import FORGETS, LEARNING_SESSION, POLICY, STEP
 from mneme_server.learning.store.sessions import SqlLearningSessions
 from mneme_server.learning.store.steps import SqlLearningSteps
@@ -42,6 +45,7 @@ from mneme_server.learning.transferring import Transfer
 from mneme_server.learning.worker import LEARNING_JOB, LearningWorker
 from mneme_server.runtime.settings import ServerSettings
 from mneme_server.skills.skills import Skills
+from mneme_server.storage.database import Database
 from mneme_server.transport.service import Service
 
 _PATIENCE_S = 30.0
@@ -113,7 +117,11 @@ def _let_go(tenants: OpenTenants[Any], sessions: OpenSessions, tenant_id: str) -
 def _build(host: Host) -> Parts:
     runtime, tenants = host.runtime, host.tenants
     settings = host.settings(LearningSettings)
-    files = TenantModelFiles(host.settings(ServerSettings).data_dir)
+    shared, moving = host.get(Database).shared, host.get(Moving)
+    files = TenantModelFiles(
+        host.settings(ServerSettings).data_dir,
+        lambda tenant: shared or bool(moving.place_of(tenant)),
+    )
     cluster, most = runtime.cluster, settings.learning_open_sessions
     trainer = Trainer(None if cluster is None else cluster.training)
     open_sessions = OpenSessions(find_algorithm, most, trainer)
@@ -134,8 +142,13 @@ def _build(host: Host) -> Parts:
         algorithms=algorithms,
         start_session=StartSession(tenants, open_sessions, settings.learning_sessions),
         end_session=EndSession(
-            tenants, open_sessions, measure, files, SkillShelf(host.get(Skills))
+            tenants,
+            open_sessions,
+            measure,
+            KeepModel(files, settings.learning_bytes),
+            SkillShelf(host.get(Skills)),
         ),
+        download_model=DownloadModel(tenants),
         sessions=sessions,
         predict=predict,
         record=record,
@@ -167,7 +180,11 @@ def _build(host: Host) -> Parts:
 CAPABILITY = Capability(
     name="learning",
     build=_build,
-    repositories={"learning_sessions": SqlLearningSessions, "learning_steps": SqlLearningSteps},
+    repositories={
+        "learning_sessions": SqlLearningSessions,
+        "learning_steps": SqlLearningSteps,
+        "learning_exports": SqlLearningExports,
+    },
     migrations=Path(__file__).parent / "migrations",
     forgets=FORGETS,
 )

@@ -11,11 +11,12 @@ from mneme_server.common.clock import later_us
 from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.learning.encoding import encoded
 from mneme_server.learning.evaluating import newest_steps
+from mneme_server.learning.exporting import KeepModel
 from mneme_server.learning.live_session import LiveSession, Tenant, telling
 from mneme_server.learning.measuring import Measure, Metrics
 from mneme_server.learning.model import Counts, Session, Status
 from mneme_server.learning.open_sessions import OpenSessions
-from mneme_server.learning.ports import LearningUnit, ModelFiles
+from mneme_server.learning.ports import LearningUnit
 from mneme_server.learning.skills import SkillMaker, skill_of
 from mneme_server.learning.space_json import space_to_json
 from mneme_server.learning.tally import WINDOW
@@ -30,8 +31,9 @@ SKILL_EPISODES = 3
 class EndedSession:
     """A session that ended.
 
-    `path` is that of its exported model in the data folder; empty without one. `meets_bar` says
-    whether it is worth a skill, and `skill_id` is that of the skill that it has become.
+    `size` is that of its exported model in bytes, 0 without one, and `path` that of the copy in the
+    data folder, empty without one. `meets_bar` says whether it is worth a skill, and `skill_id` is
+    that of the skill that it has become.
     """
 
     session: Session
@@ -50,7 +52,7 @@ class EndSession:
         tenants: where tenants are.
         sessions: those in memory.
         measure: tells how it did.
-        files: where its model is exported to.
+        keep: keeps its exported model.
         skills: where what it learned is told as a skill.
     """
 
@@ -59,13 +61,13 @@ class EndSession:
         tenants: OpenTenants[LearningUnit],
         sessions: OpenSessions,
         measure: Measure,
-        files: ModelFiles,
+        keep: KeepModel,
         skills: SkillMaker,
     ) -> None:
         self._tenants = tenants
         self._sessions = sessions
         self._measure = measure
-        self._files = files
+        self._keep = keep
         self._skills = skills
 
     def __call__(
@@ -76,22 +78,22 @@ class EndSession:
         Args:
             tenant_id: whose session it is.
             session_id: the session.
-            export: whether to write its model to a file.
+            export: whether to keep its model, to be downloaded.
             least: the mean reward of its episodes from which on it is worth a skill.
             skill: whether to make one then.
 
         Raises:
             NotFound: there is none.
-            ResourceExhausted: the skill cannot be embedded soon, and too much waits. The session
-                has ended.
+            ResourceExhausted: the model would take the tenant beyond what it may have; the session
+                goes on. Or the skill cannot be embedded soon, and too much waits; it has ended.
         """
         with self._tenants.open(tenant_id) as tenant:
             with self._sessions.use(tenant, session_id) as live, telling(live):
                 live.catch_up(tenant)
                 live.save(tenant)
                 data = encoded(_model(live)) if export else b""
-                self._end(tenant, live)
-                path = self._files.write(tenant_id, live.session, data) if export else ""
+                self._end(tenant, live, data)
+                path = self._keep.copy(tenant_id, live.session, data) if data else ""
                 known, features = _told_of(tenant, live)
             metrics = self._measure(tenant_id, session_id, WINDOW, 0)
         ended = EndedSession(
@@ -102,13 +104,26 @@ class EndSession:
         made = skill_of(metrics.session, known, features, path, metrics.convergence)
         return replace(ended, skill_id=made.id, skill_is_new=self._skills.make(tenant_id, made))
 
-    def _end(self, tenant: Tenant, live: LiveSession) -> None:
-        if live.session.status is Status.ENDED:
+    def _end(self, tenant: Tenant, live: LiveSession, data: bytes) -> None:
+        """Note that a session has ended, and keep what it exports, at once or not at all."""
+        ended = live.session
+        if ended.status is not Status.ENDED:
+            now = later_us(ended.updated_us)
+            ended = replace(ended, status=Status.ENDED, updated_us=now, ended_us=now)
+        elif not data:
             return
-        now = later_us(live.session.updated_us)
-        live.session = replace(live.session, status=Status.ENDED, updated_us=now, ended_us=now)
         with tenant.write() as unit:
-            unit.learning_sessions.update(live.current())
+            unit.learning_sessions.update(
+                replace(
+                    live.current(),
+                    status=ended.status,
+                    updated_us=ended.updated_us,
+                    ended_us=ended.ended_us,
+                )
+            )
+            if data:
+                self._keep(unit, ended, data)
+        live.session = ended
 
 
 def _meets(counts: Counts, least: float) -> bool:

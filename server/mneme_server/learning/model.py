@@ -219,3 +219,12 @@ class Checkpoint:
 
     progress: Progress
     data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """What a session exported: SHA-256 and size in bytes of the archive, and when that was."""
+
+    digest: bytes
+    size: int
+    exported_us: int

@@ -1,15 +1,15 @@
-"""Exported models, in the tenants' folders."""
+"""Copies of exported models, in the folders of tenants that have one of their own."""
 
 from __future__ import annotations
 
 import os
-import re
+from collections.abc import Callable
 from pathlib import Path
 
+from mneme_server.learning.exporting import file_name, plain_id
 from mneme_server.learning.model import Session
 
 _FOLDER = "models"
-_OTHERS = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 class TenantModelFiles:
@@ -17,13 +17,18 @@ class TenantModelFiles:
 
     Args:
         data_dir: the server's data folder.
+        is_shared: tells whether a tenant is in a database that tenants share. Its servers have
+            disks of their own: a copy on one of them would outlive what others delete.
     """
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, is_shared: Callable[[str], bool]) -> None:
         self._data_dir = data_dir
+        self._is_shared = is_shared
 
     def write(self, tenant_id: str, session: Session, data: bytes) -> str:
         """See `ModelFiles`."""
+        if self._is_shared(tenant_id):
+            return ""
         path = self._path(tenant_id, session)
         path.parent.mkdir(exist_ok=True)
         beside = path.with_suffix(".part")
@@ -41,14 +46,8 @@ class TenantModelFiles:
     def remove_of(self, tenant_id: str, session_id: str) -> None:
         """Remove the models of every session that is, or was, called so."""
         folder = self._data_dir / "tenants" / tenant_id / _FOLDER
-        for path in folder.glob(f"*-{_file_name(session_id)}.npz"):
+        for path in folder.glob(f"*-{plain_id(session_id)}.npz"):
             path.unlink(missing_ok=True)
 
     def _path(self, tenant_id: str, session: Session) -> Path:
-        name = _file_name(session.id)
-        folder = self._data_dir / "tenants" / tenant_id / _FOLDER
-        return folder / f"{session.number}-{name}.npz"
-
-
-def _file_name(session_id: str) -> str:
-    return _OTHERS.sub("-", session_id)[:80].strip("-")
+        return self._data_dir / "tenants" / tenant_id / _FOLDER / file_name(session)

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from mneme_server.corpus.tenant_store import CorpusUnit
-from mneme_server.learning.model import Checkpoint, Point, Session, Status, Step, Trajectory
+from mneme_server.learning.model import (
+    Checkpoint,
+    Export,
+    Point,
+    Session,
+    Status,
+    Step,
+    Trajectory,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +51,7 @@ class SessionRepository(Protocol):
         ...
 
     def taken_bytes(self) -> int:
-        """Return how many bytes the recorded steps of all take."""
+        """Return how many bytes the recorded steps and the exported models of all take."""
         ...
 
     def add(self, session: Session) -> Session:
@@ -125,6 +133,23 @@ class StepRepository(Protocol):
         ...
 
 
+class ExportRepository(Protocol):
+    """The models that the tenant's sessions exported when they ended, one of each."""
+
+    def get(self, number: int) -> Export | None:
+        """Return what a session exported; None without it."""
+        ...
+
+    def put(self, number: int, export: Export, data: bytes) -> None:
+        """Store a session's model, in place of the one before."""
+        ...
+
+    def chunks(self, number: int, first: int, count: int) -> Sequence[bytes]:
+        """Return so many chunks of a session's model, in their order, from one on (the first is
+        0); fewer at its end."""
+        ...
+
+
 class LearningUnit(CorpusUnit, Protocol):
     """One transaction, as far as learning is concerned."""
 
@@ -138,13 +163,18 @@ class LearningUnit(CorpusUnit, Protocol):
         """What they were told."""
         ...
 
+    @property
+    def learning_exports(self) -> ExportRepository:
+        """What they exported."""
+        ...
+
 
 class ModelFiles(Protocol):
-    """Where models are exported to."""
+    """Copies of exported models, as files on the server's disk."""
 
     def write(self, tenant_id: str, session: Session, data: bytes) -> str:
-        """Write a session's model, in place of the one before; return its path in the data
-        folder."""
+        """Write a session's model, in place of the one before; return its path in the data folder.
+        Empty, and nothing is written, where the tenant has no folder that is its own."""
         ...
 
     def remove(self, tenant_id: str, session: Session) -> None:

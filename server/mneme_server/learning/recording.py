@@ -45,7 +45,7 @@ class Recorded:
         learned: what learning from them did; nothing if that is done in the background.
         episode_reward: of the last step's episode, so far or as it ended.
         counts: the session's.
-        bytes: that the tenant's steps take.
+        bytes: that the tenant's steps and exported models take.
     """
 
     steps: Sequence[Step]
@@ -89,7 +89,7 @@ class Record:
     Args:
         tenants: where tenants are.
         sessions: those in memory.
-        most_bytes: that a tenant's recorded steps may take.
+        most_bytes: that a tenant's recorded steps and exported models may take.
         quota: says whether a tenant's sessions may go on learning.
         wake: called with a tenant that has something to learn or to save in the background, and
             when that is due, in microseconds.
@@ -210,7 +210,7 @@ class Record:
         self, tenant: Tenant, live: LiveSession, pieces: Sequence[_Piece]
     ) -> tuple[list[list[Step]], Learned, float, int]:
         """Write and learn; return the steps of each piece, what was learned, the reward of the last
-        episode, and the bytes that the tenant's steps take."""
+        episode, and the bytes that the tenant's steps and exported models take."""
         if live.learns_inline:
             self._quota.require(tenant)
         before = live.tally.counts
@@ -383,7 +383,7 @@ def step_size(step: Step) -> int:
 
 def _full(most: int) -> ResourceExhausted:
     return ResourceExhausted(
-        f"the tenant's recorded steps would take more than {most:,} bytes"
+        f"the tenant's recorded steps and exported models would take more than {most:,} bytes"
         " (MNEME_LEARNING_BYTES); nothing was recorded, delete sessions that are not needed",
         reason=Reason.QUOTA_EXCEEDED,
         retry_after_s=_RETRY_S,

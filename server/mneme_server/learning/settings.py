@@ -20,7 +20,8 @@ class LearningSettings(BaseModel):
     learning_bytes: int = Field(
         1024**3,
         ge=1024**2,
-        description="bytes that the recorded steps of a tenant's learning sessions may take",
+        description="bytes that the recorded steps and the exported models of a tenant's learning"
+        " sessions may take",
     )
     learning_seconds: int = Field(
         86_400,

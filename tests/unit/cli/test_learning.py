@@ -263,7 +263,7 @@ def test_ending_says_how_it_did_and_where_the_file_is(served: ScriptedServer) ->
     result = mneme("learning", "end", "s", "--no-export", "--min-performance", "0.5")
     assert result.lines[0].startswith("ended s: 3 episodes, 9 steps; ")
     assert "t/models/s.npz" in result.err
-    assert "2.0 kB" in result.err
+    assert "Exported 2.0 kB: mneme learning download s" in result.err
     assert "become a skill" in result.err
     request = served.last("EndSession")
     assert (request.skip_export, request.min_performance) == (True, 0.5)

@@ -1645,6 +1645,19 @@ class DiscreteSpace(Answer[learning_pb2.DiscreteSpace], of=learning_pb2.Discrete
     """
 
 
+class DownloadModelResponse(
+    Answer[learning_service_pb2.DownloadModelResponse],
+    of=learning_service_pb2.DownloadModelResponse,
+):
+    """A part of a model."""
+
+    model: ExportedModel
+    """What is sent. Set in the first message, which has no data, and in no other."""
+
+    data: bytes
+    """The bytes that come next, up to 512 KiB."""
+
+
 class EmbeddingStats(Answer[memory_stats_pb2.EmbeddingStats], of=memory_stats_pb2.EmbeddingStats):
     """EmbeddingStats says how texts become vectors, and how often that was saved."""
 
@@ -2275,6 +2288,22 @@ class ExportLessonsResponse(
 
     lesson: Lesson
     """The lesson."""
+
+
+class ExportedModel(Answer[learning_pb2.ExportedModel], of=learning_pb2.ExportedModel):
+    """ExportedModel says what a session exported when it ended."""
+
+    name: str
+    """What a file of it may be called, e.g. `7-which-strategy.npz`."""
+
+    size_bytes: int
+    """Its size in bytes."""
+
+    sha256: str
+    """SHA-256 of its bytes, hex."""
+
+    exported_at: datetime | None
+    """When it was exported."""
 
 
 class FeatureChange(Answer[learning_trust_pb2.FeatureChange], of=learning_trust_pb2.FeatureChange):
@@ -3322,12 +3351,13 @@ class LearningServiceEndSessionResponse(
     """How it did, over windows of 100 episodes."""
 
     model_path: str
-    """The exported file, relative to the server's data folder; empty without one.
-    numpy.load reads it, without running code.
+    """A copy of the exported model as a file, relative to the server's data folder;
+    empty without one: where nothing was exported, and where PostgreSQL keeps the
+    tenant. DownloadModel sends the model in any case.
     """
 
     model_bytes: int
-    """Its size in bytes."""
+    """The size of the exported model in bytes; 0 where nothing was exported."""
 
     meets_skill_bar: bool
     """Whether it did well enough to become a skill: the mean reward of its
@@ -4864,7 +4894,7 @@ class RecordExperienceResponse(
     """How often something was corrected by it; see FeedbackResponse."""
 
     experience_bytes: int
-    """Bytes that the tenant's recorded steps take."""
+    """Bytes that the tenant's recorded steps and exported models take."""
 
     utilization: float
     """The same as a share of what they may take, from 0 to 1."""
@@ -4925,7 +4955,7 @@ class RecordTrajectoriesResponse(
     """How often something was corrected; see FeedbackResponse."""
 
     experience_bytes: int
-    """Bytes that the tenant's recorded steps take."""
+    """Bytes that the tenant's recorded steps and exported models take."""
 
     utilization: float
     """The same as a share of what they may take, from 0 to 1."""
@@ -6897,6 +6927,7 @@ __all__ = [
     "DiscoveredEffect",
     "DiscoverySchedule",
     "DiscreteSpace",
+    "DownloadModelResponse",
     "EmbeddingStats",
     "EndSessionResponse",
     "Episode",
@@ -6916,6 +6947,7 @@ __all__ = [
     "Explanation",
     "ExportEpisodesResponse",
     "ExportLessonsResponse",
+    "ExportedModel",
     "FeatureChange",
     "FeatureImportance",
     "FeedbackResponse",

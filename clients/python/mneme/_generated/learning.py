@@ -13,6 +13,7 @@ from mneme._generated.answers import (
     ActResponse,
     DeleteLearningSessionResponse,
     DescribeAlgorithmsResponse,
+    DownloadModelResponse,
     ExplainResponse,
     FeedbackResponse,
     GetLearningSessionResponse,
@@ -182,6 +183,13 @@ _END_LEARNING_SESSION = Rpc(
     answer=LearningServiceEndSessionResponse,
     repeatable=True,
 )
+_DOWNLOAD_MODEL = Rpc(
+    service="mneme.v1.LearningService",
+    method="DownloadModel",
+    request=learning_service_pb2.DownloadModelRequest,
+    answer=DownloadModelResponse,
+    repeatable=True,
+)
 
 RPCS = (
     _DESCRIBE_ALGORITHMS,
@@ -202,6 +210,7 @@ RPCS = (
     _SHAPE_REWARD,
     _TRANSFER,
     _END_LEARNING_SESSION,
+    _DOWNLOAD_MODEL,
 )
 
 
@@ -516,12 +525,12 @@ class LearningMethods(SyncCaller):
         feedback's id is taken by another one; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour and the step's probability is unknown;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-        many bytes as they may, its sessions have learned for as long as they may
-        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
-        what the session has learned is of a version of its algorithm that this server
-        does not have; DATA_LOSS when what the session has learned is damaged in
-        storage.
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
+        exported models take as many bytes as they may, its sessions have learned for
+        as long as they may today, or the disk is full; FAILED_PRECONDITION
+        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
+        its algorithm that this server does not have; DATA_LOSS when what the session
+        has learned is damaged in storage.
 
         Args:
             session_id: The session; may be left out with a prediction. Up to 200 characters, on
@@ -592,12 +601,12 @@ class LearningMethods(SyncCaller):
         prediction was given feedback already; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour and a step's probability is unknown;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-        many bytes as they may, its sessions have learned for as long as they may
-        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
-        what the session has learned is of a version of its algorithm that this server
-        does not have; DATA_LOSS when what the session has learned is damaged in
-        storage.
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
+        exported models take as many bytes as they may, its sessions have learned for
+        as long as they may today, or the disk is full; FAILED_PRECONDITION
+        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
+        its algorithm that this server does not have; DATA_LOSS when what the session
+        has learned is damaged in storage.
 
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
@@ -650,13 +659,14 @@ class LearningMethods(SyncCaller):
         prediction was given feedback already; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour and a step's probability is unknown;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-        many bytes as they may, its sessions have learned for as long as they may
-        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
-        what the session has learned is of a version of its algorithm that this server
-        does not have; DATA_LOSS when what the session has learned is damaged in
-        storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open
-        as the server or the tenant may have, or nothing was sent for too long.
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
+        exported models take as many bytes as they may, its sessions have learned for
+        as long as they may today, or the disk is full; FAILED_PRECONDITION
+        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
+        its algorithm that this server does not have; DATA_LOSS when what the session
+        has learned is damaged in storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when
+        as many streams are open as the server or the tenant may have, or nothing was
+        sent for too long.
 
         Args:
             requests: The stream's requests, as messages or their fields.
@@ -768,12 +778,13 @@ class LearningMethods(SyncCaller):
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
-        tenant's recorded steps take as many bytes as they may, its sessions have
-        learned for as long as they may today, or the disk is full; RESOURCE_EXHAUSTED
-        (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
-        may have; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session
-        has learned is of a version of its algorithm that this server does not have;
-        DATA_LOSS when what the session has learned is damaged in storage.
+        tenant's recorded steps and exported models take as many bytes as they may,
+        its sessions have learned for as long as they may today, or the disk is full;
+        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
+        server or the tenant may have; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
+        when what the session has learned is of a version of its algorithm that this
+        server does not have; DATA_LOSS when what the session has learned is damaged
+        in storage.
 
         Args:
             session_id: The session to fill. Required; up to 200 characters, on one line.
@@ -841,11 +852,11 @@ class LearningMethods(SyncCaller):
         a step's probability is unknown; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
         when what the session has learned is of a version of its algorithm that this
         server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's
-        recorded steps take as many bytes as they may, its sessions have learned for
-        as long as they may today, or the disk is full; RESOURCE_EXHAUSTED
-        (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
-        may have, or nothing was sent for too long; DATA_LOSS when what the session
-        has learned is damaged in storage.
+        recorded steps and exported models take as many bytes as they may, its
+        sessions have learned for as long as they may today, or the disk is full;
+        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
+        server or the tenant may have, or nothing was sent for too long; DATA_LOSS
+        when what the session has learned is damaged in storage.
 
         Args:
             requests: The stream's requests, as messages or their fields.
@@ -1107,19 +1118,23 @@ class LearningMethods(SyncCaller):
         skip_skill: bool | None = None,
         timeout: float | None = None,
     ) -> LearningServiceEndSessionResponse:
-        """Ends a session: what it has learned is saved, and exported as a file that
-        NumPy loads, in the tenant's folder on the server. StartSession resumes it.
-        Ending it again changes nothing.
+        """Ends a session: what it has learned is saved, and exported as an archive that
+        NumPy loads, for DownloadModel. StartSession resumes it. Ending it again
+        changes nothing.
 
         Scope: learn. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
         (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; DATA_LOSS when what the session
-        has learned is damaged in storage.
+        its algorithm that this server does not have; RESOURCE_EXHAUSTED
+        (QUOTA_EXCEEDED) when with the exported model, the tenant's recorded steps and
+        exported models would take more bytes than they may (the session goes on), or
+        the disk is full; DATA_LOSS when what the session has learned is damaged in
+        storage.
 
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
-            skip_export: True not to export a file. What was learned is kept all the same.
+            skip_export: True not to export a model; one that was exported before stays as it
+                is. What was learned is kept all the same.
             min_performance: The mean reward of an episode from which on what was learned is
                 worth keeping as a skill. Default: 0.7.
             skip_skill: True not to make a skill, whether or not the bar is met.
@@ -1135,6 +1150,41 @@ class LearningMethods(SyncCaller):
                 "skip_export": skip_export,
                 "min_performance": min_performance,
                 "skip_skill": skip_skill,
+            },
+            timeout,
+        )
+
+    def download_model(
+        self,
+        session_id: str,
+        *,
+        timeout: float | None = None,
+    ) -> Stream[DownloadModelResponse]:
+        """Sends the model that a session exported when it ended, whichever server ended
+        it: first what it is, then its bytes, in their order. Together they are an
+        archive that numpy.load reads, without running code. A session that was
+        started again keeps the model until it ends the next time.
+
+        Scope: learn. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
+        when the session has exported no model, or what it had learned was forgotten:
+        end it, without skip_export; UNAVAILABLE when the session exported another
+        model while this one was sent; begin anew; RESOURCE_EXHAUSTED
+        (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
+        may have; DATA_LOSS when the model is damaged in storage; ending the session
+        again exports it anew.
+
+        Args:
+            session_id: The session. Required; up to 200 characters, on one line.
+            timeout: seconds for the whole stream; None: no deadline.
+
+        Returns:
+            A part of a model.
+        """
+        return self._server_stream(
+            _DOWNLOAD_MODEL,
+            {
+                "session_id": session_id,
             },
             timeout,
         )
@@ -1451,12 +1501,12 @@ class AsyncLearningMethods(AsyncCaller):
         feedback's id is taken by another one; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour and the step's probability is unknown;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-        many bytes as they may, its sessions have learned for as long as they may
-        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
-        what the session has learned is of a version of its algorithm that this server
-        does not have; DATA_LOSS when what the session has learned is damaged in
-        storage.
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
+        exported models take as many bytes as they may, its sessions have learned for
+        as long as they may today, or the disk is full; FAILED_PRECONDITION
+        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
+        its algorithm that this server does not have; DATA_LOSS when what the session
+        has learned is damaged in storage.
 
         Args:
             session_id: The session; may be left out with a prediction. Up to 200 characters, on
@@ -1527,12 +1577,12 @@ class AsyncLearningMethods(AsyncCaller):
         prediction was given feedback already; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour and a step's probability is unknown;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-        many bytes as they may, its sessions have learned for as long as they may
-        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
-        what the session has learned is of a version of its algorithm that this server
-        does not have; DATA_LOSS when what the session has learned is damaged in
-        storage.
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
+        exported models take as many bytes as they may, its sessions have learned for
+        as long as they may today, or the disk is full; FAILED_PRECONDITION
+        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
+        its algorithm that this server does not have; DATA_LOSS when what the session
+        has learned is damaged in storage.
 
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
@@ -1585,13 +1635,14 @@ class AsyncLearningMethods(AsyncCaller):
         prediction was given feedback already; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour and a step's probability is unknown;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-        many bytes as they may, its sessions have learned for as long as they may
-        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
-        what the session has learned is of a version of its algorithm that this server
-        does not have; DATA_LOSS when what the session has learned is damaged in
-        storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open
-        as the server or the tenant may have, or nothing was sent for too long.
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
+        exported models take as many bytes as they may, its sessions have learned for
+        as long as they may today, or the disk is full; FAILED_PRECONDITION
+        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
+        its algorithm that this server does not have; DATA_LOSS when what the session
+        has learned is damaged in storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when
+        as many streams are open as the server or the tenant may have, or nothing was
+        sent for too long.
 
         Args:
             requests: The stream's requests, as messages or their fields.
@@ -1703,12 +1754,13 @@ class AsyncLearningMethods(AsyncCaller):
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
-        tenant's recorded steps take as many bytes as they may, its sessions have
-        learned for as long as they may today, or the disk is full; RESOURCE_EXHAUSTED
-        (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
-        may have; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session
-        has learned is of a version of its algorithm that this server does not have;
-        DATA_LOSS when what the session has learned is damaged in storage.
+        tenant's recorded steps and exported models take as many bytes as they may,
+        its sessions have learned for as long as they may today, or the disk is full;
+        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
+        server or the tenant may have; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
+        when what the session has learned is of a version of its algorithm that this
+        server does not have; DATA_LOSS when what the session has learned is damaged
+        in storage.
 
         Args:
             session_id: The session to fill. Required; up to 200 characters, on one line.
@@ -1776,11 +1828,11 @@ class AsyncLearningMethods(AsyncCaller):
         a step's probability is unknown; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
         when what the session has learned is of a version of its algorithm that this
         server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's
-        recorded steps take as many bytes as they may, its sessions have learned for
-        as long as they may today, or the disk is full; RESOURCE_EXHAUSTED
-        (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
-        may have, or nothing was sent for too long; DATA_LOSS when what the session
-        has learned is damaged in storage.
+        recorded steps and exported models take as many bytes as they may, its
+        sessions have learned for as long as they may today, or the disk is full;
+        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
+        server or the tenant may have, or nothing was sent for too long; DATA_LOSS
+        when what the session has learned is damaged in storage.
 
         Args:
             requests: The stream's requests, as messages or their fields.
@@ -2042,19 +2094,23 @@ class AsyncLearningMethods(AsyncCaller):
         skip_skill: bool | None = None,
         timeout: float | None = None,
     ) -> LearningServiceEndSessionResponse:
-        """Ends a session: what it has learned is saved, and exported as a file that
-        NumPy loads, in the tenant's folder on the server. StartSession resumes it.
-        Ending it again changes nothing.
+        """Ends a session: what it has learned is saved, and exported as an archive that
+        NumPy loads, for DownloadModel. StartSession resumes it. Ending it again
+        changes nothing.
 
         Scope: learn. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
         (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; DATA_LOSS when what the session
-        has learned is damaged in storage.
+        its algorithm that this server does not have; RESOURCE_EXHAUSTED
+        (QUOTA_EXCEEDED) when with the exported model, the tenant's recorded steps and
+        exported models would take more bytes than they may (the session goes on), or
+        the disk is full; DATA_LOSS when what the session has learned is damaged in
+        storage.
 
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
-            skip_export: True not to export a file. What was learned is kept all the same.
+            skip_export: True not to export a model; one that was exported before stays as it
+                is. What was learned is kept all the same.
             min_performance: The mean reward of an episode from which on what was learned is
                 worth keeping as a skill. Default: 0.7.
             skip_skill: True not to make a skill, whether or not the bar is met.
@@ -2070,6 +2126,41 @@ class AsyncLearningMethods(AsyncCaller):
                 "skip_export": skip_export,
                 "min_performance": min_performance,
                 "skip_skill": skip_skill,
+            },
+            timeout,
+        )
+
+    def download_model(
+        self,
+        session_id: str,
+        *,
+        timeout: float | None = None,
+    ) -> AsyncStream[DownloadModelResponse]:
+        """Sends the model that a session exported when it ended, whichever server ended
+        it: first what it is, then its bytes, in their order. Together they are an
+        archive that numpy.load reads, without running code. A session that was
+        started again keeps the model until it ends the next time.
+
+        Scope: learn. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
+        when the session has exported no model, or what it had learned was forgotten:
+        end it, without skip_export; UNAVAILABLE when the session exported another
+        model while this one was sent; begin anew; RESOURCE_EXHAUSTED
+        (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
+        may have; DATA_LOSS when the model is damaged in storage; ending the session
+        again exports it anew.
+
+        Args:
+            session_id: The session. Required; up to 200 characters, on one line.
+            timeout: seconds for the whole stream; None: no deadline.
+
+        Returns:
+            A part of a model.
+        """
+        return self._server_stream(
+            _DOWNLOAD_MODEL,
+            {
+                "session_id": session_id,
             },
             timeout,
         )

@@ -11,6 +11,7 @@ from mneme.cli import cells
 from mneme.cli.app import App, Cli
 from mneme.cli.exits import InputError
 from mneme.cli.learning_importing import import_
+from mneme.cli.learning_models import download
 from mneme.cli.learning_values import setting, space, value
 from mneme.cli.options import Limit, Yes, listed, page_size
 
@@ -312,6 +313,7 @@ def metrics(
 
 
 app.command("import")(import_)
+app.command("download")(download)
 
 
 @app.command()
@@ -336,7 +338,7 @@ def end(
     *,
     session_id: SessionId,
     export: Annotated[
-        bool, typer.Option("--export/--no-export", help="Write what it learned to a file.")
+        bool, typer.Option("--export/--no-export", help="Keep what it learned, to be downloaded.")
     ] = True,
     min_performance: Annotated[
         float | None,
@@ -360,9 +362,11 @@ def end(
         cli.out.message(answer)
         return
     cli.out.line(f"ended {session_id}: {views.standing(answer.metrics)}")
-    if answer.model_path:
+    if answer.model_bytes:
         size = cells.size(answer.model_bytes)
-        cli.out.remark(f"Exported to {answer.model_path} in the server's data folder ({size}).")
+        cli.out.remark(f"Exported {size}: mneme learning download {session_id}")
+    if answer.model_path:
+        cli.out.remark(f"A copy is {answer.model_path} in the server's data folder.")
     if answer.skill_id:
         became = "became" if answer.skill_created else "is"
         cli.out.remark(f"It {became} the skill {answer.skill_id}.")

@@ -313,3 +313,15 @@ class LearningMetrics(_message.Message):
     training_time: _duration_pb2.Duration
     history: _containers.RepeatedCompositeFieldContainer[MetricsPoint]
     def __init__(self, episodes_completed: _Optional[int] = ..., transitions: _Optional[int] = ..., total_reward: _Optional[float] = ..., avg_reward: _Optional[float] = ..., moving_avg_reward: _Optional[float] = ..., convergence_score: _Optional[float] = ..., convergence_status: _Optional[_Union[ConvergenceStatus, str]] = ..., loss_trend: _Optional[_Union[LossTrend, str]] = ..., exploration_rate: _Optional[float] = ..., updates: _Optional[int] = ..., training_time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., history: _Optional[_Iterable[_Union[MetricsPoint, _Mapping]]] = ...) -> None: ...
+
+class ExportedModel(_message.Message):
+    __slots__ = ("name", "size_bytes", "sha256", "exported_at")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    EXPORTED_AT_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    size_bytes: int
+    sha256: str
+    exported_at: _timestamp_pb2.Timestamp
+    def __init__(self, name: _Optional[str] = ..., size_bytes: _Optional[int] = ..., sha256: _Optional[str] = ..., exported_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...

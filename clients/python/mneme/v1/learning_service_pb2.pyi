@@ -505,3 +505,17 @@ class LearningServiceEndSessionResponse(_message.Message):
     skill_id: str
     skill_created: bool
     def __init__(self, session: _Optional[_Union[_learning_pb2.LearningSession, _Mapping]] = ..., metrics: _Optional[_Union[_learning_pb2.LearningMetrics, _Mapping]] = ..., model_path: _Optional[str] = ..., model_bytes: _Optional[int] = ..., meets_skill_bar: _Optional[bool] = ..., session_duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., skill_id: _Optional[str] = ..., skill_created: _Optional[bool] = ...) -> None: ...
+
+class DownloadModelRequest(_message.Message):
+    __slots__ = ("session_id",)
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    def __init__(self, session_id: _Optional[str] = ...) -> None: ...
+
+class DownloadModelResponse(_message.Message):
+    __slots__ = ("model", "data")
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    model: _learning_pb2.ExportedModel
+    data: bytes
+    def __init__(self, model: _Optional[_Union[_learning_pb2.ExportedModel, _Mapping]] = ..., data: _Optional[bytes] = ...) -> None: ...

@@ -134,6 +134,11 @@ class LearningServiceStub:
                 request_serializer=mneme_dot_v1_dot_learning__service__pb2.LearningServiceEndSessionRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_learning__service__pb2.LearningServiceEndSessionResponse.FromString,
                 _registered_method=True)
+        self.DownloadModel = channel.unary_stream(
+                '/mneme.v1.LearningService/DownloadModel',
+                request_serializer=mneme_dot_v1_dot_learning__service__pb2.DownloadModelRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_learning__service__pb2.DownloadModelResponse.FromString,
+                _registered_method=True)
 
 
 class LearningServiceServicer:
@@ -241,12 +246,12 @@ class LearningServiceServicer:
         feedback's id is taken by another one; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour and the step's probability is unknown;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-        many bytes as they may, its sessions have learned for as long as they may
-        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
-        what the session has learned is of a version of its algorithm that this server
-        does not have; DATA_LOSS when what the session has learned is damaged in
-        storage.
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
+        exported models take as many bytes as they may, its sessions have learned for
+        as long as they may today, or the disk is full; FAILED_PRECONDITION
+        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
+        its algorithm that this server does not have; DATA_LOSS when what the session
+        has learned is damaged in storage.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -264,12 +269,12 @@ class LearningServiceServicer:
         prediction was given feedback already; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour and a step's probability is unknown;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-        many bytes as they may, its sessions have learned for as long as they may
-        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
-        what the session has learned is of a version of its algorithm that this server
-        does not have; DATA_LOSS when what the session has learned is damaged in
-        storage.
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
+        exported models take as many bytes as they may, its sessions have learned for
+        as long as they may today, or the disk is full; FAILED_PRECONDITION
+        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
+        its algorithm that this server does not have; DATA_LOSS when what the session
+        has learned is damaged in storage.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -296,13 +301,14 @@ class LearningServiceServicer:
         prediction was given feedback already; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour and a step's probability is unknown;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-        many bytes as they may, its sessions have learned for as long as they may
-        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
-        what the session has learned is of a version of its algorithm that this server
-        does not have; DATA_LOSS when what the session has learned is damaged in
-        storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open
-        as the server or the tenant may have, or nothing was sent for too long.
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
+        exported models take as many bytes as they may, its sessions have learned for
+        as long as they may today, or the disk is full; FAILED_PRECONDITION
+        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
+        its algorithm that this server does not have; DATA_LOSS when what the session
+        has learned is damaged in storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when
+        as many streams are open as the server or the tenant may have, or nothing was
+        sent for too long.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -336,12 +342,13 @@ class LearningServiceServicer:
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
-        tenant's recorded steps take as many bytes as they may, its sessions have
-        learned for as long as they may today, or the disk is full; RESOURCE_EXHAUSTED
-        (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
-        may have; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session
-        has learned is of a version of its algorithm that this server does not have;
-        DATA_LOSS when what the session has learned is damaged in storage.
+        tenant's recorded steps and exported models take as many bytes as they may,
+        its sessions have learned for as long as they may today, or the disk is full;
+        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
+        server or the tenant may have; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
+        when what the session has learned is of a version of its algorithm that this
+        server does not have; DATA_LOSS when what the session has learned is damaged
+        in storage.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -368,11 +375,11 @@ class LearningServiceServicer:
         a step's probability is unknown; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
         when what the session has learned is of a version of its algorithm that this
         server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's
-        recorded steps take as many bytes as they may, its sessions have learned for
-        as long as they may today, or the disk is full; RESOURCE_EXHAUSTED
-        (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
-        may have, or nothing was sent for too long; DATA_LOSS when what the session
-        has learned is damaged in storage.
+        recorded steps and exported models take as many bytes as they may, its
+        sessions have learned for as long as they may today, or the disk is full;
+        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
+        server or the tenant may have, or nothing was sent for too long; DATA_LOSS
+        when what the session has learned is damaged in storage.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -467,15 +474,37 @@ class LearningServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def EndSession(self, request, context):
-        """Ends a session: what it has learned is saved, and exported as a file that
-        NumPy loads, in the tenant's folder on the server. StartSession resumes it.
-        Ending it again changes nothing.
+        """Ends a session: what it has learned is saved, and exported as an archive that
+        NumPy loads, for DownloadModel. StartSession resumes it. Ending it again
+        changes nothing.
 
         Scope: learn. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
         (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; DATA_LOSS when what the session
-        has learned is damaged in storage.
+        its algorithm that this server does not have; RESOURCE_EXHAUSTED
+        (QUOTA_EXCEEDED) when with the exported model, the tenant's recorded steps and
+        exported models would take more bytes than they may (the session goes on), or
+        the disk is full; DATA_LOSS when what the session has learned is damaged in
+        storage.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DownloadModel(self, request, context):
+        """Sends the model that a session exported when it ended, whichever server ended
+        it: first what it is, then its bytes, in their order. Together they are an
+        archive that numpy.load reads, without running code. A session that was
+        started again keeps the model until it ends the next time.
+
+        Scope: learn. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
+        when the session has exported no model, or what it had learned was forgotten:
+        end it, without skip_export; UNAVAILABLE when the session exported another
+        model while this one was sent; begin anew; RESOURCE_EXHAUSTED
+        (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
+        may have; DATA_LOSS when the model is damaged in storage; ending the session
+        again exports it anew.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -573,6 +602,11 @@ def add_LearningServiceServicer_to_server(servicer, server):
                     servicer.EndSession,
                     request_deserializer=mneme_dot_v1_dot_learning__service__pb2.LearningServiceEndSessionRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_learning__service__pb2.LearningServiceEndSessionResponse.SerializeToString,
+            ),
+            'DownloadModel': grpc.unary_stream_rpc_method_handler(
+                    servicer.DownloadModel,
+                    request_deserializer=mneme_dot_v1_dot_learning__service__pb2.DownloadModelRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_learning__service__pb2.DownloadModelResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -1070,6 +1104,33 @@ class LearningService:
             '/mneme.v1.LearningService/EndSession',
             mneme_dot_v1_dot_learning__service__pb2.LearningServiceEndSessionRequest.SerializeToString,
             mneme_dot_v1_dot_learning__service__pb2.LearningServiceEndSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DownloadModel(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/mneme.v1.LearningService/DownloadModel',
+            mneme_dot_v1_dot_learning__service__pb2.DownloadModelRequest.SerializeToString,
+            mneme_dot_v1_dot_learning__service__pb2.DownloadModelResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -112,12 +112,12 @@ class LearningServiceStub:
     feedback's id is taken by another one; FAILED_PRECONDITION
     (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
     only from its own behaviour and the step's probability is unknown;
-    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-    many bytes as they may, its sessions have learned for as long as they may
-    today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
-    what the session has learned is of a version of its algorithm that this server
-    does not have; DATA_LOSS when what the session has learned is damaged in
-    storage.
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
+    exported models take as many bytes as they may, its sessions have learned for
+    as long as they may today, or the disk is full; FAILED_PRECONDITION
+    (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
+    its algorithm that this server does not have; DATA_LOSS when what the session
+    has learned is damaged in storage.
     """
     RecordExperience: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.RecordExperienceRequest, _learning_service_pb2.RecordExperienceResponse]
     """Records a trajectory: steps of one episode, in their order, that were taken
@@ -131,12 +131,12 @@ class LearningServiceStub:
     prediction was given feedback already; FAILED_PRECONDITION
     (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
     only from its own behaviour and a step's probability is unknown;
-    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-    many bytes as they may, its sessions have learned for as long as they may
-    today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
-    what the session has learned is of a version of its algorithm that this server
-    does not have; DATA_LOSS when what the session has learned is damaged in
-    storage.
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
+    exported models take as many bytes as they may, its sessions have learned for
+    as long as they may today, or the disk is full; FAILED_PRECONDITION
+    (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
+    its algorithm that this server does not have; DATA_LOSS when what the session
+    has learned is damaged in storage.
     """
     RecordTrajectories: _grpc.StreamStreamMultiCallable[_learning_service_pb2.RecordTrajectoriesRequest, _learning_service_pb2.RecordTrajectoriesResponse]
     """Records a stream of trajectories, for many at once. Each is recorded as
@@ -159,13 +159,14 @@ class LearningServiceStub:
     prediction was given feedback already; FAILED_PRECONDITION
     (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
     only from its own behaviour and a step's probability is unknown;
-    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-    many bytes as they may, its sessions have learned for as long as they may
-    today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
-    what the session has learned is of a version of its algorithm that this server
-    does not have; DATA_LOSS when what the session has learned is damaged in
-    storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open
-    as the server or the tenant may have, or nothing was sent for too long.
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
+    exported models take as many bytes as they may, its sessions have learned for
+    as long as they may today, or the disk is full; FAILED_PRECONDITION
+    (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
+    its algorithm that this server does not have; DATA_LOSS when what the session
+    has learned is damaged in storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when
+    as many streams are open as the server or the tenant may have, or nothing was
+    sent for too long.
     """
     ListTrajectories: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.ListTrajectoriesRequest, _learning_service_pb2.ListTrajectoriesResponse]
     """Lists the trajectories of a session, as RecordExperience, RecordTrajectories
@@ -191,12 +192,13 @@ class LearningServiceStub:
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
     (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
     only from its own behaviour; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
-    tenant's recorded steps take as many bytes as they may, its sessions have
-    learned for as long as they may today, or the disk is full; RESOURCE_EXHAUSTED
-    (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
-    may have; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session
-    has learned is of a version of its algorithm that this server does not have;
-    DATA_LOSS when what the session has learned is damaged in storage.
+    tenant's recorded steps and exported models take as many bytes as they may,
+    its sessions have learned for as long as they may today, or the disk is full;
+    RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
+    server or the tenant may have; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
+    when what the session has learned is of a version of its algorithm that this
+    server does not have; DATA_LOSS when what the session has learned is damaged
+    in storage.
     """
     Act: _grpc.StreamStreamMultiCallable[_learning_service_pb2.ActRequest, _learning_service_pb2.ActResponse]
     """Asks and tells a session without a pause: each message holds feedback,
@@ -219,11 +221,11 @@ class LearningServiceStub:
     a step's probability is unknown; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
     when what the session has learned is of a version of its algorithm that this
     server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's
-    recorded steps take as many bytes as they may, its sessions have learned for
-    as long as they may today, or the disk is full; RESOURCE_EXHAUSTED
-    (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
-    may have, or nothing was sent for too long; DATA_LOSS when what the session
-    has learned is damaged in storage.
+    recorded steps and exported models take as many bytes as they may, its
+    sessions have learned for as long as they may today, or the disk is full;
+    RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
+    server or the tenant may have, or nothing was sent for too long; DATA_LOSS
+    when what the session has learned is damaged in storage.
     """
     Train: _grpc.UnaryStreamMultiCallable[_learning_service_pb2.TrainRequest, _learning_service_pb2.TrainResponse]
     """Learns again from what was recorded, and tells how it goes: q_learning draws
@@ -294,15 +296,33 @@ class LearningServiceStub:
     DATA_LOSS when what the session has learned is damaged in storage.
     """
     EndSession: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.LearningServiceEndSessionRequest, _learning_service_pb2.LearningServiceEndSessionResponse]
-    """Ends a session: what it has learned is saved, and exported as a file that
-    NumPy loads, in the tenant's folder on the server. StartSession resumes it.
-    Ending it again changes nothing.
+    """Ends a session: what it has learned is saved, and exported as an archive that
+    NumPy loads, for DownloadModel. StartSession resumes it. Ending it again
+    changes nothing.
 
     Scope: learn. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
     (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-    its algorithm that this server does not have; DATA_LOSS when what the session
-    has learned is damaged in storage.
+    its algorithm that this server does not have; RESOURCE_EXHAUSTED
+    (QUOTA_EXCEEDED) when with the exported model, the tenant's recorded steps and
+    exported models would take more bytes than they may (the session goes on), or
+    the disk is full; DATA_LOSS when what the session has learned is damaged in
+    storage.
+    """
+    DownloadModel: _grpc.UnaryStreamMultiCallable[_learning_service_pb2.DownloadModelRequest, _learning_service_pb2.DownloadModelResponse]
+    """Sends the model that a session exported when it ended, whichever server ended
+    it: first what it is, then its bytes, in their order. Together they are an
+    archive that numpy.load reads, without running code. A session that was
+    started again keeps the model until it ends the next time.
+
+    Scope: learn. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
+    when the session has exported no model, or what it had learned was forgotten:
+    end it, without skip_export; UNAVAILABLE when the session exported another
+    model while this one was sent; begin anew; RESOURCE_EXHAUSTED
+    (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
+    may have; DATA_LOSS when the model is damaged in storage; ending the session
+    again exports it anew.
     """
 
 @_typing.type_check_only
@@ -388,12 +408,12 @@ class LearningServiceAsyncStub(LearningServiceStub):
     feedback's id is taken by another one; FAILED_PRECONDITION
     (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
     only from its own behaviour and the step's probability is unknown;
-    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-    many bytes as they may, its sessions have learned for as long as they may
-    today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
-    what the session has learned is of a version of its algorithm that this server
-    does not have; DATA_LOSS when what the session has learned is damaged in
-    storage.
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
+    exported models take as many bytes as they may, its sessions have learned for
+    as long as they may today, or the disk is full; FAILED_PRECONDITION
+    (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
+    its algorithm that this server does not have; DATA_LOSS when what the session
+    has learned is damaged in storage.
     """
     RecordExperience: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.RecordExperienceRequest, _learning_service_pb2.RecordExperienceResponse]  # type: ignore[assignment]
     """Records a trajectory: steps of one episode, in their order, that were taken
@@ -407,12 +427,12 @@ class LearningServiceAsyncStub(LearningServiceStub):
     prediction was given feedback already; FAILED_PRECONDITION
     (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
     only from its own behaviour and a step's probability is unknown;
-    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-    many bytes as they may, its sessions have learned for as long as they may
-    today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
-    what the session has learned is of a version of its algorithm that this server
-    does not have; DATA_LOSS when what the session has learned is damaged in
-    storage.
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
+    exported models take as many bytes as they may, its sessions have learned for
+    as long as they may today, or the disk is full; FAILED_PRECONDITION
+    (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
+    its algorithm that this server does not have; DATA_LOSS when what the session
+    has learned is damaged in storage.
     """
     RecordTrajectories: _aio.StreamStreamMultiCallable[_learning_service_pb2.RecordTrajectoriesRequest, _learning_service_pb2.RecordTrajectoriesResponse]  # type: ignore[assignment]
     """Records a stream of trajectories, for many at once. Each is recorded as
@@ -435,13 +455,14 @@ class LearningServiceAsyncStub(LearningServiceStub):
     prediction was given feedback already; FAILED_PRECONDITION
     (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
     only from its own behaviour and a step's probability is unknown;
-    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-    many bytes as they may, its sessions have learned for as long as they may
-    today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
-    what the session has learned is of a version of its algorithm that this server
-    does not have; DATA_LOSS when what the session has learned is damaged in
-    storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open
-    as the server or the tenant may have, or nothing was sent for too long.
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
+    exported models take as many bytes as they may, its sessions have learned for
+    as long as they may today, or the disk is full; FAILED_PRECONDITION
+    (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
+    its algorithm that this server does not have; DATA_LOSS when what the session
+    has learned is damaged in storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when
+    as many streams are open as the server or the tenant may have, or nothing was
+    sent for too long.
     """
     ListTrajectories: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.ListTrajectoriesRequest, _learning_service_pb2.ListTrajectoriesResponse]  # type: ignore[assignment]
     """Lists the trajectories of a session, as RecordExperience, RecordTrajectories
@@ -467,12 +488,13 @@ class LearningServiceAsyncStub(LearningServiceStub):
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
     (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
     only from its own behaviour; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
-    tenant's recorded steps take as many bytes as they may, its sessions have
-    learned for as long as they may today, or the disk is full; RESOURCE_EXHAUSTED
-    (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
-    may have; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session
-    has learned is of a version of its algorithm that this server does not have;
-    DATA_LOSS when what the session has learned is damaged in storage.
+    tenant's recorded steps and exported models take as many bytes as they may,
+    its sessions have learned for as long as they may today, or the disk is full;
+    RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
+    server or the tenant may have; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
+    when what the session has learned is of a version of its algorithm that this
+    server does not have; DATA_LOSS when what the session has learned is damaged
+    in storage.
     """
     Act: _aio.StreamStreamMultiCallable[_learning_service_pb2.ActRequest, _learning_service_pb2.ActResponse]  # type: ignore[assignment]
     """Asks and tells a session without a pause: each message holds feedback,
@@ -495,11 +517,11 @@ class LearningServiceAsyncStub(LearningServiceStub):
     a step's probability is unknown; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
     when what the session has learned is of a version of its algorithm that this
     server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's
-    recorded steps take as many bytes as they may, its sessions have learned for
-    as long as they may today, or the disk is full; RESOURCE_EXHAUSTED
-    (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
-    may have, or nothing was sent for too long; DATA_LOSS when what the session
-    has learned is damaged in storage.
+    recorded steps and exported models take as many bytes as they may, its
+    sessions have learned for as long as they may today, or the disk is full;
+    RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
+    server or the tenant may have, or nothing was sent for too long; DATA_LOSS
+    when what the session has learned is damaged in storage.
     """
     Train: _aio.UnaryStreamMultiCallable[_learning_service_pb2.TrainRequest, _learning_service_pb2.TrainResponse]  # type: ignore[assignment]
     """Learns again from what was recorded, and tells how it goes: q_learning draws
@@ -570,15 +592,33 @@ class LearningServiceAsyncStub(LearningServiceStub):
     DATA_LOSS when what the session has learned is damaged in storage.
     """
     EndSession: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.LearningServiceEndSessionRequest, _learning_service_pb2.LearningServiceEndSessionResponse]  # type: ignore[assignment]
-    """Ends a session: what it has learned is saved, and exported as a file that
-    NumPy loads, in the tenant's folder on the server. StartSession resumes it.
-    Ending it again changes nothing.
+    """Ends a session: what it has learned is saved, and exported as an archive that
+    NumPy loads, for DownloadModel. StartSession resumes it. Ending it again
+    changes nothing.
 
     Scope: learn. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
     (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-    its algorithm that this server does not have; DATA_LOSS when what the session
-    has learned is damaged in storage.
+    its algorithm that this server does not have; RESOURCE_EXHAUSTED
+    (QUOTA_EXCEEDED) when with the exported model, the tenant's recorded steps and
+    exported models would take more bytes than they may (the session goes on), or
+    the disk is full; DATA_LOSS when what the session has learned is damaged in
+    storage.
+    """
+    DownloadModel: _aio.UnaryStreamMultiCallable[_learning_service_pb2.DownloadModelRequest, _learning_service_pb2.DownloadModelResponse]  # type: ignore[assignment]
+    """Sends the model that a session exported when it ended, whichever server ended
+    it: first what it is, then its bytes, in their order. Together they are an
+    archive that numpy.load reads, without running code. A session that was
+    started again keeps the model until it ends the next time.
+
+    Scope: learn. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
+    when the session has exported no model, or what it had learned was forgotten:
+    end it, without skip_export; UNAVAILABLE when the session exported another
+    model while this one was sent; begin anew; RESOURCE_EXHAUSTED
+    (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
+    may have; DATA_LOSS when the model is damaged in storage; ending the session
+    again exports it anew.
     """
 
 class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -703,12 +743,12 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         feedback's id is taken by another one; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour and the step's probability is unknown;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-        many bytes as they may, its sessions have learned for as long as they may
-        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
-        what the session has learned is of a version of its algorithm that this server
-        does not have; DATA_LOSS when what the session has learned is damaged in
-        storage.
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
+        exported models take as many bytes as they may, its sessions have learned for
+        as long as they may today, or the disk is full; FAILED_PRECONDITION
+        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
+        its algorithm that this server does not have; DATA_LOSS when what the session
+        has learned is damaged in storage.
         """
 
     @_abc_1.abstractmethod
@@ -728,12 +768,12 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         prediction was given feedback already; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour and a step's probability is unknown;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-        many bytes as they may, its sessions have learned for as long as they may
-        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
-        what the session has learned is of a version of its algorithm that this server
-        does not have; DATA_LOSS when what the session has learned is damaged in
-        storage.
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
+        exported models take as many bytes as they may, its sessions have learned for
+        as long as they may today, or the disk is full; FAILED_PRECONDITION
+        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
+        its algorithm that this server does not have; DATA_LOSS when what the session
+        has learned is damaged in storage.
         """
 
     @_abc_1.abstractmethod
@@ -762,13 +802,14 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         prediction was given feedback already; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour and a step's probability is unknown;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-        many bytes as they may, its sessions have learned for as long as they may
-        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
-        what the session has learned is of a version of its algorithm that this server
-        does not have; DATA_LOSS when what the session has learned is damaged in
-        storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open
-        as the server or the tenant may have, or nothing was sent for too long.
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
+        exported models take as many bytes as they may, its sessions have learned for
+        as long as they may today, or the disk is full; FAILED_PRECONDITION
+        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
+        its algorithm that this server does not have; DATA_LOSS when what the session
+        has learned is damaged in storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when
+        as many streams are open as the server or the tenant may have, or nothing was
+        sent for too long.
         """
 
     @_abc_1.abstractmethod
@@ -806,12 +847,13 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
-        tenant's recorded steps take as many bytes as they may, its sessions have
-        learned for as long as they may today, or the disk is full; RESOURCE_EXHAUSTED
-        (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
-        may have; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session
-        has learned is of a version of its algorithm that this server does not have;
-        DATA_LOSS when what the session has learned is damaged in storage.
+        tenant's recorded steps and exported models take as many bytes as they may,
+        its sessions have learned for as long as they may today, or the disk is full;
+        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
+        server or the tenant may have; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
+        when what the session has learned is of a version of its algorithm that this
+        server does not have; DATA_LOSS when what the session has learned is damaged
+        in storage.
         """
 
     @_abc_1.abstractmethod
@@ -840,11 +882,11 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         a step's probability is unknown; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
         when what the session has learned is of a version of its algorithm that this
         server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's
-        recorded steps take as many bytes as they may, its sessions have learned for
-        as long as they may today, or the disk is full; RESOURCE_EXHAUSTED
-        (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
-        may have, or nothing was sent for too long; DATA_LOSS when what the session
-        has learned is damaged in storage.
+        recorded steps and exported models take as many bytes as they may, its
+        sessions have learned for as long as they may today, or the disk is full;
+        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
+        server or the tenant may have, or nothing was sent for too long; DATA_LOSS
+        when what the session has learned is damaged in storage.
         """
 
     @_abc_1.abstractmethod
@@ -951,15 +993,39 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _learning_service_pb2.LearningServiceEndSessionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_learning_service_pb2.LearningServiceEndSessionResponse, _abc.Awaitable[_learning_service_pb2.LearningServiceEndSessionResponse]]:
-        """Ends a session: what it has learned is saved, and exported as a file that
-        NumPy loads, in the tenant's folder on the server. StartSession resumes it.
-        Ending it again changes nothing.
+        """Ends a session: what it has learned is saved, and exported as an archive that
+        NumPy loads, for DownloadModel. StartSession resumes it. Ending it again
+        changes nothing.
 
         Scope: learn. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
         (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; DATA_LOSS when what the session
-        has learned is damaged in storage.
+        its algorithm that this server does not have; RESOURCE_EXHAUSTED
+        (QUOTA_EXCEEDED) when with the exported model, the tenant's recorded steps and
+        exported models would take more bytes than they may (the session goes on), or
+        the disk is full; DATA_LOSS when what the session has learned is damaged in
+        storage.
+        """
+
+    @_abc_1.abstractmethod
+    def DownloadModel(
+        self,
+        request: _learning_service_pb2.DownloadModelRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_learning_service_pb2.DownloadModelResponse], _abc.AsyncIterator[_learning_service_pb2.DownloadModelResponse]]:
+        """Sends the model that a session exported when it ended, whichever server ended
+        it: first what it is, then its bytes, in their order. Together they are an
+        archive that numpy.load reads, without running code. A session that was
+        started again keeps the model until it ends the next time.
+
+        Scope: learn. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
+        when the session has exported no model, or what it had learned was forgotten:
+        end it, without skip_export; UNAVAILABLE when the session exported another
+        model while this one was sent; begin anew; RESOURCE_EXHAUSTED
+        (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
+        may have; DATA_LOSS when the model is damaged in storage; ending the session
+        again exports it anew.
         """
 
 def add_LearningServiceServicer_to_server(servicer: LearningServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -1253,12 +1253,12 @@ export const calls = {
    * feedback's id is taken by another one; FAILED_PRECONDITION
    * (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
    * only from its own behaviour and the step's probability is unknown;
-   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-   * many bytes as they may, its sessions have learned for as long as they may
-   * today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
-   * what the session has learned is of a version of its algorithm that this server
-   * does not have; DATA_LOSS when what the session has learned is damaged in
-   * storage.
+   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
+   * exported models take as many bytes as they may, its sessions have learned for
+   * as long as they may today, or the disk is full; FAILED_PRECONDITION
+   * (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
+   * its algorithm that this server does not have; DATA_LOSS when what the session
+   * has learned is damaged in storage.
    */
   feedback: {
     method: LearningService.method.feedback,
@@ -1278,12 +1278,12 @@ export const calls = {
    * prediction was given feedback already; FAILED_PRECONDITION
    * (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
    * only from its own behaviour and a step's probability is unknown;
-   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-   * many bytes as they may, its sessions have learned for as long as they may
-   * today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
-   * what the session has learned is of a version of its algorithm that this server
-   * does not have; DATA_LOSS when what the session has learned is damaged in
-   * storage.
+   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
+   * exported models take as many bytes as they may, its sessions have learned for
+   * as long as they may today, or the disk is full; FAILED_PRECONDITION
+   * (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
+   * its algorithm that this server does not have; DATA_LOSS when what the session
+   * has learned is damaged in storage.
    */
   recordExperience: {
     method: LearningService.method.recordExperience,
@@ -1312,13 +1312,14 @@ export const calls = {
    * prediction was given feedback already; FAILED_PRECONDITION
    * (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
    * only from its own behaviour and a step's probability is unknown;
-   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps take as
-   * many bytes as they may, its sessions have learned for as long as they may
-   * today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
-   * what the session has learned is of a version of its algorithm that this server
-   * does not have; DATA_LOSS when what the session has learned is damaged in
-   * storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open
-   * as the server or the tenant may have, or nothing was sent for too long.
+   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
+   * exported models take as many bytes as they may, its sessions have learned for
+   * as long as they may today, or the disk is full; FAILED_PRECONDITION
+   * (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
+   * its algorithm that this server does not have; DATA_LOSS when what the session
+   * has learned is damaged in storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when
+   * as many streams are open as the server or the tenant may have, or nothing was
+   * sent for too long.
    */
   recordTrajectories: {
     method: LearningService.method.recordTrajectories,
@@ -1356,12 +1357,13 @@ export const calls = {
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
    * (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
    * only from its own behaviour; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
-   * tenant's recorded steps take as many bytes as they may, its sessions have
-   * learned for as long as they may today, or the disk is full; RESOURCE_EXHAUSTED
-   * (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
-   * may have; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session
-   * has learned is of a version of its algorithm that this server does not have;
-   * DATA_LOSS when what the session has learned is damaged in storage.
+   * tenant's recorded steps and exported models take as many bytes as they may,
+   * its sessions have learned for as long as they may today, or the disk is full;
+   * RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
+   * server or the tenant may have; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
+   * when what the session has learned is of a version of its algorithm that this
+   * server does not have; DATA_LOSS when what the session has learned is damaged
+   * in storage.
    */
   importExperience: {
     method: LearningService.method.importExperience,
@@ -1390,11 +1392,11 @@ export const calls = {
    * a step's probability is unknown; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
    * when what the session has learned is of a version of its algorithm that this
    * server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's
-   * recorded steps take as many bytes as they may, its sessions have learned for
-   * as long as they may today, or the disk is full; RESOURCE_EXHAUSTED
-   * (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
-   * may have, or nothing was sent for too long; DATA_LOSS when what the session
-   * has learned is damaged in storage.
+   * recorded steps and exported models take as many bytes as they may, its
+   * sessions have learned for as long as they may today, or the disk is full;
+   * RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
+   * server or the tenant may have, or nothing was sent for too long; DATA_LOSS
+   * when what the session has learned is damaged in storage.
    */
   act: {
     method: LearningService.method.act,
@@ -1501,18 +1503,42 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Ends a session: what it has learned is saved, and exported as a file that
-   * NumPy loads, in the tenant's folder on the server. StartSession resumes it.
-   * Ending it again changes nothing.
+   * Ends a session: what it has learned is saved, and exported as an archive that
+   * NumPy loads, for DownloadModel. StartSession resumes it. Ending it again
+   * changes nothing.
    *
    * Scope: learn. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
    * (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-   * its algorithm that this server does not have; DATA_LOSS when what the session
-   * has learned is damaged in storage.
+   * its algorithm that this server does not have; RESOURCE_EXHAUSTED
+   * (QUOTA_EXCEEDED) when with the exported model, the tenant's recorded steps and
+   * exported models would take more bytes than they may (the session goes on), or
+   * the disk is full; DATA_LOSS when what the session has learned is damaged in
+   * storage.
    */
   endLearningSession: {
     method: LearningService.method.endSession,
+    repeatable: true,
+    required: ["sessionId"],
+    madeIds: [],
+  },
+  /**
+   * Sends the model that a session exported when it ended, whichever server ended
+   * it: first what it is, then its bytes, in their order. Together they are an
+   * archive that numpy.load reads, without running code. A session that was
+   * started again keeps the model until it ends the next time.
+   *
+   * Scope: learn. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
+   * when the session has exported no model, or what it had learned was forgotten:
+   * end it, without skip_export; UNAVAILABLE when the session exported another
+   * model while this one was sent; begin anew; RESOURCE_EXHAUSTED
+   * (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
+   * may have; DATA_LOSS when the model is damaged in storage; ending the session
+   * again exports it anew.
+   */
+  downloadModel: {
+    method: LearningService.method.downloadModel,
     repeatable: true,
     required: ["sessionId"],
     madeIds: [],

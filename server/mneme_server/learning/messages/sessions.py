@@ -12,6 +12,7 @@ from mneme.v1 import learning_service_pb2 as service_pb
 from mneme_server.common.clock import MICROSECONDS
 from mneme_server.learning.algorithm import Algorithm, Key
 from mneme_server.learning.catalogue import missing
+from mneme_server.learning.exporting import Model, file_name
 from mneme_server.learning.measuring import Metrics
 from mneme_server.learning.messages.spaces import space, space_message
 from mneme_server.learning.messages.values import action
@@ -59,6 +60,17 @@ def session(stored: Session, *, with_actions: bool = True) -> pb.LearningSession
         created_at=to_timestamp(stored.created_us),
         updated_at=to_timestamp(stored.updated_us),
         ended_at=None if stored.ended_us is None else to_timestamp(stored.ended_us),
+    )
+
+
+def exported(model: Model) -> pb.ExportedModel:
+    """Return the message that says what was exported."""
+    export = model.export
+    return pb.ExportedModel(
+        name=file_name(model.session),
+        size_bytes=export.size,
+        sha256=export.digest.hex(),
+        exported_at=to_timestamp(export.exported_us),
     )
 
 

@@ -14,6 +14,7 @@ from mneme_server.learning.algorithm import Algorithm
 from mneme_server.learning.ending import EndSession
 from mneme_server.learning.evaluating import Evaluate
 from mneme_server.learning.explaining_choices import Explain
+from mneme_server.learning.exporting import DownloadModel
 from mneme_server.learning.importing.importing import ImportExperience
 from mneme_server.learning.measuring import Measure
 from mneme_server.learning.messages import sessions as convert
@@ -48,6 +49,7 @@ class LearningServicer(RecordingCalls):
         algorithms: Callable[[str], Sequence[Algorithm]],
         start_session: StartSession,
         end_session: EndSession,
+        download_model: DownloadModel,
         sessions: Sessions,
         predict: Predict,
         record: Record,
@@ -66,6 +68,7 @@ class LearningServicer(RecordingCalls):
         self._algorithms = algorithms
         self._start_session = start_session
         self._end_session = end_session
+        self._download_model = download_model
         self._sessions = sessions
         self._predict = predict
         self._record = record
@@ -232,6 +235,15 @@ class LearningServicer(RecordingCalls):
             skill_created=ended.skill_is_new,
             session_duration=convert.duration(lasted),
         )
+
+    def DownloadModel(
+        self, request: pb.DownloadModelRequest, call: Call
+    ) -> Iterator[pb.DownloadModelResponse]:
+        """Stream an exported model."""
+        model = self._download_model(call.tenant, request.session_id)
+        yield pb.DownloadModelResponse(model=convert.exported(model))
+        for part in model.parts:
+            yield pb.DownloadModelResponse(data=part)
 
 
 def _sized(requests: Iterator[pb.ActRequest]) -> Iterator[tuple[pb.ActRequest, int]]:

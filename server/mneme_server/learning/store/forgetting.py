@@ -20,6 +20,8 @@ from mneme_server.learning.store.sessions import SqlLearningSessions
 from mneme_server.learning.store.steps import SqlLearningSteps
 from mneme_server.learning.store.tables import (
     checkpoints,
+    export_chunks,
+    exports,
     points,
     sessions,
     steps,
@@ -82,8 +84,11 @@ class LearningForgetter(SqlForgetter):
             follow.append({STEP: self._steps_where(_c.session.in_(theirs)), POLICY: gone})
         if lost := found.get(STEP):
             numbers = {int(step.partition(":")[0]) for step in lost}
-            saved = select(checkpoints.c.session).where(checkpoints.c.tenant_id == self._tenant_id)
-            learned = (sessions.c.learned > 0) | sessions.c.number.in_(saved)
+            learned = or_(
+                sessions.c.learned > 0,
+                sessions.c.number.in_(self._sessions_of(checkpoints)),
+                sessions.c.number.in_(self._sessions_of(exports)),
+            )
             of_these = sessions.c.number.in_(numbers)
             follow.append({POLICY: self.select(sessions.c.id, of_these, learned)})
         if policies := found.get(POLICY):
@@ -201,10 +206,13 @@ class LearningForgetter(SqlForgetter):
             ],
         )
 
+    def _sessions_of(self, table: Table) -> Any:
+        return select(table.c.session).where(table.c.tenant_id == self._tenant_id)
+
     def _begin_anew(self, number: int) -> None:
         """Have a policy know nothing, so that it learns again what is left."""
-        self._delete_of(checkpoints, number)
-        self._delete_of(points, number)
+        for table in (checkpoints, export_chunks, exports, points):
+            self._delete_of(table, number)
         nothing = Progress()
         self._change(
             number,
@@ -250,6 +258,8 @@ FORGETS = Forgets(
         trajectories: "deleted with their steps",
         usage: "kept: it names nobody",
         checkpoints: "deleted where something was learned of what is forgotten",
+        exports: "deleted where something was learned of what is forgotten",
+        export_chunks: "deleted with the model that they are parts of",
         points: "deleted where something was learned of what is forgotten",
     },
 )

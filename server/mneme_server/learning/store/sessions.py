@@ -38,6 +38,8 @@ from mneme_server.learning.ports import SessionFilter
 from mneme_server.learning.space_json import space_of_json, space_to_json
 from mneme_server.learning.store.tables import (
     checkpoints,
+    export_chunks,
+    exports,
     points,
     sessions,
     steps,
@@ -134,7 +136,8 @@ class SqlLearningSessions:
     def delete(self, number: int) -> None:
         for table, column in (
             (steps, "session"), (trajectories, "session"), (points, "session"),
-            (checkpoints, "session"), (sessions, "number"),
+            (checkpoints, "session"), (export_chunks, "session"), (exports, "session"),
+            (sessions, "number"),
         ):  # fmt: skip
             self._connection.execute(
                 delete(table).where(table.c.tenant_id == self._tenant_id, table.c[column] == number)
@@ -302,7 +305,11 @@ def _by_id() -> Prepared:
 
 @cache
 def _bytes() -> Prepared:
-    taken = func.coalesce(func.sum(_c.bytes), 0).label("taken")
+    told = func.coalesce(func.sum(_c.bytes), 0)
+    exported = select(func.coalesce(func.sum(exports.c.size), 0)).where(
+        exports.c.tenant_id == bindparam("tenant")
+    )
+    taken = (told + exported.scalar_subquery()).label("taken")
     return Prepared(select(taken).where(_c.tenant_id == bindparam("tenant")))
 
 

@@ -81,6 +81,29 @@ checkpoints = Table(
     info=rows_are("checkpoint of learning session", "session"),
 )
 
+exports = Table(
+    "learning_exports",
+    metadata,
+    tenant_key(),
+    Column("session", Integer, nullable=False, primary_key=True, autoincrement=False),
+    # SHA-256 of all its chunks, in their order, and how many bytes they are.
+    Column("digest", LargeBinary, nullable=False),
+    int64_column("size"),
+    time_column("exported_at"),
+    info=rows_are("exported model of learning session", "session"),
+)
+
+export_chunks = Table(
+    "learning_export_chunks",
+    metadata,
+    tenant_key(),
+    Column("session", Integer, nullable=False, primary_key=True, autoincrement=False),
+    # From 0.
+    Column("number", Integer, nullable=False, primary_key=True, autoincrement=False),
+    Column("data", LargeBinary, nullable=False),
+    info=rows_are("part of an exported model", "number"),
+)
+
 steps = Table(
     "experience_trajectories",
     metadata,
