@@ -526,11 +526,11 @@ test("a session learns which action works, explains it, and hands it on", async 
   assert.equal((await all(learner.iterLearningSessions({ pageSize: 1 }))).length, 2);
   const { modelBytes, modelPath } = await learner.endLearningSession({ sessionId });
   assert.match(modelPath, /models/);
-  const [told, ...parts] = await all(learner.downloadModel({ sessionId }));
-  assert.equal(told?.model?.sizeBytes, modelBytes);
+  const [first, ...parts] = await all(learner.downloadModel({ sessionId }));
+  assert.equal(first?.model?.sizeBytes, modelBytes);
   const model = Buffer.concat(parts.map((part) => part.data));
   assert.equal(BigInt(model.length), modelBytes);
-  assert.equal(createHash("sha256").update(model).digest("hex"), told?.model?.sha256);
+  assert.equal(createHash("sha256").update(model).digest("hex"), first?.model?.sha256);
   await learner.deleteLearningSession({ sessionId });
 });
 
