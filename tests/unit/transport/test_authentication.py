@@ -113,6 +113,7 @@ SCOPES = {
     "CausalService/GetDiscoverySchedule": "read",
     "CausalService/SetDiscoverySchedule": "write",
     "SkillService/StoreEpisode": "write",
+    "LearningService/DownloadModel": "learn",
     "LearningService/RecordTrajectories": "learn",
     "LearningService/ListTrajectories": "learn",
     "LearningService/ImportExperience": "learn",
