@@ -17,12 +17,8 @@ import structlog
 
 from mneme_server.common import consistency, deadline
 from mneme_server.common.consistency import ConsistencyToken
-from mneme_server.common.errors import (
-    FailedPrecondition,
-    Reason,
-    ResourceExhausted,
-    Unavailable,
-)
+from mneme_server.common.errors import Reason, Unavailable
+from mneme_server.corpus.backlog import Backlog
 from mneme_server.corpus.cache import ManagedIndex, Steps, do_at_once
 from mneme_server.corpus.feed import FeedRow, Position
 from mneme_server.corpus.followed import Followed
@@ -43,8 +39,6 @@ LONGEST_WAIT_S = 60.0
 _BASE_BYTES = 700_000
 """Of an open tenant in which nothing is stored, its connections' caches aside: the schemas of its
 connections, tantivy's index, and objects. 720,000 were measured, of a hundred tenants."""
-ASSUMED_TEXTS_PER_SECOND = 500
-"""How fast a queue drains, to tell a refused caller when to come back; measured on two cores."""
 
 
 class OpenTenant(Followed, Generic[U_co]):
@@ -64,6 +58,7 @@ class OpenTenant(Followed, Generic[U_co]):
 
     Attributes:
         generation: what names the store.
+        backlog: what waits for its embedding.
         shown: where `reading_shown` reads.
     """
 
@@ -85,22 +80,21 @@ class OpenTenant(Followed, Generic[U_co]):
         self._store = store
         opened_s = time.monotonic()
         self._index = LiveIndex(tenant_id, index, self._changes_after, by_turns)
-        self._queue_limit = queue_limit
         self._wake = wake
         self._tell_committed = committed
         self._before_closing = before_closing
         self._write_lock = threading.Lock()
         with store.read() as unit:
-            self._pending = unit.queue.depth()
+            depth = unit.queue.depth()
             self.generation = unit.feed.generation() or 0
             head = unit.feed.head()
+        self.backlog = Backlog(depth, self._queue_depth, self._index, self._write_lock, queue_limit)
         self._rows = KnownRows(head)
         built = None if index.unbuilt is None else index.unbuilt.done
         self.shown = Shown(tenant_id, store, projection, head, by_turns, after=built)
         self._freshness = Freshness(self._index.holds, opened_s) if followed else None
         self._searched_s = opened_s
         self._seen_elsewhere = head.number
-        self._miscounted = False  # Others queued documents, or took some off the queue.
 
     @property
     def index(self) -> CorpusIndex:
@@ -143,16 +137,7 @@ class OpenTenant(Followed, Generic[U_co]):
     @property
     def pending(self) -> int:
         """Documents that wait for their embedding; where others write, too, as the index has it."""
-        if self._miscounted and self._write_lock.acquire(blocking=False):
-            try:
-                index = self._index.current
-                if index.partial:
-                    self._count_again()
-                else:  # No query: those have no vector yet.
-                    self._pending = max(0, index.document_count - index.vector_count)
-            finally:
-                self._write_lock.release()
-        return self._pending
+        return self.backlog.size
 
     def told(self, newest: Position, asked_s: float) -> bool:
         """Take note of the feed's newest row, as it was asked for at a time of the monotonic clock.
@@ -164,7 +149,7 @@ class OpenTenant(Followed, Generic[U_co]):
         if number <= max(self._rows.head.number, self._seen_elsewhere):
             return False
         self._seen_elsewhere = number
-        self._miscounted = True
+        self.backlog.miscounted = True
         self._note_commit()
         return True
 
@@ -242,17 +227,17 @@ class OpenTenant(Followed, Generic[U_co]):
             with self._store.write() as unit:
                 yield unit
             changes = unit.documents.changes
-            self._pending += max(0, changes.queued)
+            self.backlog.change(max(0, changes.queued))
             self.shown.apply(changes)  # First: it must not be behind the index.
             self._index.apply(changes)
-            self._pending += min(0, changes.queued)  # What has its vector is found by it now.
+            self.backlog.change(min(0, changes.queued))  # What has its vector is found by it now.
             if changes.position is not None:
                 self._rows.note(changes.position)
             if changes.position is not None or self._freshness is None:  # Else see `newest`.
                 consistency.wrote(ConsistencyToken(self.generation, *self._rows.head))
         self._note_commit()
         self._tell_committed(self.tenant_id)
-        if self._pending:
+        if self.backlog.counted:
             self._wake(self.tenant_id)
 
     def newest(self) -> ConsistencyToken:
@@ -292,15 +277,9 @@ class OpenTenant(Followed, Generic[U_co]):
             self._rows.learn(place)
         return held
 
-    def _count_again(self) -> None:
-        """Count what waits for its embedding. The caller holds the lock of writers."""
-        try:
-            with self._store.read() as unit:
-                self._pending = unit.queue.depth()
-        except Unavailable:  # Then it is not known to be empty.
-            self._pending = max(1, self._pending)
-        else:
-            self._miscounted = False
+    def _queue_depth(self) -> int:
+        with self._store.read() as unit:
+            return unit.queue.depth()
 
     def _changes_after(self, place: Position, limit: int) -> Sequence[FeedRow]:
         with self._store.read() as unit:
@@ -324,33 +303,9 @@ class OpenTenant(Followed, Generic[U_co]):
         with deadline.holding(self._write_lock):
             self._store.scrub()
 
-    @property
-    def queue_is_long(self) -> bool:
-        """Whether the embedding queue holds more than half of what it may."""
-        return self.pending * 2 > self._queue_limit
-
     def require_room(self, documents: int) -> None:
-        """Refuse when `documents` more would overfill the embedding queue.
-
-        Raises:
-            ResourceExhausted: QUEUE_FULL, with the time the queue needs to make room.
-            FailedPrecondition: QUEUE_FULL, they are more than the queue holds when it is empty.
-        """
-        if documents > self._queue_limit:
-            raise FailedPrecondition(
-                f"{documents} texts to embed are more than the queue can hold, {self._queue_limit}"
-                " (MNEME_EMBED_QUEUE_LIMIT); nothing was recorded, send fewer at a time",
-                reason=Reason.QUEUE_FULL,
-            )
-        pending = self.pending
-        excess = pending + documents - self._queue_limit
-        if excess > 0:
-            raise ResourceExhausted(
-                f"{pending} texts are waiting for embedding, the limit is"
-                f" {self._queue_limit}; nothing was recorded, try again later",
-                reason=Reason.QUEUE_FULL,
-                retry_after_s=max(1.0, excess / ASSUMED_TEXTS_PER_SECOND),
-            )
+        """See `Backlog`."""
+        self.backlog.require_room(documents)
 
     def wait_embedded(self, doc_ids: Sequence[int]) -> None:
         """Wait until none of these documents waits for its embedding.
@@ -376,7 +331,7 @@ class OpenTenant(Followed, Generic[U_co]):
                 raise Unavailable(
                     f"{waiting} texts are recorded but not embedded yet",
                     reason=Reason.EMBEDDING_FAILED,
-                    retry_after_s=max(1.0, self._pending / ASSUMED_TEXTS_PER_SECOND),
+                    retry_after_s=self.backlog.seconds,
                 )
             self.wait_for_commit(seen, min(1.0, left))
 
@@ -414,8 +369,8 @@ class OpenTenant(Followed, Generic[U_co]):
         """Close the index and the store. Nobody may use the memory any more."""
         self._before_closing(self)
         with self._write_lock:
-            if self._miscounted:
-                self._count_again()
+            if self.backlog.miscounted:
+                self.backlog.count_again()
             unbuilt = self.unbuilt
             if unbuilt is not None:
                 unbuilt.interrupt()

@@ -4,7 +4,6 @@ job."""
 import enum
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
@@ -19,6 +18,7 @@ from mneme_server.common.panics import is_failure
 from mneme_server.embedding.errors import EmbeddingError
 from mneme_server.embedding.lines import EmbedCall, Line, Lines, Piece, line_of
 from mneme_server.embedding.port import Embedder, EmbedderView, for_questions
+from mneme_server.embedding.seats import Seats
 from mneme_server.embedding.telling import told
 
 _RETRY_AFTER_S = 1.0
@@ -86,11 +86,10 @@ class MicroBatcher:
         # Some compute in the thread that asks, and wait for nobody.
         self._in_process = getattr(embedder, "in_process", False)
         self._max_queued = max_queued
-        self._max_slow_calls = max_slow_calls
         self._patience_s = patience_s
         self._state = threading.Condition()  # guards what follows
         self._lines = Lines(workers, (max_batch, max_batch, min(background_batch, max_batch)))
-        self._slow_calls: Counter[str] = Counter()  # by tenant
+        self._seats = Seats(max_slow_calls)
         self._callers = 0  # that embed in a worker's place
         self._closed = False
         self._workers = [
@@ -240,7 +239,7 @@ class MicroBatcher:
             raise EmbeddingError("the embedder is closed")
         if call.time_left() == 0:
             raise _out_of_time()
-        if call.line is not Line.BACKGROUND and not self._has_slow_seat(call):
+        if call.line is not Line.BACKGROUND and not self._seats.free_for(call.tenant_id):
             raise _too_slow()
         mine, free = self._lines.queued_of(call.tenant_id), self._max_queued - self._lines.queued
         if mine and mine + count > free:
@@ -262,36 +261,19 @@ class MicroBatcher:
                     self._withdraw(call, pieces, _out_of_time())
                 elif not may_wait and time.monotonic() >= patient_until:
                     may_wait = True
-                    counted = self._take_slow_seat(call)
+                    with self._state:
+                        counted = self._seats.take(call.tenant_id)
                     if not counted:
                         self._withdraw(call, pieces, _too_slow())
         finally:
             if counted:
                 with self._state:
-                    self._slow_calls -= Counter([call.tenant_id])  # Forgets who has none left.
-
-    def _take_slow_seat(self, call: EmbedCall) -> bool:
-        with self._state:
-            if not self._has_slow_seat(call):
-                return False
-            self._slow_calls[call.tenant_id] += 1
-            return True
+                    self._seats.leave(call.tenant_id)
 
     def _until_next_look(self, may_wait: bool, patient_until: float) -> float:
         """Return how long to wait before seeing whether the call may go on waiting."""
         pause = deadline.pause(_LOOK_EVERY_S)
         return pause if may_wait else max(0.0, min(pause, patient_until - time.monotonic()))
-
-    def _has_slow_seat(self, call: EmbedCall) -> bool:
-        """Whether one more call of the tenant may wait for long.
-
-        That others' calls do is no reason to refuse it, unless so many tenants wait that it can
-        only be the embedder.
-        """
-        if self._max_slow_calls is None:
-            return True
-        seats = self._max_slow_calls * (1 if self._slow_calls[call.tenant_id] else 2)
-        return self._slow_calls.total() < seats
 
     def _withdraw(self, call: EmbedCall, pieces: Sequence[Piece], error: EmbeddingError) -> None:
         """Fail a call that is not done and take what waits of it out of its line."""

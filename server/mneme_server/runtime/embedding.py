@@ -60,7 +60,7 @@ class EmbeddingPipeline(TenantWorker):
         """Embed one batch of the tenant."""
         tracing.enter(self._spans)
         with self._open_tenant(tenant_id) as memory:
-            if memory.pending and not memory.queue_is_long:
+            if memory.pending and not memory.backlog.is_long:
                 self._foreground.give_way()
             with memory.read() as unit:
                 queued = unit.queue.due(now_us(), self._batch)

@@ -479,7 +479,7 @@ def test_while_one_tenants_calls_are_slow_anothers_first_is_not_refused(
     busy = [as_tenant(callers, "busy", batcher.embed, [str(n)]) for n in range(6)]
     wait_until(lambda: sum(future.done() for future in busy) == 4)
     calm = as_tenant(callers, "calm", batcher.embed, ["calm"])
-    wait_until(lambda: batcher._slow_calls["calm"] == 1)
+    wait_until(lambda: batcher._seats.taken_by("calm") == 1)
     embedder.gate.set()
     calm.result(WAIT_S)
     batcher.close()
