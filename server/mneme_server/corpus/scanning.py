@@ -33,10 +33,11 @@ class Scan(Protocol):
         """Tell whether there are documents of these kinds; of any, where none are named."""
         ...
 
-    def texts(self, filter_: DocumentFilter, limit: int) -> Texts:
-        """Return the texts of the documents that `filter_` lets through, up to the `limit` newest.
+    def texts(self, filter_: DocumentFilter, limit: int) -> Generator[Texts, None, None]:
+        """Yield the texts of the documents that `filter_` lets through, up to the `limit` newest,
+        page by page.
 
-        More may come: `author` is not looked at.
+        More may come: `author` is not looked at. Close it: it holds a connection.
         """
         ...
 

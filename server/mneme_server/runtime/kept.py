@@ -22,6 +22,8 @@ from mneme_server.storage.unit import TenantSchema, Unit
 CATALOG_NAME = "catalog.db"
 _DRIVER = "psycopg"
 _SHOWN = 300
+_READERS = 2
+"""Connections that a question takes at once where there is no index yet; see `index.glance`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,7 @@ def _in_postgres(url: str, schema: TenantSchema, catalog_folders: Sequence[Path]
     with ExitStack() as opened:
         stores = PostgresStores(url, schema)
         opened.callback(stores.close)
+        stores.database.readers.open_ahead(_READERS)
         catalog = PostgresCatalog(url, catalog_folders)
         opened.callback(catalog.close)
         node = PostgresNode(url, stores.database)

@@ -195,13 +195,13 @@ def test_without_the_filter_row_level_security_still_keeps_tenants_apart(
     stores = PostgresStores(url, one.application.runtime.schema)
     try:
         own = stores.open("rival-2").scan
-        assert own.texts(DocumentFilter(), 100).doc_ids.size == 1
+        assert sum(page.doc_ids.size for page in own.texts(DocumentFilter(), 100)) == 1
         assert sum(batch.doc_ids.size for batch in own.vectors(384)) == 1
         database = stores.open("rival-2")._database
         scan = PostgresScan(database, "acme-1", one.application.runtime.schema.kinds.by_name)
         assert not sum(batch.doc_ids.size for batch in scan.vectors(384))
         with pytest.raises(Exception, match="tenant"):  # The guard, before the database.
-            scan.texts(DocumentFilter(), 100)
+            list(scan.texts(DocumentFilter(), 100))
     finally:
         stores.close()
 

@@ -99,14 +99,16 @@ def engine_of(
                 connection.close()
                 raise
         # Durable before it is acknowledged, whatever the database is set to; a stricter setting,
-        # one that waits for standbys, stays.
-        connection.execute(
+        # one that waits for standbys, stays. Nothing is compiled: by its estimates PostgreSQL would
+        # do so for pages that take it a tenth of a second, see `scanning`.
+        settings = sql.SQL(
             "SELECT set_config('synchronous_commit', 'on', false)"
-            " WHERE current_setting('synchronous_commit') = 'off'"
-        )
-        connection.execute(sql.SQL("SET search_path = {}").format(sql.Identifier(schema)))
+            " WHERE current_setting('synchronous_commit') = 'off';"
+            " SET jit = off; SET search_path = {}"
+        ).format(sql.Identifier(schema))
         if role:
-            connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(role)))
+            settings += sql.SQL("; SET ROLE {}").format(sql.Identifier(role))
+        connection.execute(settings)
         return connection
 
     engine = create_engine(

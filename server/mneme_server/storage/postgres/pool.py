@@ -83,6 +83,16 @@ class Pool:
         finally:
             self._give_back(connection, driver)
 
+    def open_ahead(self, count: int) -> None:
+        """Have at least so many connections at rest: to open one takes longer than most of what is
+        asked of it.
+
+        Raises:
+            Unavailable: the database cannot be reached.
+        """
+        while len(self._resting) < count:
+            self._resting.append(self._engine.connect())
+
     def close(self) -> None:
         """Close the connections, those in use as soon as they are given back."""
         self._closed = True

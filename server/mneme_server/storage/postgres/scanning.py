@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, LargeBinary, bindparam, func, literal, or_, select
-from sqlalchemy.types import NullType
+from sqlalchemy import ColumnElement, LargeBinary, Select, bindparam, func, literal, or_, select
 
 from mneme_server.corpus.document import Document, DocumentFilter
 from mneme_server.corpus.kinds import MemoryKind
@@ -22,6 +22,7 @@ from mneme_server.corpus.scanning import Texts
 from mneme_server.storage.database import Database
 from mneme_server.storage.document_rows import document_reader, select_documents
 from mneme_server.storage.portable import listed
+from mneme_server.storage.postgres.copying import copying
 from mneme_server.storage.postgres.driver import postgres_of
 from mneme_server.storage.postgres.source import bigints, integers
 from mneme_server.storage.reading import read_rows
@@ -29,24 +30,22 @@ from mneme_server.storage.rows import encode_tags
 from mneme_server.storage.tables import documents
 from mneme_server.storage.vectors import STORED_VECTOR
 
+_PAGE_BYTES = 125_000
+"""What comes as one value. Many small ones cost more; for those of 128 KiB and more malloc takes
+memory from the system anew each time, and fresh pages cost several times what is done with them."""
 _TEXTS_EACH = 1_000
-"""Texts that come as one value."""
+"""Texts that come as one value: about as much, where they are a sentence or two each."""
 _BETWEEN = " "
-_AS_IT_COMES = NullType()
-"""The driver's own reading."""
-_SORT_IN_MEMORY = "SELECT set_config('work_mem', '64MB', true)"
-"""Of this transaction alone: to sort the texts on the disk would take as long again."""
-_VECTORS_EACH = 200
-"""Vectors that come as one value: a row for each would cost several times as much, and of more the
-memory is taken from the system anew each time."""
-_ALL_VECTORS = f"""COPY (
+_BYTES = ["bytea"] * 3
+"""How the driver reads what is sent: as it comes."""
+_ALL_VECTORS = """COPY (
     SELECT part.* FROM
         (SELECT min(seq) AS least, max(seq) AS most FROM vectors WHERE tenant_id = %(tenant)s) had,
-        generate_series(had.least, had.most, {_VECTORS_EACH}) AS start,
+        generate_series(had.least, had.most, %(each)s) AS start,
         LATERAL (
             SELECT string_agg(int8send(doc_id), ''::bytea), string_agg(vector, ''::bytea)
             FROM vectors
-            WHERE tenant_id = %(tenant)s AND seq >= start AND seq < start + {_VECTORS_EACH}
+            WHERE tenant_id = %(tenant)s AND seq >= start AND seq < start + %(each)s
                 AND octet_length(vector) = %(size)s
         ) AS part
 ) TO STDOUT (FORMAT binary)"""
@@ -83,41 +82,50 @@ class PostgresScan:
         with self._database.read() as connection:
             return connection.execute(query).first() is not None
 
-    def texts(self, filter_: DocumentFilter, limit: int) -> Texts:
+    def texts(self, filter_: DocumentFilter, limit: int) -> Generator[Texts, None, None]:
         """See `Scan`."""
-        conditions = list(_conditions(filter_))
         before = self._number_before(limit)
-        if before is not None:
-            conditions.append(documents.c.doc_id > before)
+        query = self._pages_of_texts([*_conditions(filter_)], -1 if before is None else before)
+        with self._database.read() as connection, copying(connection, query) as sent:
+            sent.set_types(_BYTES)
+            for ids, sizes, joined in sent.rows():
+                if ids is not None:
+                    yield Texts(bigints(ids), integers(sizes), joined)
+
+    def _pages_of_texts(
+        self, conditions: Sequence[ColumnElement[bool]], before: int
+    ) -> Select[Any]:
+        """Select pages of texts in the order of their numbers: to sort them would take PostgreSQL
+        half as long again."""
         column = documents.c
-        # A value for each row would take three times as long.
-        query = (
+        own = (column.tenant_id == self._tenant_id, column.doc_id > before)
+        first, last = func.min(column.doc_id), func.max(column.doc_id)
+        pages = (
+            select(func.generate_series(first, last, _TEXTS_EACH).label("start"))
+            .where(*own)
+            .subquery("pages")
+        )
+        start = pages.c.start
+        page = (
             select(
                 _joined(func.int8send(column.doc_id)),
                 _joined(func.int4send(func.octet_length(column.text))),
                 func.string_agg(column.text, _BETWEEN),
             )
-            .where(column.tenant_id == self._tenant_id, *conditions)
-            .group_by(column.doc_id // _TEXTS_EACH)
+            .where(*own, column.doc_id >= start, column.doc_id < start + _TEXTS_EACH, *conditions)
+            .lateral("page")
         )
-        with self._database.read() as connection:
-            postgres_of(connection).execute(_SORT_IN_MEMORY)
-            rows = connection.execute(query).all()
-        ids, sizes, texts = zip(*rows, strict=True) if rows else ((), (), ())
-        return Texts(
-            bigints(b"".join(ids)),
-            integers(b"".join(sizes)),
-            _BETWEEN.join(texts).encode(),
-        )
+        return select(page).select_from(pages, page)
 
     def vectors(self, dimensions: int) -> Generator[VectorBatch, None, None]:
         """See `Scan`."""
-        wanted = {"tenant": self._tenant_id, "size": dimensions * STORED_VECTOR.itemsize}
+        size = dimensions * STORED_VECTOR.itemsize
+        wanted = {"tenant": self._tenant_id, "size": size, "each": max(1, _PAGE_BYTES // size)}
         with (
             self._database.read() as connection,
             postgres_of(connection).cursor().copy(_ALL_VECTORS, wanted) as sent,
         ):
-            sent.set_types(["bytea", "bytea"])
+            sent.set_types(_BYTES[:2])
             for ids, vectors in sent.rows():
                 if ids is not None:
                     yield VectorBatch(
@@ -181,7 +189,7 @@ def _tagged(tag: str) -> ColumnElement[bool]:
 
 
 def _joined(value: ColumnElement[bytes]) -> ColumnElement[bytes]:
-    return func.string_agg(value, literal(b"", LargeBinary), type_=_AS_IT_COMES)
+    return func.string_agg(value, literal(b"", LargeBinary))
 
 
 def _conditions(wanted: DocumentFilter) -> Iterator[ColumnElement[bool]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mneme_server.corpus.scanning import Texts
-from mneme_server.index.glance import matching, starts_of
+from mneme_server.index.word_starts import matching, starts_of
 
 
 def of(said: Sequence[str]) -> Texts:
@@ -19,7 +20,13 @@ def of(said: Sequence[str]) -> Texts:
 
 
 def found(query: str, *said: str, count: int = 10) -> list[int]:
-    return sorted(matching(query, of(said), count).tolist())
+    return sorted(matching(query, [of(said)], count)[1].tolist())
+
+
+def begins(text: str, form: bytes) -> bool:
+    """Tell whether a word of the text begins so; of what is no ASCII, whether it is there."""
+    before = b"(?<![0-9a-z])" if form[:1].isalnum() else b""
+    return re.search(before + re.escape(form), text.encode().lower()) is not None
 
 
 @pytest.mark.parametrize(
@@ -35,6 +42,7 @@ def found(query: str, *said: str, count: int = 10) -> list[int]:
         ("ñandú", "el Ñandú"),
         ("port 5000", "at 5000"),
         ("error_code", "the error_code"),
+        ("internationalised", "on internationalising it"),
     ],
 )
 def test_a_word_is_found_in_any_case_and_with_another_ending(query: str, said: str) -> None:
@@ -61,6 +69,31 @@ def test_of_no_texts_nothing_is_found() -> None:
     assert found("heron") == []
     assert found("", "heron") == []
     assert found("?!", "heron?!") == []
+
+
+WORDS = st.text("abB1_é ", max_size=14)
+
+
+@given(WORDS, st.lists(WORDS, min_size=1, max_size=8))
+def test_all_texts_are_found_that_have_a_word_which_begins_so(query: str, said: list[str]) -> None:
+    forms = [form for forms in starts_of(query) for form in forms]
+    having = [n for n, text in enumerate(said, 1) if any(begins(text, form) for form in forms)]
+    assert found(query, *said) == having
+
+
+@given(WORDS, st.lists(WORDS, min_size=2, max_size=8), st.data())
+def test_in_pages_the_same_is_found_as_at_once(
+    query: str, said: list[str], data: st.DataObject
+) -> None:
+    whole = of(said)
+    place = data.draw(st.integers(1, len(said) - 1))
+    first, rest = of(said[:place]), of(said[place:])
+    pages = [first, rest._replace(doc_ids=rest.doc_ids + place)]
+    count = data.draw(st.integers(1, len(said)))
+    for one, other in zip(
+        matching(query, [whole], count), matching(query, pages, count), strict=True
+    ):
+        assert one.tolist() == other.tolist()
 
 
 @given(st.lists(st.text(max_size=30), min_size=1, max_size=12), st.data())
