@@ -105,21 +105,20 @@ class LocalEmbedder:
         tokens = self._tokenize(texts)
         runs = plan_runs([len(ids) for ids in tokens], _TOKENS_PER_RUN)
         vectors = np.empty((len(texts), WIDTH), np.float32)
-
-        def run(rows: list[int]) -> None:
-            vectors[rows] = self._run([tokens[row] for row in rows])
-
         if pool is self._pool and (len(runs) == 1 or self._threads == 1):
             for rows in runs:
-                run(rows)
-        else:
+                vectors[rows] = self._run(_pad([tokens[row] for row in rows]))
+            return vectors
+        # Arrays are made and read here, not in the pool: a thread that gives way, and is put aside
+        # while it holds the interpreter's lock, holds up every other.
+        padded = [_pad([tokens[row] for row in rows]) for rows in runs]
+        try:
             # Longest first, so that no thread is left with a long run at the end.
-            try:
-                pending = [pool.submit(run, rows) for rows in reversed(runs)]
-            except RuntimeError as error:  # closed by another thread
-                raise EmbeddingError("the embedder is closed") from error
-            for future in pending:
-                future.result()
+            pending = [pool.submit(self._run, inputs) for inputs in reversed(padded)]
+        except RuntimeError as error:  # closed by another thread
+            raise EmbeddingError("the embedder is closed") from error
+        for rows, future in zip(reversed(runs), pending, strict=True):
+            vectors[rows] = future.result()
         return vectors
 
     def close(self) -> None:
@@ -135,19 +134,24 @@ class LocalEmbedder:
         except (TypeError, UnicodeEncodeError) as error:
             raise EmbeddingError(f"a text is not valid Unicode: {error}") from error
 
-    def _run(self, tokens: list[list[int]]) -> NDArray[np.float32]:
-        length = max(len(ids) for ids in tokens)
-        input_ids = np.zeros((len(tokens), length), np.int64)
-        mask = np.zeros_like(input_ids)
-        for row, ids in enumerate(tokens):
-            input_ids[row, : len(ids)] = ids
-            mask[row, : len(ids)] = 1
+    def _run(self, inputs: dict[str, NDArray[np.int64]]) -> NDArray[np.float32]:
         try:
-            (vectors,) = self._session.run([OUTPUT], {INPUT_IDS: input_ids, ATTENTION_MASK: mask})
+            (vectors,) = self._session.run([OUTPUT], inputs)
         except Exception as error:  # ONNX Runtime's exceptions share no public base class
             raise EmbeddingError(f"the embedding model failed: {error}") from error
         result: NDArray[np.float32] = vectors
         return result
+
+
+def _pad(tokens: Sequence[list[int]]) -> dict[str, NDArray[np.int64]]:
+    """What the network takes for these texts: ids and mask, (texts, tokens of the longest)."""
+    length = max(len(ids) for ids in tokens)
+    input_ids = np.zeros((len(tokens), length), np.int64)
+    mask = np.zeros_like(input_ids)
+    for row, ids in enumerate(tokens):
+        input_ids[row, : len(ids)] = ids
+        mask[row, : len(ids)] = 1
+    return {INPUT_IDS: input_ids, ATTENTION_MASK: mask}
 
 
 def plan_runs(lengths: Sequence[int], budget: int) -> list[list[int]]:
