@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 
 from mneme_server.common import deadline
+from mneme_server.common.errors import Reason, Unavailable
 from mneme_server.learning.algorithm import Algorithm
 from mneme_server.learning.live_session import LiveSession, Tenant, opened
 from mneme_server.learning.trainer import PATIENCE_S, Trainer
+
+_HELD_S = 30.0
+"""How long a call waits until what is being erased is."""
+_RETRY_S = 1.0
 
 
 class OpenSessions:
@@ -33,6 +38,8 @@ class OpenSessions:
         self._most = most
         self.trainer = trainer or Trainer()
         self._lock = threading.Lock()  # Guards what follows.
+        self._released = threading.Condition(self._lock)
+        self._held: Counter[str] = Counter()  # How often all are held, by tenant.
         self._open: dict[str, OrderedDict[str, LiveSession]] = {}
         self._opening: dict[tuple[str, str], threading.Lock] = {}
         self._outdated_count: dict[str, int] = {}  # How often all were outdated, by tenant.
@@ -92,10 +99,14 @@ class OpenSessions:
 
     @contextmanager
     def held(self, tenant_id: str) -> Iterator[Callable[[], None]]:
-        """Have nothing recorded or saved of a tenant's sessions in memory while the block runs; it
-        calls what it is given once steps were erased: then all are read again when they are used.
+        """Have nothing recorded or saved of a tenant's sessions while the block runs: those that
+        are in no memory come there once it is left. It calls what it is given once steps were
+        erased: then all are read again when they are used.
         """
         with ExitStack() as holding:
+            with self._lock:
+                self._held[tenant_id] += 1
+            holding.callback(self._release, tenant_id)
             for live in sorted(self.all_of(tenant_id), key=lambda live: live.id):
                 holding.enter_context(deadline.holding(live.telling))
 
@@ -117,6 +128,25 @@ class OpenSessions:
         with self._lock:
             self._outdated_count[tenant_id] = self._outdated_count.get(tenant_id, 0) + 1
         self.forget(tenant_id)
+
+    def _release(self, tenant_id: str) -> None:
+        with self._lock:
+            self._held -= Counter([tenant_id])  # Forgets whose are held no more.
+            self._released.notify_all()
+
+    def _wait_while_held(self, tenant_id: str) -> None:
+        """Return once nobody holds the tenant's sessions. Holds the lock.
+
+        Raises:
+            Unavailable: that takes long.
+            Abandoned: nobody waits for the call any more.
+        """
+        if not deadline.wait_for(self._released, lambda: not self._held[tenant_id], _HELD_S):
+            raise Unavailable(
+                f"something of the tenant {tenant_id} is being forgotten, which takes long",
+                reason=Reason.TRANSACTION_FAILED,
+                retry_after_s=_RETRY_S,
+            )
 
     def _take(self, tenant: Tenant, session_id: str) -> LiveSession:
         key = (tenant.tenant_id, session_id)
@@ -140,12 +170,16 @@ class OpenSessions:
         while True:
             before = self._outdated_count.get(tenant.tenant_id, 0)
             live = opened(tenant, session_id, self._algorithm)
-            with self._lock:
-                if before == self._outdated_count.get(tenant.tenant_id, 0):
-                    live.users += 1
-                    self._open.setdefault(tenant.tenant_id, OrderedDict())[session_id] = live
-                    return live
-            live.close()  # What it was read from is not what is stored any more.
+            with ExitStack() as unless_kept:
+                unless_kept.callback(live.close)
+                with self._lock:
+                    self._wait_while_held(tenant.tenant_id)  # Who holds the others erases, perhaps.
+                    if before == self._outdated_count.get(tenant.tenant_id, 0):
+                        live.users += 1
+                        self._open.setdefault(tenant.tenant_id, OrderedDict())[session_id] = live
+                        unless_kept.pop_all()
+                        return live
+                # What it was read from is not what is stored any more.
 
     def _lent(self, key: tuple[str, str]) -> LiveSession | None:
         sessions = self._open.get(key[0])
