@@ -65,7 +65,7 @@ class LexicalIndex:
         self._removed: set[int] = set()
         self._touched = self._searched = time.monotonic()
         self._discarded = False
-        self._uncopied = 0
+        self._uncopied = self._documents = 0
         self._saved = SavedWords(folder, list(LAYOUTS))
         self._folder = scratch.new_folder(self._saved.bytes)
         try:
@@ -357,9 +357,14 @@ class LexicalIndex:
         view = self._view
         if view is None:
             left = self._documents
-            view = self._viewed()
-            if self._documents != left:
-                raise ValueError(f"{self._folder} has {self._documents} documents, not {left}")
+            try:
+                view = self._viewed()
+                if self._documents != left:
+                    raise ValueError(f"{self._folder} has {self._documents} documents, not {left}")
+            except BaseException:
+                self._documents = left  # Whoever tries again is to find the same.
+                self._files.close()
+                raise
             self._view = view
         return view
 

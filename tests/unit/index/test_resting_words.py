@@ -196,6 +196,22 @@ def test_words_that_were_damaged_while_they_rested_are_noticed_and_built_again(
     built.close()
 
 
+def test_damage_that_a_commit_comes_upon_first_is_noticed_by_the_search_after_it(
+    tmp_path: Path,
+) -> None:
+    index = opened(tmp_path, with_herons(20), words_unused_s=NEVER, commit_after=1)
+    index.write()
+    assert index._lexical.rest(AT_ONCE)
+    for file in index._lexical._folder.iterdir():
+        file.unlink()
+    index.add_documents([event(21, "one more heron")])
+    index.keep_up()  # It fails, and its document waits.
+    assert index.stats().lexical_waiting == 1
+    assert rows(index) == []
+    assert index.failed_parts == {Part.WORDS}
+    index.close()
+
+
 STEPS = st.one_of(
     st.tuples(st.just("add"), st.integers(1, 12), st.sampled_from(TEXTS)),
     st.tuples(st.just("remove"), st.integers(1, 12)),
