@@ -182,7 +182,7 @@ class Upkeep:
             self._rest_due = False
             if self._stop.is_set() or self._lexical.rest(self._settings.words_unused_s):
                 return
-            if not self._lexical.has_writer:  # Else they are tidied before.
+            if not (self._rest_due or self._lexical.has_writer):  # Else they are tidied before.
                 left_s = self._settings.words_unused_s - self._lexical.unused_for()
                 self._rest_due = True
                 self._schedule(max(0.0, left_s), weakref.WeakMethod(self._rest_words))

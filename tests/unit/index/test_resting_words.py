@@ -20,6 +20,7 @@ from mneme_server.index.lexical import LexicalIndex
 from mneme_server.index.parts import Part
 from mneme_server.index.settings import IndexSettings
 from mneme_server.index.tenant_index import TenantIndex
+from mneme_server.index.worker import BackgroundWorker
 from unit.index.memory_source import DIMENSIONS, MemorySource, event, eventually, units
 
 NEVER, AT_ONCE = 86_400.0, 0.0
@@ -161,6 +162,37 @@ def test_an_index_that_nobody_uses_has_its_words_rest_time_and_again(tmp_path: P
     assert len(rows(index)) == 21
     eventually(lambda: index.stats().lexical_waiting == 0 and not index._lexical.is_open)
     assert len(rows(index)) == 21
+    index.close()
+
+
+class CountedWorker(BackgroundWorker):
+    """Keeps what is to be done, and does nothing of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.due: list[Callable[[], None]] = []
+
+    def schedule(self, delay_s: float, run: Callable[[], None]) -> None:
+        self.due.append(run)
+
+
+def test_an_index_that_is_searched_as_it_is_looked_at_is_looked_at_once_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = CountedWorker()
+    index = TenantIndex(tmp_path, with_herons(1), "m", DIMENSIONS, worker=worker)
+    index.write()
+    look = worker.due[-1]
+    worker.due.clear()
+    rest = index._lexical.rest
+
+    def rest_while_somebody_asks(unused_s: float) -> bool:
+        assert rows(index) == [0]
+        return rest(unused_s)
+
+    monkeypatch.setattr(index._lexical, "rest", rest_while_somebody_asks)
+    look()
+    assert len(worker.due) == 1
     index.close()
 
 
