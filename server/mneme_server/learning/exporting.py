@@ -68,16 +68,14 @@ class DownloadModel:
             place += _AT_ONCE
             yield part
         if digest.digest() != export.digest:
-            raise damaged(
-                "exported model of the learning session", session.id, "its digest differs"
-            )
+            raise damaged(_KIND, session.id, "its digest differs")
 
     def _chunks(
         self, tenant_id: str, session: Session, export: Export, first: int
     ) -> Sequence[bytes]:
         with self._tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            _, now = _found(unit, session.id)
-            if now.digest != export.digest:
+            current, now = _found(unit, session.id)
+            if (current.number, now.digest) != (session.number, export.digest):
                 raise Unavailable(
                     f"the learning session {session.id!r} exported another model meanwhile; begin"
                     " anew",

@@ -24,8 +24,8 @@ class Kept:
 
     def __init__(self, root: Path) -> None:
         self.store = SqliteStores(root, tenant_schema()).open("acme")
-        with self.store.write() as unit:
-            self.number = unit.learning_sessions.add(learning_session("s")).number
+        self.number = 0
+        self.begin()
         self.export(MODEL)
         tenants: Any = self
         self.download = DownloadModel(tenants)
@@ -33,6 +33,10 @@ class Kept:
     @contextmanager
     def open(self, _tenant_id: str) -> Iterator[Any]:
         yield self.store
+
+    def begin(self) -> None:
+        with self.store.write() as unit:
+            self.number = unit.learning_sessions.add(learning_session("s")).number
 
     def export(self, data: bytes) -> None:
         with self.store.write() as unit:
@@ -81,6 +85,17 @@ def test_a_session_that_is_deleted_meanwhile_ends_it(kept: Kept) -> None:
     with pytest.raises(NotFound) as refused:
         next(parts)
     assert refused.value.reason is Reason.SESSION_NOT_FOUND
+
+
+def test_the_same_model_of_a_session_that_took_its_place_is_another(kept: Kept) -> None:
+    parts = kept.download("acme", "s").parts
+    next(parts)
+    kept.delete()
+    kept.begin()
+    kept.export(MODEL)
+    with pytest.raises(Unavailable, match="begin anew"):
+        next(parts)
+    assert b"".join(kept.download("acme", "s").parts) == MODEL
 
 
 def test_what_is_not_what_was_exported_is_damaged(kept: Kept) -> None:
