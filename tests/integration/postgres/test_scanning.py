@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 import pytest
 from mneme_server.capabilities import tenant_schema
+from mneme_server.common import deadline
 from mneme_server.corpus.document import DocumentFilter
 from mneme_server.storage.guard import TenantNotBound
 from mneme_server.storage.postgres import scanning
@@ -104,6 +106,25 @@ def test_what_no_text_passes_has_no_pages(stores: Any, filled: Any) -> None:
     assert texts_of(filled, nobodys) == (0, {})
     assert texts_of(stores.open("nobody"), DocumentFilter()) == (0, {})
     assert vectors_of(stores.open("nobody")) == (0, {})
+
+
+@pytest.mark.usefixtures("small_pages")
+@pytest.mark.parametrize("what", ["texts", "vectors"])
+def test_nothing_more_is_read_for_a_caller_who_has_left(filled: Any, what: str) -> None:
+    is_over = False
+    scan = filled.scan
+    deadline.enter(lambda: 0.0 if is_over else None)
+    try:
+        with closing(
+            scan.texts(DocumentFilter(), 100) if what == "texts" else scan.vectors(WIDTH)
+        ) as pages:
+            assert next(pages)
+            is_over = True
+            with pytest.raises(deadline.Abandoned):
+                next(pages)
+    finally:
+        deadline.leave()
+    assert len(texts_of(filled, DocumentFilter())[1]) == len(SAID)
 
 
 def test_what_is_copied_must_say_whose_it_is(filled: Any) -> None:

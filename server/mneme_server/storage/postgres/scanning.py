@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import ColumnElement, LargeBinary, Select, bindparam, func, literal, or_, select
 
+from mneme_server.common import deadline
 from mneme_server.corpus.document import Document, DocumentFilter
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.ports import VectorBatch
@@ -89,6 +90,7 @@ class PostgresScan:
         with self._database.read() as connection, copying(connection, query) as sent:
             sent.set_types(_BYTES)
             for ids, sizes, joined in sent.rows():
+                deadline.check()
                 if ids is not None:
                     yield Texts(bigints(ids), integers(sizes), joined)
 
@@ -127,6 +129,7 @@ class PostgresScan:
         ):
             sent.set_types(_BYTES[:2])
             for ids, vectors in sent.rows():
+                deadline.check()
                 if ids is not None:
                     yield VectorBatch(
                         _NONE,
