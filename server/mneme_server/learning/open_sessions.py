@@ -203,7 +203,7 @@ class OpenSessions:
                 with self._lock:
                     live.users -= 1
                     used = live.users > 0
-                    if not used:
-                        sessions.pop(live.id, None)
+                    if not used and sessions.get(live.id) is live:  # Else it was dropped before.
+                        del sessions[live.id]
             if not used:
                 live.close()
