@@ -15,7 +15,7 @@ from typing import BinaryIO, TextIO
 def replacing(file: Path) -> Iterator[TextIO]:
     """A text file to write, as `replacing_bytes` has it."""
     with replacing_bytes(file) as stream:
-        text = io.TextIOWrapper(stream, encoding="utf-8")
+        text = io.TextIOWrapper(stream, encoding="utf-8", line_buffering=stream.isatty())
         try:
             yield text
         finally:
