@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 
 from mneme_server.common import deadline
-from mneme_server.common.errors import Reason, Unavailable
+from mneme_server.common.errors import DataLoss, Reason, Unavailable
 from mneme_server.learning.algorithm import Algorithm
 from mneme_server.learning.live_session import LiveSession, Tenant, opened
 from mneme_server.learning.trainer import PATIENCE_S, Trainer
@@ -169,7 +169,14 @@ class OpenSessions:
     def _opened_for(self, tenant: Tenant, session_id: str) -> LiveSession:
         while True:
             before = self._outdated_count.get(tenant.tenant_id, 0)
-            live = opened(tenant, session_id, self._algorithm)
+            try:
+                live = opened(tenant, session_id, self._algorithm)
+            except DataLoss:
+                with self._lock:
+                    self._wait_while_held(tenant.tenant_id)
+                    if before == self._outdated_count.get(tenant.tenant_id, 0):
+                        raise
+                continue  # Steps that it counts were erased before they were read.
             with ExitStack() as unless_kept:
                 unless_kept.callback(live.close)
                 with self._lock:

@@ -8,6 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from mneme_server.common.errors import DataLoss
+from mneme_server.common.stored import damaged
 from mneme_server.learning import open_sessions
 from mneme_server.learning.open_sessions import OpenSessions
 
@@ -57,3 +59,48 @@ def test_who_parks_a_session_leaves_the_one_that_was_opened_in_its_place(tenant:
         parking.join(PATIENCE_S)
         assert second is not first
         assert sessions.find("acme", "a") is second
+
+
+def test_a_session_whose_steps_are_erased_as_it_is_read_is_read_again(
+    tenant: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The steps that it counts are read in other transactions than the session itself."""
+    sessions, reads = OpenSessions(lambda _: None, 9), list[str]()
+    reading, erased = threading.Event(), threading.Event()
+
+    def read(_tenant: Any, session_id: str, _named: Any) -> Live:
+        reads.append(session_id)
+        if len(reads) == 1:
+            reading.set()
+            assert erased.wait(PATIENCE_S)
+            raise damaged("learning session", session_id, "recorded steps are missing")
+        return Live(session_id)
+
+    monkeypatch.setattr(open_sessions, "opened", read)
+    used: list[str] = []
+
+    def use() -> None:
+        with sessions.use(tenant, "a") as live:
+            used.append(live.id)
+
+    using = threading.Thread(target=use)
+    with sessions.held("acme") as tell:
+        using.start()
+        assert reading.wait(PATIENCE_S)
+        erased.set()
+        using.join(0.3)
+        assert len(reads) == 1
+        tell()
+    using.join(PATIENCE_S)
+    assert (used, reads) == (["a"], ["a", "a"])
+
+
+def test_a_session_that_is_damaged_is_not_read_for_ever(
+    tenant: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(_tenant: Any, session_id: str, _named: Any) -> Live:
+        raise damaged("learning session", session_id, "recorded steps are missing")
+
+    monkeypatch.setattr(open_sessions, "opened", read)
+    with pytest.raises(DataLoss), OpenSessions(lambda _: None, 9).use(tenant, "a"):
+        pass
