@@ -10,7 +10,7 @@ import pytest
 from mneme_server.common import deadline, fairness
 from mneme_server.common.begun import Begun
 from mneme_server.common.errors import Unavailable
-from mneme_server.runtime.foreground import PART, Foreground, Size
+from mneme_server.runtime.foreground import PART, Foreground, Shift, Size
 
 LONG_S = 20.0
 
@@ -316,6 +316,15 @@ def test_the_background_gives_way_to_nobody_while_a_call_waits_for_it() -> None:
     with foreground.active(), foreground.hurry():
         gave_way(foreground, paused)
     assert paused == []
+
+
+def test_small_steps_in_the_background_give_way_together_and_the_first_after_a_pause() -> None:
+    now, gave_way_at = [100.0], list[float]()
+    shift = Shift(lambda: gave_way_at.append(now[0]), clock=lambda: now[0])
+    for took_s in (0.02, 0.02, 0.02, 0.02, 7.0, 0.02):
+        shift.step()
+        now[0] += took_s
+    assert gave_way_at == pytest.approx([100.0, 100.06, 107.08])
 
 
 def gave_way(foreground: Foreground, paused: list[float]) -> None:

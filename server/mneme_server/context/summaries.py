@@ -33,7 +33,7 @@ from mneme_server.events.activity import active_us
 from mneme_server.events.model import Session, SessionStatus
 from mneme_server.events.outcome import Outcome, outcome_of
 from mneme_server.runtime.embedding import BackgroundEmbedder
-from mneme_server.runtime.foreground import Foreground
+from mneme_server.runtime.foreground import Foreground, Shift
 from mneme_server.runtime.turns import TenantWorker, retry_delay_s
 
 BATCH = 16
@@ -230,7 +230,7 @@ class SummaryWorker(TenantWorker):
         super().__init__("summary", thread="session-summaries")
         self._open_tenant = open_tenant
         self._embedder = embedder
-        self._foreground = foreground
+        self._shift = Shift(foreground.give_way)
         self._idle_us = idle_us
 
     def step(self, tenant_id: str) -> int | None:
@@ -240,7 +240,7 @@ class SummaryWorker(TenantWorker):
                 queued = unit.summary_queue.due(now_us(), BATCH)
                 if not queued:
                     return unit.summary_queue.next_due_us()
-            self._foreground.give_way()
+            self._shift.step()
             started = time.monotonic()
             ready = self._put_off_active(memory, queued)
             made: list[_Made] = []

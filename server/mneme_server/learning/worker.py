@@ -9,7 +9,7 @@ from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.learning.live_session import PART, LiveSession, Tenant
 from mneme_server.learning.open_sessions import OpenSessions
 from mneme_server.learning.quota import TrainingQuota
-from mneme_server.runtime.foreground import Foreground
+from mneme_server.runtime.foreground import Foreground, Shift
 from mneme_server.runtime.turns import TenantWorker
 
 LEARNING_JOB = "learning"
@@ -39,7 +39,7 @@ class LearningWorker(TenantWorker):
         self._open_tenant = open_tenant
         self._sessions = sessions
         self._quota = quota
-        self._foreground = foreground
+        self._shift = Shift(foreground.give_way)
 
     def step(self, tenant_id: str) -> int | None:
         """Learn a part of what is left, and save what is due."""
@@ -69,7 +69,7 @@ class LearningWorker(TenantWorker):
 
     def _learn(self, tenant: Tenant, live: LiveSession) -> bool:
         """Learn a part; tell whether there is more."""
-        self._foreground.give_way()
+        self._shift.step()
         with live.telling:
             if not live.gone and live.catch_up(tenant, PART) and not live.behind:
                 live.save(tenant)  # Or it would seem to be behind still.

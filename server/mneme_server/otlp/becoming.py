@@ -18,7 +18,7 @@ from mneme_server.events.model import NewEvent, Receipt
 from mneme_server.otlp.mapping import Mapped, mapped
 from mneme_server.otlp.model import Known, Received
 from mneme_server.otlp.ports import TelemetryUnit
-from mneme_server.runtime.foreground import Foreground
+from mneme_server.runtime.foreground import Foreground, Shift
 from mneme_server.runtime.turns import TenantWorker, retry_delay_s
 
 JOB = "telemetry"
@@ -66,7 +66,7 @@ class TelemetryWorker(TenantWorker):
         super().__init__("telemetry", thread="telemetry")
         self._open_tenant = open_tenant
         self._record = record
-        self._foreground = foreground
+        self._shift = Shift(foreground.give_way)
         self._locks: dict[str, threading.Lock] = {}  # Held while events of a tenant are made.
         self._locks_lock = threading.Lock()
 
@@ -83,7 +83,7 @@ class TelemetryWorker(TenantWorker):
                 known = unit.otlp_known.of_traces(traces, _CONTEXT)
             if lost:
                 self._put_off_lost(memory, lost)
-            self._foreground.give_way()
+            self._shift.step()
             ids = {row.id for row in due}
             waiting = [row for row in beside if row.id not in ids]
             self._become(memory, _by_trace(due), _by_trace(waiting), _by_trace_known(known))

@@ -15,7 +15,7 @@ from mneme_server.common.tracing import NOTHING, Span
 from mneme_server.corpus.ports import Matrix
 from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.corpus.tenant_store import CorpusUnit, QueuedText
-from mneme_server.runtime.foreground import Foreground
+from mneme_server.runtime.foreground import Foreground, Shift
 from mneme_server.runtime.turns import TenantWorker, retry_delay_s
 
 _log = structlog.get_logger(__name__)
@@ -52,7 +52,7 @@ class EmbeddingPipeline(TenantWorker):
         super().__init__("embedding", thread="embedding-pipeline")
         self._open_tenant = open_tenant
         self._embedder = embedder
-        self._foreground = foreground
+        self._shift = Shift(foreground.give_way)
         self._batch = batch
         self._spans = spans
 
@@ -61,7 +61,7 @@ class EmbeddingPipeline(TenantWorker):
         tracing.enter(self._spans)
         with self._open_tenant(tenant_id) as memory:
             if memory.pending and not memory.backlog.is_long:
-                self._foreground.give_way()
+                self._shift.step()
             with memory.read() as unit:
                 queued = unit.queue.due(now_us(), self._batch)
                 if not queued:

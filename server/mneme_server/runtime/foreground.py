@@ -38,6 +38,8 @@ pauses for less."""
 _GIVE_WAY_S = 0.25
 """The longest that work in the background waits for quiet before each step: calls without a pause
 slow it down and do not stop it."""
+_AT_WORK_S = 0.05
+"""How long work in the background goes on before it gives way again."""
 
 
 class Size(Enum):
@@ -267,6 +269,29 @@ class Foreground:
             if pause <= 0:
                 return
             sleep(pause)
+
+
+class Shift:
+    """Steps of one worker in the background, which give way to calls every 50 ms, not before each:
+    beside calls without a pause only four steps a second would be done, however small they are, and
+    tenants that have little to do would wait for each other for minutes.
+
+    Args:
+        give_way: waits a moment while calls are at work.
+    """
+
+    def __init__(
+        self, give_way: Callable[[], object], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._give_way = give_way
+        self._clock = clock
+        self._began_s = float("-inf")
+
+    def step(self) -> None:
+        """Begin a step: give way before it if those since the last time took long, or a pause."""
+        if self._clock() - self._began_s > _AT_WORK_S:
+            self._give_way()
+            self._began_s = self._clock()
 
 
 class _Computing(AbstractContextManager[None]):

@@ -15,14 +15,13 @@ from mneme_server.common.errors import MnemeError
 from mneme_server.common.fairness import FairQueue
 from mneme_server.common.panics import is_failure
 from mneme_server.common.progress import Cancelled, Progress, Step
+from mneme_server.runtime.foreground import Shift
 from mneme_server.runtime.jobs.processes import InWorker, WorkerProcess
 
 _STOP_S = 2.0
 """How long closing waits for jobs to notice. One that does not is left behind."""
 _RELAY_S = 0.1
 """How often who waits for a worker process passes its progress on."""
-_AT_WORK_S = 0.05
-"""How long a function works before it gives way to calls again."""
 
 Work = Callable[[Step], Any] | InWorker
 """What a job does: a function, on a thread of the server; or in a process of its own."""
@@ -282,18 +281,15 @@ class _ThreadStep:
         call: Callable[[str, InWorker, Step], Any],
     ) -> None:
         self._job = job
-        self._foreground = foreground
+        self._shift = Shift(foreground.give_way)
         self._call = call
-        self._gave_way_s = float("-inf")
 
     def report(self, stage: str, done: int = 0, total: int = 0) -> None:
         """Say how far the work is, and give way to calls."""
         if self._job.is_cancelled:
             raise Cancelled
         self._job.note(Progress(stage, done, total))
-        if time.monotonic() - self._gave_way_s > _AT_WORK_S:
-            self._foreground.give_way()
-            self._gave_way_s = time.monotonic()
+        self._shift.step()
 
     def apart(self, function: str, /, **arguments: Any) -> Any:
         """Do it in a process, when its turn has come."""
