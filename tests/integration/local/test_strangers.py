@@ -78,6 +78,19 @@ def _silent_stranger(port: int) -> Iterator[bytearray]:
             connection.close()
 
 
+def test_a_call_that_was_sent_before_the_death_was_noticed_gives_a_silent_stranger_up(
+    folder: Path,
+) -> None:
+    with mneme.local(folder) as memory:
+        memory.list_events()
+        kill_server(folder)
+        port = int(record_of(folder)["address"].rpartition(":")[2])
+        lost = memory._channel._joined.channel  # type: ignore[attr-defined]
+        with _silent_stranger(port), pytest.raises(grpc.RpcError) as failed:
+            lost.unary_unary("/mneme.v1.EventService/ListEvents")(b"", timeout=18.0)
+        assert failed.value.code() == grpc.StatusCode.UNAVAILABLE  # So it is sent to the next one.
+
+
 @pytest.mark.parametrize("kind", ["plaintext", "tls", "silent"])
 def test_a_stranger_on_the_port_of_a_dead_server_is_not_told_the_key(
     folder: Path, kind: str

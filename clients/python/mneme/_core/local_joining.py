@@ -85,7 +85,9 @@ class Membership:
         retries: int,
     ) -> None:
         self.folder = folder
-        self.options = (*options, ("grpc.enable_http_proxy", 0), *APART)
+        # A call that was sent as the server died waits for whoever has its port now.
+        given_up = ("grpc.min_reconnect_backoff_ms", int(1000 * JOIN_S))
+        self.options = (*options, ("grpc.enable_http_proxy", 0), given_up, *APART)
         self.closed = False
         self._repeatable = frozenset(rpc.path for rpc in rpcs if rpc.repeatable)
         self._retries = min(retries, MAX_CHANNEL_RETRIES)
