@@ -276,8 +276,8 @@ class AdminMethods(SyncCaller):
         timeout: float | None = None,
     ) -> DeleteTenantResponse:
         """Deletes a tenant: revokes its keys and removes its folder with everything
-        in it. Only a backup can bring it back. Where several servers have the
-        tenant, each that lives has removed its index when the call answers.
+        in it. Only a backup can bring it back. If several servers have the tenant,
+        every running one has removed its index when the call answers.
 
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -473,8 +473,8 @@ class AdminMethods(SyncCaller):
         tenant_id: str | None = None,
         timeout: float | None = None,
     ) -> BackupResponse:
-        """Makes a consistent copy of a tenant's database, even while it is in use, in
-        the server's backup folder, from which Restore takes it.
+        """Makes a consistent copy of a tenant's database in the server's backup
+        folder, even while the tenant is in use. Restore takes it from there.
 
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
@@ -559,7 +559,7 @@ class AdminMethods(SyncCaller):
             tenant_id: The tenant; empty: the caller's. Of the form
                 `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             operation_id: The operation's id, so that the request can be sent again without
-                starting twice. Up to 200 characters, on one line.
+                starting the operation twice. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -582,8 +582,9 @@ class AdminMethods(SyncCaller):
         operation_id: str | None = None,
         timeout: float | None = None,
     ) -> LongRunning[Operation, RestoreResponse]:
-        """Starts what Restore does, as an operation. It is checked and copied while the
-        tenant is in use, and can be cancelled until its data is replaced.
+        """Starts what Restore does, as an operation. The backup is checked and copied
+        while the tenant is in use; the operation can be cancelled until the
+        tenant's data is replaced.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `restore`, which ends with a RestoreResponse.
@@ -593,12 +594,12 @@ class AdminMethods(SyncCaller):
         and not ended (100 of the administrator's, 100 of a tenant).
 
         Args:
-            backup: The backup's file name, as Restore has it. Required; up to 200 characters;
-                of the form `^[A-Za-z0-9][A-Za-z0-9._-]*$`.
+            backup: The backup's file name, as for Restore. Required; up to 200 characters; of
+                the form `^[A-Za-z0-9][A-Za-z0-9._-]*$`.
             tenant_id: The tenant; empty: the caller's. Of the form
                 `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             operation_id: The operation's id, so that the request can be sent again without
-                starting twice. Up to 200 characters, on one line.
+                starting the operation twice. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -621,8 +622,8 @@ class AdminMethods(SyncCaller):
         operation_id: str | None = None,
         timeout: float | None = None,
     ) -> LongRunning[Operation, DeleteTenantResponse]:
-        """Starts what DeleteTenant does, as an operation. Once it runs it cannot be
-        cancelled.
+        """Starts what DeleteTenant does, as an operation. It cannot be cancelled once
+        it runs.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
@@ -635,7 +636,7 @@ class AdminMethods(SyncCaller):
         Args:
             tenant_id: The tenant. Required; of the form `^[a-z0-9][a-z0-9_-]{0,62}$`.
             operation_id: The operation's id, so that the request can be sent again without
-                starting twice. Up to 200 characters, on one line.
+                starting the operation twice. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -657,12 +658,13 @@ class AdminMethods(SyncCaller):
         operation_id: str | None = None,
         timeout: float | None = None,
     ) -> LongRunning[Operation, ReindexResponse]:
-        """Starts to embed all memories of a tenant again with the model that the server
-        runs, and to build its indexes anew, as an operation. It is the way to a new
-        embedding model: a tenant whose memories were embedded with another one is
-        refused until then. Meanwhile the tenant is in use; its memories are found by
-        their words at once and by their meaning as they are embedded. It can be
-        cancelled until it has begun to embed.
+        """Starts to embed all memories of a tenant again with the model that the
+        server runs, and to build its indexes anew, as an operation. This is needed
+        after a change of the embedding model: a tenant whose memories were
+        embedded with another one is refused until then. The tenant can be used
+        meanwhile; its memories are found by their words at once, and by their
+        meaning as soon as they are embedded. The operation can be cancelled until
+        it has begun to embed.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `reindex`, which ends with a ReindexResponse.
@@ -675,7 +677,7 @@ class AdminMethods(SyncCaller):
             tenant_id: The tenant; empty: the caller's. Of the form
                 `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             operation_id: The operation's id, so that the request can be sent again without
-                starting twice. Up to 200 characters, on one line.
+                starting the operation twice. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -698,15 +700,16 @@ class AdminMethods(SyncCaller):
         operation_id: str | None = None,
         timeout: float | None = None,
     ) -> LongRunning[Operation, MoveTenantResponse]:
-        """Starts to move a tenant to another database, as an operation, while it is served
-        and written: from the server's own to one that its settings name
-        (MNEME_DATABASES). Its rows are copied and compared while it is in use, and what
-        changed meanwhile is brought over. Then its calls in flight finish, for which they
-        have ten seconds, and those that arrive are told to try again until the last
-        changes have been brought over. Ids, tokens, certificates and keys stay valid. It
-        can be cancelled until then. Whenever it ends before, or the server does, the
-        tenant is whole where it was: also when something of it is forgotten meanwhile.
-        One that is there already stays.
+        """Starts to move a tenant to another database, as an operation, while it is
+        read and written: from the server's own to one that the server's settings
+        name (MNEME_DATABASES). The tenant's rows are copied and compared while it
+        is in use, and what changes meanwhile is brought over. Then its calls in
+        flight have ten seconds to finish, and those that arrive are told to try
+        again until the last changes have been brought over; the operation can be
+        cancelled until that is done. If it ends before, or the server does, the
+        tenant is whole where it was. It fails if something of the tenant is
+        forgotten in the meantime. A tenant that is already there stays there. Ids,
+        tokens, certificates and keys stay valid.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
@@ -724,7 +727,7 @@ class AdminMethods(SyncCaller):
             database: Where to: the name of a database in MNEME_DATABASES; empty: the server's
                 own. Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             operation_id: The operation's id, so that the request can be sent again without
-                starting twice. Up to 200 characters, on one line.
+                starting the operation twice. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -753,23 +756,24 @@ class AdminMethods(SyncCaller):
         dry_run: bool | None = None,
         timeout: float | None = None,
     ) -> ForgetResponse:
-        """Forgets for good what is named, and what follows from it: of a session its
-        events, summary, handover, lessons, reflections and episodes; of episodes the
-        skills consolidated from them; steps that sessions learned from, and what was
-        learned of them; and of all of these vectors, tags, queues and caches. What is
-        named is one of `user_id`, `agent_id`, `session_id`, `items` and `filter`.
+        """Forgets for good what is named, and what follows from it: for a session,
+        its events, summary, handover, lessons, reflections and episodes; for
+        episodes, the skills consolidated from them; steps that learning sessions
+        learned from, and what they learned from them; and for all of these, their
+        vectors and tags and their places in queues and caches. Name it by one of
+        `user_id`, `agent_id`, `session_id`, `items` and `filter`.
 
         It is hidden in one transaction: from then on nobody finds it. Then the
         tenant's files are rewritten without it, while the tenant is in use; writes
-        wait for a part of that. The call waits for it and answers with the receipt.
-        If the caller does not wait, or the server stops, the work goes on by itself,
-        as the operation `operation_id`. Where several servers have the tenant, each
-        that lives has left nothing of it by then; the receipt names those that are
-        away.
+        wait for part of that time. The call waits until this is done and answers
+        with the receipt. If the caller does not wait, or the server stops, the
+        work goes on by itself, as the operation `operation_id`. If several servers
+        have the tenant, none that is running holds anything of it by then; the
+        receipt names those that are off.
 
         Hash chains and the tenant's log still verify; they show the places as
-        forgotten. What is sent again under the same event id stays forgotten. A
-        backup that is restored later forgets it again.
+        forgotten. An event that is sent again under the same id stays forgotten.
+        If a backup from before is restored later, it is forgotten again.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
@@ -787,13 +791,13 @@ class AdminMethods(SyncCaller):
             agent_id: This agent: its sessions, its events in others, what it learned, and
                 itself. Up to 200 characters, on one line.
             session_id: This session. Up to 200 characters, on one line.
-            items: These things. Those that there are not, or not any more, are left out. Up to
+            items: These things. Those that do not exist, or no longer do, are left out. Up to
                 1,000 entries.
-            filter: What this lets through.
+            filter: What matches this filter.
             operation_id: The operation's id, so that the request can be sent again without
-                starting twice. Up to 200 characters, on one line.
-            dry_run: Only tell what would be forgotten: exactly what the same request without it
-                then forgets, if nothing is written in between.
+                starting the operation twice. Up to 200 characters, on one line.
+            dry_run: Only report what would be forgotten: exactly what the same request without
+                `dry_run` then forgets, if nothing is written in between.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -826,8 +830,8 @@ class AdminMethods(SyncCaller):
         operation_id: str | None = None,
         timeout: float | None = None,
     ) -> LongRunning[Operation, ForgetResponse]:
-        """Starts what Forget does, as an operation. When it answers, what is forgotten
-        is hidden already. It cannot be cancelled.
+        """Starts what Forget does, as an operation. When it answers, what is to be
+        forgotten is already hidden. It cannot be cancelled.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `forget`, which ends with a ForgetResponse.
@@ -844,11 +848,11 @@ class AdminMethods(SyncCaller):
             agent_id: This agent: its sessions, its events in others, what it learned, and
                 itself. Up to 200 characters, on one line.
             session_id: This session. Up to 200 characters, on one line.
-            items: These things. Those that there are not, or not any more, are left out. Up to
+            items: These things. Those that do not exist, or no longer do, are left out. Up to
                 1,000 entries.
-            filter: What this lets through.
+            filter: What matches this filter.
             operation_id: The operation's id, so that the request can be sent again without
-                starting twice. Up to 200 characters, on one line.
+                starting the operation twice. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -969,8 +973,8 @@ class AsyncAdminMethods(AsyncCaller):
         timeout: float | None = None,
     ) -> DeleteTenantResponse:
         """Deletes a tenant: revokes its keys and removes its folder with everything
-        in it. Only a backup can bring it back. Where several servers have the
-        tenant, each that lives has removed its index when the call answers.
+        in it. Only a backup can bring it back. If several servers have the tenant,
+        every running one has removed its index when the call answers.
 
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -1166,8 +1170,8 @@ class AsyncAdminMethods(AsyncCaller):
         tenant_id: str | None = None,
         timeout: float | None = None,
     ) -> BackupResponse:
-        """Makes a consistent copy of a tenant's database, even while it is in use, in
-        the server's backup folder, from which Restore takes it.
+        """Makes a consistent copy of a tenant's database in the server's backup
+        folder, even while the tenant is in use. Restore takes it from there.
 
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
@@ -1252,7 +1256,7 @@ class AsyncAdminMethods(AsyncCaller):
             tenant_id: The tenant; empty: the caller's. Of the form
                 `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             operation_id: The operation's id, so that the request can be sent again without
-                starting twice. Up to 200 characters, on one line.
+                starting the operation twice. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1275,8 +1279,9 @@ class AsyncAdminMethods(AsyncCaller):
         operation_id: str | None = None,
         timeout: float | None = None,
     ) -> AsyncLongRunning[Operation, RestoreResponse]:
-        """Starts what Restore does, as an operation. It is checked and copied while the
-        tenant is in use, and can be cancelled until its data is replaced.
+        """Starts what Restore does, as an operation. The backup is checked and copied
+        while the tenant is in use; the operation can be cancelled until the
+        tenant's data is replaced.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `restore`, which ends with a RestoreResponse.
@@ -1286,12 +1291,12 @@ class AsyncAdminMethods(AsyncCaller):
         and not ended (100 of the administrator's, 100 of a tenant).
 
         Args:
-            backup: The backup's file name, as Restore has it. Required; up to 200 characters;
-                of the form `^[A-Za-z0-9][A-Za-z0-9._-]*$`.
+            backup: The backup's file name, as for Restore. Required; up to 200 characters; of
+                the form `^[A-Za-z0-9][A-Za-z0-9._-]*$`.
             tenant_id: The tenant; empty: the caller's. Of the form
                 `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             operation_id: The operation's id, so that the request can be sent again without
-                starting twice. Up to 200 characters, on one line.
+                starting the operation twice. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1314,8 +1319,8 @@ class AsyncAdminMethods(AsyncCaller):
         operation_id: str | None = None,
         timeout: float | None = None,
     ) -> AsyncLongRunning[Operation, DeleteTenantResponse]:
-        """Starts what DeleteTenant does, as an operation. Once it runs it cannot be
-        cancelled.
+        """Starts what DeleteTenant does, as an operation. It cannot be cancelled once
+        it runs.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
@@ -1328,7 +1333,7 @@ class AsyncAdminMethods(AsyncCaller):
         Args:
             tenant_id: The tenant. Required; of the form `^[a-z0-9][a-z0-9_-]{0,62}$`.
             operation_id: The operation's id, so that the request can be sent again without
-                starting twice. Up to 200 characters, on one line.
+                starting the operation twice. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1350,12 +1355,13 @@ class AsyncAdminMethods(AsyncCaller):
         operation_id: str | None = None,
         timeout: float | None = None,
     ) -> AsyncLongRunning[Operation, ReindexResponse]:
-        """Starts to embed all memories of a tenant again with the model that the server
-        runs, and to build its indexes anew, as an operation. It is the way to a new
-        embedding model: a tenant whose memories were embedded with another one is
-        refused until then. Meanwhile the tenant is in use; its memories are found by
-        their words at once and by their meaning as they are embedded. It can be
-        cancelled until it has begun to embed.
+        """Starts to embed all memories of a tenant again with the model that the
+        server runs, and to build its indexes anew, as an operation. This is needed
+        after a change of the embedding model: a tenant whose memories were
+        embedded with another one is refused until then. The tenant can be used
+        meanwhile; its memories are found by their words at once, and by their
+        meaning as soon as they are embedded. The operation can be cancelled until
+        it has begun to embed.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `reindex`, which ends with a ReindexResponse.
@@ -1368,7 +1374,7 @@ class AsyncAdminMethods(AsyncCaller):
             tenant_id: The tenant; empty: the caller's. Of the form
                 `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             operation_id: The operation's id, so that the request can be sent again without
-                starting twice. Up to 200 characters, on one line.
+                starting the operation twice. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1391,15 +1397,16 @@ class AsyncAdminMethods(AsyncCaller):
         operation_id: str | None = None,
         timeout: float | None = None,
     ) -> AsyncLongRunning[Operation, MoveTenantResponse]:
-        """Starts to move a tenant to another database, as an operation, while it is served
-        and written: from the server's own to one that its settings name
-        (MNEME_DATABASES). Its rows are copied and compared while it is in use, and what
-        changed meanwhile is brought over. Then its calls in flight finish, for which they
-        have ten seconds, and those that arrive are told to try again until the last
-        changes have been brought over. Ids, tokens, certificates and keys stay valid. It
-        can be cancelled until then. Whenever it ends before, or the server does, the
-        tenant is whole where it was: also when something of it is forgotten meanwhile.
-        One that is there already stays.
+        """Starts to move a tenant to another database, as an operation, while it is
+        read and written: from the server's own to one that the server's settings
+        name (MNEME_DATABASES). The tenant's rows are copied and compared while it
+        is in use, and what changes meanwhile is brought over. Then its calls in
+        flight have ten seconds to finish, and those that arrive are told to try
+        again until the last changes have been brought over; the operation can be
+        cancelled until that is done. If it ends before, or the server does, the
+        tenant is whole where it was. It fails if something of the tenant is
+        forgotten in the meantime. A tenant that is already there stays there. Ids,
+        tokens, certificates and keys stay valid.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
@@ -1417,7 +1424,7 @@ class AsyncAdminMethods(AsyncCaller):
             database: Where to: the name of a database in MNEME_DATABASES; empty: the server's
                 own. Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             operation_id: The operation's id, so that the request can be sent again without
-                starting twice. Up to 200 characters, on one line.
+                starting the operation twice. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1446,23 +1453,24 @@ class AsyncAdminMethods(AsyncCaller):
         dry_run: bool | None = None,
         timeout: float | None = None,
     ) -> ForgetResponse:
-        """Forgets for good what is named, and what follows from it: of a session its
-        events, summary, handover, lessons, reflections and episodes; of episodes the
-        skills consolidated from them; steps that sessions learned from, and what was
-        learned of them; and of all of these vectors, tags, queues and caches. What is
-        named is one of `user_id`, `agent_id`, `session_id`, `items` and `filter`.
+        """Forgets for good what is named, and what follows from it: for a session,
+        its events, summary, handover, lessons, reflections and episodes; for
+        episodes, the skills consolidated from them; steps that learning sessions
+        learned from, and what they learned from them; and for all of these, their
+        vectors and tags and their places in queues and caches. Name it by one of
+        `user_id`, `agent_id`, `session_id`, `items` and `filter`.
 
         It is hidden in one transaction: from then on nobody finds it. Then the
         tenant's files are rewritten without it, while the tenant is in use; writes
-        wait for a part of that. The call waits for it and answers with the receipt.
-        If the caller does not wait, or the server stops, the work goes on by itself,
-        as the operation `operation_id`. Where several servers have the tenant, each
-        that lives has left nothing of it by then; the receipt names those that are
-        away.
+        wait for part of that time. The call waits until this is done and answers
+        with the receipt. If the caller does not wait, or the server stops, the
+        work goes on by itself, as the operation `operation_id`. If several servers
+        have the tenant, none that is running holds anything of it by then; the
+        receipt names those that are off.
 
         Hash chains and the tenant's log still verify; they show the places as
-        forgotten. What is sent again under the same event id stays forgotten. A
-        backup that is restored later forgets it again.
+        forgotten. An event that is sent again under the same id stays forgotten.
+        If a backup from before is restored later, it is forgotten again.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
@@ -1480,13 +1488,13 @@ class AsyncAdminMethods(AsyncCaller):
             agent_id: This agent: its sessions, its events in others, what it learned, and
                 itself. Up to 200 characters, on one line.
             session_id: This session. Up to 200 characters, on one line.
-            items: These things. Those that there are not, or not any more, are left out. Up to
+            items: These things. Those that do not exist, or no longer do, are left out. Up to
                 1,000 entries.
-            filter: What this lets through.
+            filter: What matches this filter.
             operation_id: The operation's id, so that the request can be sent again without
-                starting twice. Up to 200 characters, on one line.
-            dry_run: Only tell what would be forgotten: exactly what the same request without it
-                then forgets, if nothing is written in between.
+                starting the operation twice. Up to 200 characters, on one line.
+            dry_run: Only report what would be forgotten: exactly what the same request without
+                `dry_run` then forgets, if nothing is written in between.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1519,8 +1527,8 @@ class AsyncAdminMethods(AsyncCaller):
         operation_id: str | None = None,
         timeout: float | None = None,
     ) -> AsyncLongRunning[Operation, ForgetResponse]:
-        """Starts what Forget does, as an operation. When it answers, what is forgotten
-        is hidden already. It cannot be cancelled.
+        """Starts what Forget does, as an operation. When it answers, what is to be
+        forgotten is already hidden. It cannot be cancelled.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `forget`, which ends with a ForgetResponse.
@@ -1537,11 +1545,11 @@ class AsyncAdminMethods(AsyncCaller):
             agent_id: This agent: its sessions, its events in others, what it learned, and
                 itself. Up to 200 characters, on one line.
             session_id: This session. Up to 200 characters, on one line.
-            items: These things. Those that there are not, or not any more, are left out. Up to
+            items: These things. Those that do not exist, or no longer do, are left out. Up to
                 1,000 entries.
-            filter: What this lets through.
+            filter: What matches this filter.
             operation_id: The operation's id, so that the request can be sent again without
-                starting twice. Up to 200 characters, on one line.
+                starting the operation twice. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:

@@ -114,9 +114,9 @@ RPCS = (
 
 
 class AlertMethods(SyncCaller):
-    """AlertService keeps rules that watch what is recorded. A rule triggers when its
-    condition comes true and resolves when it no longer is, once each, at most a
-    minute after what was recorded makes it so, or after time passing does. Both
+    """AlertService keeps rules that watch what is recorded. A rule triggers when
+    its condition becomes true and resolves when it no longer is, once each, at
+    most a minute after a recorded event or the passing of time makes it so. Both
     are kept in the history, recorded as events (alert_triggered, alert_resolved,
     in the session `alerts-` and the rule's id), and sent to the rule's channels.
 
@@ -124,10 +124,11 @@ class AlertMethods(SyncCaller):
     header `webhook-id` is the delivery's id, the same at every attempt;
     `webhook-timestamp` is when the attempt was made, in seconds since 1970;
     `webhook-signature` holds `v1,` and the base64 of the HMAC-SHA256 of
-    `ID.TIMESTAMP.BODY` under the tenant's secret. An answer of 2xx is taken as
-    delivered, 410 as a wish to hear no more of it; after any other, or none, the
-    delivery is tried again, up to three days. Redirects are not followed, and
-    addresses that are not public are not called unless the operator allows them.
+    `ID.TIMESTAMP.BODY` under the tenant's secret. A 2xx response means that the
+    webhook was delivered, 410 that the receiver does not want it; after any
+    other response, or none, it is tried again, for up to three days. Redirects
+    are not followed, and addresses that are not public are not called unless the
+    operator allows them.
 
     Every call acts on the tenant of the caller's API key; another tenant's id is
     NOT_FOUND, just like one that does not exist.
@@ -162,22 +163,22 @@ class AlertMethods(SyncCaller):
             name: What it is called. Required; up to 200 characters, on one line.
             condition: What it watches. Required.
             enabled: Whether it is watched; unset: it is.
-            threshold: It triggers when the value is more. 0 to 10^12.
+            threshold: It triggers when the value is higher than this. 0 to 10^12.
             resolve_threshold: It resolves when the value is at most this. Unset: the threshold.
                 0 to 10^12.
-            min_events: It triggers only while the window holds as many events at least. 1 to
+            min_events: It triggers only while the window holds at least this many events. 1 to
                 10^9. Default: 1.
             window_minutes: How far back it looks, in minutes: up to 30 days. 1 to 43,200.
                 Default: 60.
             scope: What it looks at.
-            notify_channels: Whom it tells: `https://…`, `http://…` or `mailto:…`. Up to 10
+            notify_channels: Whom it notifies: `https://…`, `http://…` or `mailto:…`. Up to 10
                 entries, each up to 2,000 characters; of the form `^[^\x00-\x20\x7f]*$`; none
                 twice.
             pattern: For ALERT_CONDITION_ERROR_PATTERN_EXCEEDS: what the messages say. Up to 300
                 characters.
             trend: For ALERT_CONDITION_TREND_EXCEEDS: the measure.
             rule_id: Choose the id to make retries harmless; a ULID is made when it is empty. At
-                most 193 characters: `alerts-` and the id are that of a session. Up to 193
+                most 193 characters: `alerts-` and the id together are a session's id. Up to 193
                 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -310,9 +311,9 @@ class AlertMethods(SyncCaller):
         trend: AlertTrendChoice | None = None,
         timeout: float | None = None,
     ) -> UpdateAlertRuleResponse:
-        r"""Changes the fields of a rule that the mask names. What is triggered is held
-        against the rule as it is then; a rule that is disabled resolves, and sends
-        nothing about it.
+        r"""Changes the fields of a rule that the mask names. If the rule is triggered,
+        the changed rule decides whether it stays so; if it is disabled, it
+        resolves, and nothing is sent about it.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
@@ -325,21 +326,23 @@ class AlertMethods(SyncCaller):
             name: What it is called. Required; up to 200 characters, on one line.
             enabled: Whether it is watched.
             condition: What it watches. Required.
-            threshold: It triggers when the value is more. 0 to 10^12.
+            threshold: It triggers when the value is higher than this. 0 to 10^12.
             resolve_threshold: It resolves when the value is at most this, which must not be
                 more than the threshold: a lower one keeps a value that wavers from triggering
                 again and again. Unset: the threshold. 0 to 10^12.
-            min_events: It triggers only while the window holds as many events at least: one
-                failure of one event is no rate. For session failures it counts sessions that
-                ended, for latencies events that say how long they took. 1 to 10^9. Default: 1.
+            min_events: It triggers only while the window holds at least this many events: one
+                failure out of one event is not a rate. For session failures, sessions that
+                ended are counted; for latencies, events that say how long they took. 1 to 10^9.
+                Default: 1.
             window_minutes: How far back it looks, in minutes. 1 to 43,200. Default: 60.
             scope: What it looks at.
-            notify_channels: Whom it tells: webhooks as `https://…` or `http://…`, addresses as
-                `mailto:ops@example.com`. None: the history alone has it. Up to 10 entries, each
-                up to 2,000 characters; of the form `^[^\x00-\x20\x7f]*$`; none twice.
+            notify_channels: Whom it notifies: webhooks as `https://…` or `http://…`, addresses
+                as `mailto:ops@example.com`. Empty: nobody; it only appears in the history. Up
+                to 10 entries, each up to 2,000 characters; of the form `^[^\x00-\x20\x7f]*$`;
+                none twice.
             pattern: For ALERT_CONDITION_ERROR_PATTERN_EXCEEDS: a part of the errors' messages,
-                regardless of case, or a template as Reflect's ERROR_PATTERNS has it, whose
-                placeholders stand for anything. Up to 300 characters.
+                regardless of case, or a template like those of Reflect's ERROR_PATTERNS, whose
+                placeholders match anything. Up to 300 characters.
             trend: For ALERT_CONDITION_TREND_EXCEEDS: the measure.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -374,8 +377,8 @@ class AlertMethods(SyncCaller):
         *,
         timeout: float | None = None,
     ) -> DeleteAlertRuleResponse:
-        """Deletes a rule. Its history stays; what is triggered resolves, and sends
-        nothing about it. Deleting it again is NOT_FOUND.
+        """Deletes a rule. Its history stays; if it is triggered, it resolves, and
+        nothing is sent about it. Deleting it again is NOT_FOUND.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND.
@@ -406,7 +409,8 @@ class AlertMethods(SyncCaller):
         page_token: str | None = None,
         timeout: float | None = None,
     ) -> ListAlertHistoryResponse:
-        """Lists what was triggered, latest first, with what became of its deliveries.
+        """Lists the times that rules triggered, latest first, with what became of the
+        deliveries.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -451,7 +455,8 @@ class AlertMethods(SyncCaller):
     ) -> Iterator[AlertHistoryEntry]:
         """Walks all pages of `list_alert_history`, fetching each when it is reached.
 
-        Lists what was triggered, latest first, with what became of its deliveries.
+        Lists the times that rules triggered, latest first, with what became of the
+        deliveries.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -485,8 +490,8 @@ class AlertMethods(SyncCaller):
         *,
         timeout: float | None = None,
     ) -> TestAlertRuleResponse:
-        """Sends a message that says it is a test to each of a rule's channels, now and
-        once, and returns what became of it.
+        """Sends a message that says it is a test to each of a rule's channels, at
+        once and only once, and returns what became of it.
 
         Scope: write. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -526,17 +531,17 @@ class AlertMethods(SyncCaller):
         INVALID_ARGUMENT (INVALID_FILTER) when the range ends before it starts.
 
         Args:
-            rule: The rule: one that is not created yet, or a changed one. It need have no name;
-                its id, whether it is enabled, and its channels do not matter.
-            rule_id: Take the rule with this id instead, as it is. Up to 200 characters, on one
-                line.
-            start_time: From when; unset: a week before the end. At most 366 days before it are
-                looked at.
+            rule: The rule: one that is not created yet, or a changed one. It needs no name; its
+                id, whether it is enabled, and its channels do not matter.
+            rule_id: Try the rule with this id instead, as it is stored. Up to 200 characters,
+                on one line.
+            start_time: From when; unset: a week before the end. At most the 366 days before the
+                end are looked at.
             end_time: Until when; unset, or later than now: now.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            What would have been.
+            What would have happened.
         """
         return self._unary(
             _TRY_ALERT_RULE,
@@ -577,8 +582,8 @@ class AlertMethods(SyncCaller):
         *,
         timeout: float | None = None,
     ) -> RotateWebhookSecretResponse:
-        """Makes a new secret. For a day, webhooks are signed with the one before, too,
-        so that receivers can be changed meanwhile.
+        """Makes a new secret. For a day, webhooks are signed with the previous one,
+        too, so that receivers can be changed in the meantime.
 
         Scope: write. Repeatable: no.
         Errors: INVALID_ARGUMENT.
@@ -597,9 +602,9 @@ class AlertMethods(SyncCaller):
 
 
 class AsyncAlertMethods(AsyncCaller):
-    """AlertService keeps rules that watch what is recorded. A rule triggers when its
-    condition comes true and resolves when it no longer is, once each, at most a
-    minute after what was recorded makes it so, or after time passing does. Both
+    """AlertService keeps rules that watch what is recorded. A rule triggers when
+    its condition becomes true and resolves when it no longer is, once each, at
+    most a minute after a recorded event or the passing of time makes it so. Both
     are kept in the history, recorded as events (alert_triggered, alert_resolved,
     in the session `alerts-` and the rule's id), and sent to the rule's channels.
 
@@ -607,10 +612,11 @@ class AsyncAlertMethods(AsyncCaller):
     header `webhook-id` is the delivery's id, the same at every attempt;
     `webhook-timestamp` is when the attempt was made, in seconds since 1970;
     `webhook-signature` holds `v1,` and the base64 of the HMAC-SHA256 of
-    `ID.TIMESTAMP.BODY` under the tenant's secret. An answer of 2xx is taken as
-    delivered, 410 as a wish to hear no more of it; after any other, or none, the
-    delivery is tried again, up to three days. Redirects are not followed, and
-    addresses that are not public are not called unless the operator allows them.
+    `ID.TIMESTAMP.BODY` under the tenant's secret. A 2xx response means that the
+    webhook was delivered, 410 that the receiver does not want it; after any
+    other response, or none, it is tried again, for up to three days. Redirects
+    are not followed, and addresses that are not public are not called unless the
+    operator allows them.
 
     Every call acts on the tenant of the caller's API key; another tenant's id is
     NOT_FOUND, just like one that does not exist.
@@ -645,22 +651,22 @@ class AsyncAlertMethods(AsyncCaller):
             name: What it is called. Required; up to 200 characters, on one line.
             condition: What it watches. Required.
             enabled: Whether it is watched; unset: it is.
-            threshold: It triggers when the value is more. 0 to 10^12.
+            threshold: It triggers when the value is higher than this. 0 to 10^12.
             resolve_threshold: It resolves when the value is at most this. Unset: the threshold.
                 0 to 10^12.
-            min_events: It triggers only while the window holds as many events at least. 1 to
+            min_events: It triggers only while the window holds at least this many events. 1 to
                 10^9. Default: 1.
             window_minutes: How far back it looks, in minutes: up to 30 days. 1 to 43,200.
                 Default: 60.
             scope: What it looks at.
-            notify_channels: Whom it tells: `https://…`, `http://…` or `mailto:…`. Up to 10
+            notify_channels: Whom it notifies: `https://…`, `http://…` or `mailto:…`. Up to 10
                 entries, each up to 2,000 characters; of the form `^[^\x00-\x20\x7f]*$`; none
                 twice.
             pattern: For ALERT_CONDITION_ERROR_PATTERN_EXCEEDS: what the messages say. Up to 300
                 characters.
             trend: For ALERT_CONDITION_TREND_EXCEEDS: the measure.
             rule_id: Choose the id to make retries harmless; a ULID is made when it is empty. At
-                most 193 characters: `alerts-` and the id are that of a session. Up to 193
+                most 193 characters: `alerts-` and the id together are a session's id. Up to 193
                 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -793,9 +799,9 @@ class AsyncAlertMethods(AsyncCaller):
         trend: AlertTrendChoice | None = None,
         timeout: float | None = None,
     ) -> UpdateAlertRuleResponse:
-        r"""Changes the fields of a rule that the mask names. What is triggered is held
-        against the rule as it is then; a rule that is disabled resolves, and sends
-        nothing about it.
+        r"""Changes the fields of a rule that the mask names. If the rule is triggered,
+        the changed rule decides whether it stays so; if it is disabled, it
+        resolves, and nothing is sent about it.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
@@ -808,21 +814,23 @@ class AsyncAlertMethods(AsyncCaller):
             name: What it is called. Required; up to 200 characters, on one line.
             enabled: Whether it is watched.
             condition: What it watches. Required.
-            threshold: It triggers when the value is more. 0 to 10^12.
+            threshold: It triggers when the value is higher than this. 0 to 10^12.
             resolve_threshold: It resolves when the value is at most this, which must not be
                 more than the threshold: a lower one keeps a value that wavers from triggering
                 again and again. Unset: the threshold. 0 to 10^12.
-            min_events: It triggers only while the window holds as many events at least: one
-                failure of one event is no rate. For session failures it counts sessions that
-                ended, for latencies events that say how long they took. 1 to 10^9. Default: 1.
+            min_events: It triggers only while the window holds at least this many events: one
+                failure out of one event is not a rate. For session failures, sessions that
+                ended are counted; for latencies, events that say how long they took. 1 to 10^9.
+                Default: 1.
             window_minutes: How far back it looks, in minutes. 1 to 43,200. Default: 60.
             scope: What it looks at.
-            notify_channels: Whom it tells: webhooks as `https://…` or `http://…`, addresses as
-                `mailto:ops@example.com`. None: the history alone has it. Up to 10 entries, each
-                up to 2,000 characters; of the form `^[^\x00-\x20\x7f]*$`; none twice.
+            notify_channels: Whom it notifies: webhooks as `https://…` or `http://…`, addresses
+                as `mailto:ops@example.com`. Empty: nobody; it only appears in the history. Up
+                to 10 entries, each up to 2,000 characters; of the form `^[^\x00-\x20\x7f]*$`;
+                none twice.
             pattern: For ALERT_CONDITION_ERROR_PATTERN_EXCEEDS: a part of the errors' messages,
-                regardless of case, or a template as Reflect's ERROR_PATTERNS has it, whose
-                placeholders stand for anything. Up to 300 characters.
+                regardless of case, or a template like those of Reflect's ERROR_PATTERNS, whose
+                placeholders match anything. Up to 300 characters.
             trend: For ALERT_CONDITION_TREND_EXCEEDS: the measure.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -857,8 +865,8 @@ class AsyncAlertMethods(AsyncCaller):
         *,
         timeout: float | None = None,
     ) -> DeleteAlertRuleResponse:
-        """Deletes a rule. Its history stays; what is triggered resolves, and sends
-        nothing about it. Deleting it again is NOT_FOUND.
+        """Deletes a rule. Its history stays; if it is triggered, it resolves, and
+        nothing is sent about it. Deleting it again is NOT_FOUND.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND.
@@ -889,7 +897,8 @@ class AsyncAlertMethods(AsyncCaller):
         page_token: str | None = None,
         timeout: float | None = None,
     ) -> ListAlertHistoryResponse:
-        """Lists what was triggered, latest first, with what became of its deliveries.
+        """Lists the times that rules triggered, latest first, with what became of the
+        deliveries.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -934,7 +943,8 @@ class AsyncAlertMethods(AsyncCaller):
     ) -> AsyncIterator[AlertHistoryEntry]:
         """Walks all pages of `list_alert_history`, fetching each when it is reached.
 
-        Lists what was triggered, latest first, with what became of its deliveries.
+        Lists the times that rules triggered, latest first, with what became of the
+        deliveries.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -968,8 +978,8 @@ class AsyncAlertMethods(AsyncCaller):
         *,
         timeout: float | None = None,
     ) -> TestAlertRuleResponse:
-        """Sends a message that says it is a test to each of a rule's channels, now and
-        once, and returns what became of it.
+        """Sends a message that says it is a test to each of a rule's channels, at
+        once and only once, and returns what became of it.
 
         Scope: write. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -1009,17 +1019,17 @@ class AsyncAlertMethods(AsyncCaller):
         INVALID_ARGUMENT (INVALID_FILTER) when the range ends before it starts.
 
         Args:
-            rule: The rule: one that is not created yet, or a changed one. It need have no name;
-                its id, whether it is enabled, and its channels do not matter.
-            rule_id: Take the rule with this id instead, as it is. Up to 200 characters, on one
-                line.
-            start_time: From when; unset: a week before the end. At most 366 days before it are
-                looked at.
+            rule: The rule: one that is not created yet, or a changed one. It needs no name; its
+                id, whether it is enabled, and its channels do not matter.
+            rule_id: Try the rule with this id instead, as it is stored. Up to 200 characters,
+                on one line.
+            start_time: From when; unset: a week before the end. At most the 366 days before the
+                end are looked at.
             end_time: Until when; unset, or later than now: now.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            What would have been.
+            What would have happened.
         """
         return await self._unary(
             _TRY_ALERT_RULE,
@@ -1060,8 +1070,8 @@ class AsyncAlertMethods(AsyncCaller):
         *,
         timeout: float | None = None,
     ) -> RotateWebhookSecretResponse:
-        """Makes a new secret. For a day, webhooks are signed with the one before, too,
-        so that receivers can be changed meanwhile.
+        """Makes a new secret. For a day, webhooks are signed with the previous one,
+        too, so that receivers can be changed in the meantime.
 
         Scope: write. Repeatable: no.
         Errors: INVALID_ARGUMENT.

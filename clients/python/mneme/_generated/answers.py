@@ -198,7 +198,7 @@ class AlertDelivery(Answer[alert_service_pb2.AlertDelivery], of=alert_service_pb
     """AlertDelivery is a message to one of a rule's channels."""
 
     id: str
-    """Its id, which a webhook has in its header `webhook-id`."""
+    """Its id, which a webhook carries in its header `webhook-id`."""
 
     channel: str
     """Where it goes."""
@@ -243,13 +243,15 @@ class AlertHistoryEntry(
     """When it triggered."""
 
     resolved_at: datetime | None
-    """When it was resolved; unset while it is not."""
+    """When it was resolved; unset until then."""
 
     current_value: float
     """The value that made it trigger."""
 
     resolved_value: float | None
-    """The value that resolved it; unset while it is not, and where the rule went."""
+    """The value that resolved it; unset until then, and if the rule was disabled
+    or deleted.
+    """
 
     threshold: float
     """The threshold that was exceeded; for ALERT_CONDITION_NO_EVENTS_FOR the
@@ -269,7 +271,7 @@ class AlertHistoryEntry(
 
 
 class AlertRule(Answer[alert_service_pb2.AlertRule], of=alert_service_pb2.AlertRule):
-    """AlertRule is what to watch, and whom to tell."""
+    """AlertRule is what to watch, and whom to notify."""
 
     id: str
     """Unique in the tenant: the caller's, or a ULID made by the server.
@@ -290,7 +292,7 @@ class AlertRule(Answer[alert_service_pb2.AlertRule], of=alert_service_pb2.AlertR
     """
 
     threshold: float
-    """It triggers when the value is more.
+    """It triggers when the value is higher than this.
     0 to 10^12.
     """
 
@@ -302,9 +304,9 @@ class AlertRule(Answer[alert_service_pb2.AlertRule], of=alert_service_pb2.AlertR
     """
 
     min_events: int
-    """It triggers only while the window holds as many events at least: one failure
-    of one event is no rate. For session failures it counts sessions that ended,
-    for latencies events that say how long they took.
+    """It triggers only while the window holds at least this many events: one
+    failure out of one event is not a rate. For session failures, sessions that
+    ended are counted; for latencies, events that say how long they took.
     1 to 10^9. Default: 1.
     """
 
@@ -317,16 +319,16 @@ class AlertRule(Answer[alert_service_pb2.AlertRule], of=alert_service_pb2.AlertR
     """What it looks at."""
 
     notify_channels: list[str]
-    r"""Whom it tells: webhooks as `https://…` or `http://…`, addresses as
-    `mailto:ops@example.com`. None: the history alone has it.
+    r"""Whom it notifies: webhooks as `https://…` or `http://…`, addresses as
+    `mailto:ops@example.com`. Empty: nobody; it only appears in the history.
     Up to 10 entries, each up to 2,000 characters; of the form
     `^[^\x00-\x20\x7f]*$`; none twice.
     """
 
     pattern: str
     """For ALERT_CONDITION_ERROR_PATTERN_EXCEEDS: a part of the errors' messages,
-    regardless of case, or a template as Reflect's ERROR_PATTERNS has it, whose
-    placeholders stand for anything.
+    regardless of case, or a template like those of Reflect's ERROR_PATTERNS,
+    whose placeholders match anything.
     Up to 300 characters.
     """
 
@@ -337,13 +339,13 @@ class AlertRule(Answer[alert_service_pb2.AlertRule], of=alert_service_pb2.AlertR
     """Where it stands; in a request it is ignored, and so are the fields below."""
 
     last_triggered_at: datetime | None
-    """When it triggered last; unset if it never did."""
+    """When it last triggered; unset if it never did."""
 
     created_at: datetime | None
     """When it was created."""
 
     updated_at: datetime | None
-    """When it was changed last."""
+    """When it was last changed."""
 
 
 class AlertScope(Answer[alert_service_pb2.AlertScope], of=alert_service_pb2.AlertScope):
@@ -659,8 +661,8 @@ class Certificate(Answer[certificate_pb2.Certificate], of=certificate_pb2.Certif
     """A certificate: what was asked, what came back, why, and the proof that each
     result was in the tenant's log, signed by the tenant's key.
 
-    It proves what was stored and returned, and not that nothing better or newer
-    was left out.
+    It proves what was stored and returned, not that nothing better or newer was
+    left out.
     """
 
     id: str
@@ -668,7 +670,8 @@ class Certificate(Answer[certificate_pb2.Certificate], of=certificate_pb2.Certif
 
     json: str
     """The certificate itself: canonical JSON (RFC 8785). `mneme verify` and both
-    clients check it offline. Keep it as it is: another spelling is refused.
+    clients check it offline. Keep it byte for byte: any other spelling is
+    refused.
     """
 
     created_at: datetime | None
@@ -683,7 +686,7 @@ class CertificateProblem(
     part: str
     """Which part: "format", "key", "checkpoint", "results[N].content",
     "results[N].proof", "signature", "log" (the tiles of the tenant's log) or
-    "rows" (what is stored of a result that did not change since).
+    "rows" (what is stored of a result that has not changed since).
     """
 
     message: str
@@ -711,11 +714,14 @@ class CertifiedResult(Answer[certificate_pb2.CertifiedResult], of=certificate_pb
     """
 
     uplift: float
-    """How much better things go with it, by what is known of causes and effects."""
+    """How much better things go with it, according to what is known about causes
+    and effects.
+    """
 
     latency: float
-    """What it takes, 0 to 1: milliseconds / (milliseconds + 1000) of an episode's
-    latency, or of a skill's average; 0 where it is not known.
+    """How long it takes, as a number from 0 to 1: milliseconds / (milliseconds +
+    1000), of an episode's latency or a skill's average; 0 if that is not
+    known.
     """
 
     reason: RecallReasonChoice | None
@@ -756,7 +762,7 @@ class CertifiedState(Answer[certificate_pb2.CertifiedState], of=certificate_pb2.
     """Its place in the log, from 0."""
 
     newest_leaf_index: int | None
-    """The place of the newest version; unset where there is none."""
+    """The place of the newest version; unset if there is none."""
 
     forgotten_at: datetime | None
     """When it was forgotten; unset when it was not."""
@@ -1420,8 +1426,9 @@ class DeleteTenantResponse(
     """The tenant has been deleted."""
 
     nodes: list[str]
-    """Servers, by name, that were away and may have an index of it on their disks,
-    which they remove when they start. Empty where one server has the tenants.
+    """The names of servers that were off and may have an index of it on their
+    disks, which they remove when they start. Empty if only one server has the
+    tenants.
     """
 
 
@@ -2377,9 +2384,8 @@ class ForgetReceipt(Answer[forgetting_pb2.ForgetReceipt], of=forgetting_pb2.Forg
     """How many things of each kind, by kind."""
 
     policies: list[str]
-    """The learning sessions whose policies had learned of it. They know nothing
-    more than before the first step: they learn again from the steps that are
-    left.
+    """The learning sessions whose policies had learned from it. They know no more
+    than before the first step: they learn again from the steps that are left.
     """
 
     leaves: list[LeafRange]
@@ -2389,42 +2395,43 @@ class ForgetReceipt(Answer[forgetting_pb2.ForgetReceipt], of=forgetting_pb2.Forg
     """
 
     backups: list[str]
-    """Backups made before, by file name: they still hold it. Delete them, or have
-    it erased when one is restored, which happens by itself.
+    """Backups made before, by file name: they still hold it. Delete them; or keep
+    them, and it is erased automatically when one is restored.
     """
 
     hidden_at: datetime | None
-    """Since when nobody finds it."""
+    """When it was hidden: nobody finds it since then."""
 
     erased_at: datetime | None
-    """Since when neither the tenant's files nor the memory of a server hold it,
-    or, where PostgreSQL keeps the tenants, its tables; unset before.
+    """When it was erased: since then, neither the tenant's files (its tables, if
+    PostgreSQL keeps the tenants) nor the memory of a server hold it. Unset
+    before.
     """
 
     statement: str
-    """The same as canonical JSON (RFC 8785), which is what is signed; empty before
+    """The same as canonical JSON (RFC 8785), which is what is signed; empty until
     it is erased.
     """
 
     signature: bytes
     """The Ed25519 signature of `statement` in UTF-8, by the tenant's key; empty
-    before.
+    until then.
     """
 
     public_key: bytes
-    """That key's public half: one of those that GetLogKeys tells."""
+    """That key's public half: one of those that GetLogKeys returns."""
 
     kept_until: datetime | None
-    """Until when copies may hold it that the server cannot rewrite: the
-    write-ahead log and the backups of PostgreSQL, and what its pages hold of
-    deleted rows. Unset where SQLite keeps the tenants.
+    """Until when copies that the server cannot rewrite may hold it: PostgreSQL's
+    write-ahead log and backups, and what is left of deleted rows in its pages.
+    Unset if SQLite keeps the tenants.
     """
 
     nodes: list[str]
-    """Servers, by name, that were away and may have it in an index on their
+    """The names of servers that were off and may have it in an index on their
     disks. They erase it before they serve the tenant again; then Forget with
-    the same id answers with a receipt that does not name them. Empty where one
-    server has the tenants.
+    the same id answers with a receipt that does not name them. Empty if only
+    one server has the tenants.
     """
 
 
@@ -2432,8 +2439,8 @@ class ForgetResponse(Answer[admin_service_pb2.ForgetResponse], of=admin_service_
     """What was forgotten."""
 
     receipt: ForgetReceipt
-    """The receipt; of a dry run, one without times, leaves and backups. While the
-    files are still being rewritten it has no `erased_at`.
+    """The receipt; for a dry run, one without times, leaves and backups. While
+    the files are still being rewritten it has no `erased_at`.
     """
 
 
@@ -2615,7 +2622,7 @@ class GetCheckpointResponse(
 
     origin: str
     """What names the log. A restored or reset tenant starts a new log, with a new
-    origin: never two histories under one name.
+    origin: there are never two histories under one name.
     """
 
     size: int
@@ -2630,8 +2637,8 @@ class GetCheckpointResponse(
     """
 
     previous_note: str
-    """The last signed head of the log that was under this tenant's name before;
-    empty when this is the first.
+    """The last signed head of the tenant's previous log; empty if this is the
+    first.
     """
 
 
@@ -3829,7 +3836,7 @@ class LockedContext(
 
 class LogKey(Answer[proof_service_pb2.LogKey], of=proof_service_pb2.LogKey):
     """A key that signs a tenant's heads and certificates. Only its public half is
-    ever told.
+    ever shown.
     """
 
     number: int
@@ -3847,8 +3854,8 @@ class LogKey(Answer[proof_service_pb2.LogKey], of=proof_service_pb2.LogKey):
     """When the next one took its place; unset for the one that signs."""
 
     introduction: str
-    """A signed note in which the key before this one names it; empty for the
-    first. Who trusts the older key can trust this one by it.
+    """A signed note in which the previous key names this one; empty for the
+    first. It lets those who trust the older key trust this one.
     """
 
 
@@ -4109,8 +4116,8 @@ class MetricsPoint(Answer[learning_pb2.MetricsPoint], of=learning_pb2.MetricsPoi
 class MoveTenantResponse(
     Answer[admin_service_pb2.MoveTenantResponse], of=admin_service_pb2.MoveTenantResponse
 ):
-    """What was moved. Of a tenant that was there already, or had got there when the server
-    stopped, only `database` is set.
+    """What was moved. If the tenant was there already, or had arrived when the
+    server stopped, only `database` is set.
     """
 
     database: str
@@ -4275,17 +4282,19 @@ class Operation(Answer[operation_pb2.Operation], of=operation_pb2.Operation):
     """Whether it has ended. Then `error` or `response` is set."""
 
     progress: OperationProgress
-    """How far a running operation is, or how far it was when it ended. Since a
-    restart of the server, if there was one.
+    """How far a running operation is, or how far it was when it ended. If the
+    server was restarted, only what was done since then counts.
     """
 
     cancellable: bool
-    """Whether CancelOperation still stops it. Once it begins to change something
-    it goes on to its end.
+    """Whether CancelOperation still stops it. Once it begins to change something,
+    it runs to its end.
     """
 
     attempts: int
-    """How often it began: more than once if the server was stopped meanwhile."""
+    """How often it began: more than once if the server was stopped in the
+    meantime.
+    """
 
     created_at: datetime | None
     """When it was started."""
@@ -4305,7 +4314,7 @@ class Operation(Answer[operation_pb2.Operation], of=operation_pb2.Operation):
     """
 
     response: Answer[Any] | None
-    """What it came to: the message that the option `starts` names, e.g. a
+    """Its result: the message that the option `starts` names, e.g. a
     BackupResponse.
     """
 
@@ -4656,9 +4665,8 @@ class RecallResponse(
 
     total_results: int
     """Memories found that reach min_score, before `limit` is applied, each copy
-    counted. The search
-    gathers a bounded number of candidates (see `candidates_capped`), so this
-    counts what was gathered.
+    counted. The search gathers a bounded number of candidates (see
+    `candidates_capped`), so this counts what was gathered.
     """
 
     outcome: RecallOutcomeChoice | None
@@ -4677,7 +4685,7 @@ class RecallResponse(
 
     words_only: bool
     """True when the embedding backend was too slow to answer: a HYBRID query was
-    answered by its words alone. What shares no word with it was not found.
+    answered by its words alone. Whatever shares no word with it was not found.
     """
 
     partial: bool
@@ -4692,11 +4700,11 @@ class RecallResponse(
     """How sure it is that something that passes the filters answers the query, 0
     to 1. With the default embedder, questions that belong to another store get
     0.05 or less as a rule, those that can be answered 0.7 or more. A question
-    on what is stored that nothing there answers cannot be told from these: it
-    gets a high one, too. Unset when the search needs cosines of an embedding
-    model that this was not fitted for; for a search by words alone it is always
-    set, but where the server has no index of the tenant yet. docs/recall.md shows how well it
-    holds.
+    that is about what is stored, but that nothing there answers, cannot be
+    told from these: it gets a high value, too. Unset if the search needs
+    cosines of an embedding model that this was not fitted for; for a search by
+    words alone it is always set, unless the server has no index of the tenant
+    yet. docs/recall.md shows how well it holds.
     """
 
     reranking: RerankingChoice | None
@@ -4760,15 +4768,15 @@ class RecallResult(Answer[recall_service_pb2.RecallResult], of=recall_service_pb
     """How many memories this result stands for: it is the best of `copies` that
     pass the filters. Copies are events with the same text; errors that differ
     in amounts, dates and ids only ("HTTP 404" and "HTTP 500" are not copies);
-    and, within a session, tool events that differ like that, such as retries. 1
-    with `every_copy`, and for what is no event.
+    and, within a session, tool events that differ like that, such as retries.
+    1 with `every_copy`, and for anything but events.
     """
 
     first_time: datetime | None
-    """When the first of the copies happened; unset without others."""
+    """When the first of the copies happened; unset if there are no others."""
 
     last_time: datetime | None
-    """When the last of them happened; unset without others."""
+    """When the last of them happened; unset if there are no others."""
 
     before: list[RecallTurn]
     """What happened just before in its session, in order; with `context_turns`."""
@@ -4842,7 +4850,7 @@ class RecallWithCertificateResponse(
     """
 
     uplift_known: bool
-    """False where nothing is known of causes and effects: every uplift is 0 then."""
+    """False if nothing is known about causes and effects: every uplift is then 0."""
 
     searched_count: int
     """Memories that passed the filters, all of which were searched."""
@@ -5285,7 +5293,7 @@ class RotateWebhookSecretResponse(
     """`whsec_` and base64."""
 
     old_until: datetime | None
-    """Until when webhooks are signed with the one before, too."""
+    """Until when webhooks are signed with the previous one, too."""
 
 
 class ScoreTerm(Answer[recall_service_pb2.ScoreTerm], of=recall_service_pb2.ScoreTerm):
@@ -5566,8 +5574,8 @@ class ServerInfo(Answer[admin_service_pb2.ServerInfo], of=admin_service_pb2.Serv
     """When the server started."""
 
     http_address: str
-    """Where it serves HTTP and the dashboard, as it was told to listen, e.g.
-    "http://127.0.0.1:8080"; empty where it does not.
+    """Where it serves HTTP and the dashboard, as configured, e.g.
+    "http://127.0.0.1:8080"; empty if it does not.
     """
 
 
@@ -6355,8 +6363,8 @@ class TenantStats(Answer[admin_service_pb2.TenantStats], of=admin_service_pb2.Te
     """Memories whose embedding failed and will be tried again."""
 
     disk_bytes: int
-    """Size of the tenant's folder, in bytes.
-    Where PostgreSQL keeps the tenants, with about what its rows take there.
+    """Size of the tenant's folder, in bytes. If PostgreSQL keeps the tenants, it
+    includes about what the tenant's rows take there.
     """
 
     dense_index: str
@@ -6616,7 +6624,7 @@ class TriedAlert(Answer[alert_service_pb2.TriedAlert], of=alert_service_pb2.Trie
     """The value that would have made it trigger."""
 
     highest_value: float
-    """The highest value until it would have resolved."""
+    """The highest value before it would have resolved."""
 
 
 class TriedPoint(Answer[alert_service_pb2.TriedPoint], of=alert_service_pb2.TriedPoint):
@@ -6626,13 +6634,13 @@ class TriedPoint(Answer[alert_service_pb2.TriedPoint], of=alert_service_pb2.Trie
     """The time."""
 
     value: float
-    """The highest value since the point before."""
+    """The highest value since the previous point."""
 
 
 class TryAlertRuleResponse(
     Answer[alert_service_pb2.TryAlertRuleResponse], of=alert_service_pb2.TryAlertRuleResponse
 ):
-    """What would have been."""
+    """What would have happened."""
 
     alerts: list[TriedAlert]
     """When it would have triggered, latest first; the latest 1,000."""
@@ -6734,21 +6742,21 @@ class VerifyCertificateResponse(
     """What was found about a certificate."""
 
     valid: bool
-    """Whether it is whole, signed by one of the tenant's keys, and its history is
-    that of the tenant's log. What became of the results since does not matter
-    for that.
+    """Whether it is intact, is signed by one of the tenant's keys, and its
+    history is that of the tenant's log. What became of the results since then
+    does not matter here.
     """
 
     problems: list[CertificateProblem]
     """What is wrong with it; empty when it is valid."""
 
     results: list[CertifiedState]
-    """What became of each result since, in its order; empty when it cannot be
-    told.
+    """What became of each result since then, in the certificate's order; empty if
+    that cannot be determined.
     """
 
     created_at: datetime | None
-    """When it was made, by what it says."""
+    """When it was made, according to the certificate."""
 
 
 class VerifyEventsResponse(

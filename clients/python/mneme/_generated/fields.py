@@ -107,7 +107,7 @@ class ActionFields(TypedDict, total=False):
 
 
 class AlertRuleFields(TypedDict, total=False):
-    """AlertRule is what to watch, and whom to tell."""
+    """AlertRule is what to watch, and whom to notify."""
 
     id: str
     """Unique in the tenant: the caller's, or a ULID made by the server.
@@ -124,7 +124,7 @@ class AlertRuleFields(TypedDict, total=False):
     Required.
     """
     threshold: float
-    """It triggers when the value is more.
+    """It triggers when the value is higher than this.
     0 to 10^12.
     """
     resolve_threshold: float
@@ -134,9 +134,9 @@ class AlertRuleFields(TypedDict, total=False):
     0 to 10^12.
     """
     min_events: int
-    """It triggers only while the window holds as many events at least: one failure
-    of one event is no rate. For session failures it counts sessions that ended,
-    for latencies events that say how long they took.
+    """It triggers only while the window holds at least this many events: one
+    failure out of one event is not a rate. For session failures, sessions that
+    ended are counted; for latencies, events that say how long they took.
     1 to 10^9. Default: 1.
     """
     window_minutes: int
@@ -146,15 +146,15 @@ class AlertRuleFields(TypedDict, total=False):
     scope: AlertScopeFields | alert_service_pb2.AlertScope
     """What it looks at."""
     notify_channels: Iterable[str]
-    r"""Whom it tells: webhooks as `https://…` or `http://…`, addresses as
-    `mailto:ops@example.com`. None: the history alone has it.
+    r"""Whom it notifies: webhooks as `https://…` or `http://…`, addresses as
+    `mailto:ops@example.com`. Empty: nobody; it only appears in the history.
     Up to 10 entries, each up to 2,000 characters; of the form
     `^[^\x00-\x20\x7f]*$`; none twice.
     """
     pattern: str
     """For ALERT_CONDITION_ERROR_PATTERN_EXCEEDS: a part of the errors' messages,
-    regardless of case, or a template as Reflect's ERROR_PATTERNS has it, whose
-    placeholders stand for anything.
+    regardless of case, or a template like those of Reflect's ERROR_PATTERNS,
+    whose placeholders match anything.
     Up to 300 characters.
     """
     trend: AlertTrendChoice
@@ -162,11 +162,11 @@ class AlertRuleFields(TypedDict, total=False):
     state: AlertStateChoice
     """Where it stands; in a request it is ignored, and so are the fields below."""
     last_triggered_at: datetime
-    """When it triggered last; unset if it never did."""
+    """When it last triggered; unset if it never did."""
     created_at: datetime
     """When it was created."""
     updated_at: datetime
-    """When it was changed last."""
+    """When it was last changed."""
 
 
 class AlertScopeFields(TypedDict, total=False):
@@ -632,9 +632,9 @@ class ForgetFilterFields(TypedDict, total=False):
     Up to 50 entries, each up to 100 characters, on one line; none twice.
     """
     start_time: datetime
-    """From this time on: of a session, its start."""
+    """At this time or later; for a session, its start counts."""
     end_time: datetime
-    """Before this time: of a session, its start."""
+    """Before this time; for a session, its start counts."""
 
 
 class ForgetItemFields(TypedDict, total=False):
@@ -648,7 +648,7 @@ class ForgetItemFields(TypedDict, total=False):
     Of the form `^([a-z][a-z_]{0,31})?$`.
     """
     id: Required[str]
-    """Its id; of a summary or a handover, its session's.
+    """Its id; for a summary or a handover, its session's.
     Required; up to 200 characters, on one line.
     """
 

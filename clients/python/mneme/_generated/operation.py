@@ -59,8 +59,8 @@ RPCS = (
 class OperationMethods(SyncCaller):
     """OperationService follows operations: work that was started by an RPC whose
     name begins with Start and that outlasts the call. They are durable: an
-    operation that was interrupted because the server was stopped goes on when it
-    is started again, or fails and says so.
+    operation that was interrupted because the server was stopped goes on when
+    the server starts again, or fails and says so.
 
     Operations started with scope admin are the administrator's: every key with
     that scope sees them, and no other key. All others are their tenant's; a key
@@ -84,8 +84,8 @@ class OperationMethods(SyncCaller):
 
         Args:
             operation_id: Its id. Required; up to 200 characters, on one line.
-            tenant_id: The tenant whose it is, unless it is the administrator's; empty: the
-                caller's. Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+            tenant_id: The tenant that it belongs to, unless it is the administrator's; empty:
+                the caller's. Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -190,9 +190,9 @@ class OperationMethods(SyncCaller):
         max_wait: timedelta | None = None,
         timeout: float | None = None,
     ) -> WaitOperationResponse:
-        """Waits until an operation has ended, or until max_wait or the deadline of the
-        call, whichever comes first, and returns it as it is then. It may return
-        earlier when many calls wait: look at `done`, and ask again.
+        """Waits until an operation has ended, or until max_wait or the deadline of
+        the call, whichever comes first, and returns it as it is then. It may
+        return earlier if many calls are waiting: look at `done`, and ask again.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when it
@@ -200,8 +200,8 @@ class OperationMethods(SyncCaller):
 
         Args:
             operation_id: Its id. Required; up to 200 characters, on one line.
-            tenant_id: The tenant whose it is, unless it is the administrator's; empty: the
-                caller's. Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+            tenant_id: The tenant that it belongs to, unless it is the administrator's; empty:
+                the caller's. Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             max_wait: How long to wait, up to 60 seconds; unset: 20 seconds. At least 0 and less
                 than 0 seconds.
             timeout: seconds for the call, retries included; None: the client's.
@@ -226,9 +226,9 @@ class OperationMethods(SyncCaller):
         tenant_id: str | None = None,
         timeout: float | None = None,
     ) -> CancelOperationResponse:
-        """Has an operation stop, which may take it a moment, and returns it as it is
-        now. It leaves nothing behind. Cancelling one that has ended changes
-        nothing.
+        """Makes an operation stop, which may take a moment, and returns it as it is
+        now. A cancelled operation leaves nothing behind. Cancelling one that has
+        ended changes nothing.
 
         Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
@@ -238,8 +238,8 @@ class OperationMethods(SyncCaller):
 
         Args:
             operation_id: Its id. Required; up to 200 characters, on one line.
-            tenant_id: The tenant whose it is, unless it is the administrator's; empty: the
-                caller's. Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+            tenant_id: The tenant that it belongs to, unless it is the administrator's; empty:
+                the caller's. Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -258,8 +258,8 @@ class OperationMethods(SyncCaller):
 class AsyncOperationMethods(AsyncCaller):
     """OperationService follows operations: work that was started by an RPC whose
     name begins with Start and that outlasts the call. They are durable: an
-    operation that was interrupted because the server was stopped goes on when it
-    is started again, or fails and says so.
+    operation that was interrupted because the server was stopped goes on when
+    the server starts again, or fails and says so.
 
     Operations started with scope admin are the administrator's: every key with
     that scope sees them, and no other key. All others are their tenant's; a key
@@ -283,8 +283,8 @@ class AsyncOperationMethods(AsyncCaller):
 
         Args:
             operation_id: Its id. Required; up to 200 characters, on one line.
-            tenant_id: The tenant whose it is, unless it is the administrator's; empty: the
-                caller's. Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+            tenant_id: The tenant that it belongs to, unless it is the administrator's; empty:
+                the caller's. Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -389,9 +389,9 @@ class AsyncOperationMethods(AsyncCaller):
         max_wait: timedelta | None = None,
         timeout: float | None = None,
     ) -> WaitOperationResponse:
-        """Waits until an operation has ended, or until max_wait or the deadline of the
-        call, whichever comes first, and returns it as it is then. It may return
-        earlier when many calls wait: look at `done`, and ask again.
+        """Waits until an operation has ended, or until max_wait or the deadline of
+        the call, whichever comes first, and returns it as it is then. It may
+        return earlier if many calls are waiting: look at `done`, and ask again.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when it
@@ -399,8 +399,8 @@ class AsyncOperationMethods(AsyncCaller):
 
         Args:
             operation_id: Its id. Required; up to 200 characters, on one line.
-            tenant_id: The tenant whose it is, unless it is the administrator's; empty: the
-                caller's. Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+            tenant_id: The tenant that it belongs to, unless it is the administrator's; empty:
+                the caller's. Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             max_wait: How long to wait, up to 60 seconds; unset: 20 seconds. At least 0 and less
                 than 0 seconds.
             timeout: seconds for the call, retries included; None: the client's.
@@ -425,9 +425,9 @@ class AsyncOperationMethods(AsyncCaller):
         tenant_id: str | None = None,
         timeout: float | None = None,
     ) -> CancelOperationResponse:
-        """Has an operation stop, which may take it a moment, and returns it as it is
-        now. It leaves nothing behind. Cancelling one that has ended changes
-        nothing.
+        """Makes an operation stop, which may take a moment, and returns it as it is
+        now. A cancelled operation leaves nothing behind. Cancelling one that has
+        ended changes nothing.
 
         Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
@@ -437,8 +437,8 @@ class AsyncOperationMethods(AsyncCaller):
 
         Args:
             operation_id: Its id. Required; up to 200 characters, on one line.
-            tenant_id: The tenant whose it is, unless it is the administrator's; empty: the
-                caller's. Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+            tenant_id: The tenant that it belongs to, unless it is the administrator's; empty:
+                the caller's. Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:

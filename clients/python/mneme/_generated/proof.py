@@ -76,8 +76,8 @@ class ProofMethods(SyncCaller):
         *,
         timeout: float | None = None,
     ) -> GetCheckpointResponse:
-        """Returns the head of the log as it is now, signed. What it signs is noted, so
-        that another history is never signed.
+        """Returns the head of the log as it is now, signed. The server notes what it
+        signs, so that it never signs a different history.
 
         Scope: read. Repeatable: yes.
         Errors: FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the tenant's key is
@@ -172,8 +172,8 @@ class ProofMethods(SyncCaller):
         *,
         timeout: float | None = None,
     ) -> GetLogKeysResponse:
-        """Returns the keys that sign the tenant's heads and certificates, the first one
-        first. Retired ones stay, since what they signed stays true.
+        """Returns the keys that sign the tenant's heads and certificates, the first
+        one first. Retired keys stay listed, since what they signed stays true.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
@@ -236,8 +236,8 @@ class AsyncProofMethods(AsyncCaller):
         *,
         timeout: float | None = None,
     ) -> GetCheckpointResponse:
-        """Returns the head of the log as it is now, signed. What it signs is noted, so
-        that another history is never signed.
+        """Returns the head of the log as it is now, signed. The server notes what it
+        signs, so that it never signs a different history.
 
         Scope: read. Repeatable: yes.
         Errors: FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the tenant's key is
@@ -332,8 +332,8 @@ class AsyncProofMethods(AsyncCaller):
         *,
         timeout: float | None = None,
     ) -> GetLogKeysResponse:
-        """Returns the keys that sign the tenant's heads and certificates, the first one
-        first. Retired ones stay, since what they signed stays true.
+        """Returns the keys that sign the tenant's heads and certificates, the first
+        one first. Retired keys stay listed, since what they signed stays true.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.

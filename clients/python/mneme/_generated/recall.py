@@ -144,15 +144,15 @@ class RecallMethods(SyncCaller):
                 names ("user", "assistant"; a model's answer is the assistant's), the agent, or
                 the name that the text begins with ("Ann: ..."). Up to 200 characters, on one
                 line.
-            context_turns: Return so many events from just before each event in its session, and
-                as many from just after: of any type and author, but of the same user and
-                project where the request names them. 0 to 3.
+            context_turns: Return this many events from just before each event in its session,
+                and as many from just after: of any type and author, but of the same user and
+                project if the request names them. 0 to 3.
             every_copy: Return every copy as a result of its own (see `RecallResult.copies`).
             min_confidence: Return nothing when `RecallResponse.confidence` is below this; 0
-                returns the best there is, however little it has to do with the query. Without
-                effect where the confidence is unset. 0 to 1.
-            rerank: False leaves the results in the order of their scores where the server has a
-                reranker (MNEME_RERANKER); unset asks it. HYBRID only.
+                returns the best there is, however little it has to do with the query. It has no
+                effect if the confidence is unset. 0 to 1.
+            rerank: False leaves the results in the order of their scores even if the server has
+                a reranker (MNEME_RERANKER); unset asks the reranker. HYBRID only.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -211,8 +211,8 @@ class RecallMethods(SyncCaller):
         was asked and answered, in which each result is proved to be in the
         tenant's log. Certificates are kept (MNEME_CERTIFICATES_KEPT of them).
 
-        Ranked are the candidates that Recall finds by meaning and by words. Ties
-        are in the order of Recall.
+        It ranks the candidates that Recall finds by meaning and by words. Ties are
+        in the order of Recall.
 
         Scope: read. Repeatable: no.
         Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the
@@ -273,7 +273,7 @@ class RecallMethods(SyncCaller):
         *,
         timeout: float | None = None,
     ) -> GetCertificateResponse:
-        """Returns a certificate that was made before.
+        """Returns a certificate that was made earlier.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND.
@@ -299,10 +299,10 @@ class RecallMethods(SyncCaller):
         *,
         timeout: float | None = None,
     ) -> VerifyCertificateResponse:
-        """Checks a certificate of this tenant, and tells whether what it shows was
-        changed, removed or forgotten since. What is wrong with it is the answer,
-        not an error. To check one without trusting the server, use `mneme verify`
-        or a client's function.
+        """Checks a certificate of this tenant, and says whether what it shows has
+        since been changed, removed or forgotten. If something is wrong with it,
+        that is the answer, not an error. To check one without trusting the server,
+        use `mneme verify` or a client's function.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
@@ -405,15 +405,15 @@ class AsyncRecallMethods(AsyncCaller):
                 names ("user", "assistant"; a model's answer is the assistant's), the agent, or
                 the name that the text begins with ("Ann: ..."). Up to 200 characters, on one
                 line.
-            context_turns: Return so many events from just before each event in its session, and
-                as many from just after: of any type and author, but of the same user and
-                project where the request names them. 0 to 3.
+            context_turns: Return this many events from just before each event in its session,
+                and as many from just after: of any type and author, but of the same user and
+                project if the request names them. 0 to 3.
             every_copy: Return every copy as a result of its own (see `RecallResult.copies`).
             min_confidence: Return nothing when `RecallResponse.confidence` is below this; 0
-                returns the best there is, however little it has to do with the query. Without
-                effect where the confidence is unset. 0 to 1.
-            rerank: False leaves the results in the order of their scores where the server has a
-                reranker (MNEME_RERANKER); unset asks it. HYBRID only.
+                returns the best there is, however little it has to do with the query. It has no
+                effect if the confidence is unset. 0 to 1.
+            rerank: False leaves the results in the order of their scores even if the server has
+                a reranker (MNEME_RERANKER); unset asks the reranker. HYBRID only.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -472,8 +472,8 @@ class AsyncRecallMethods(AsyncCaller):
         was asked and answered, in which each result is proved to be in the
         tenant's log. Certificates are kept (MNEME_CERTIFICATES_KEPT of them).
 
-        Ranked are the candidates that Recall finds by meaning and by words. Ties
-        are in the order of Recall.
+        It ranks the candidates that Recall finds by meaning and by words. Ties are
+        in the order of Recall.
 
         Scope: read. Repeatable: no.
         Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the
@@ -534,7 +534,7 @@ class AsyncRecallMethods(AsyncCaller):
         *,
         timeout: float | None = None,
     ) -> GetCertificateResponse:
-        """Returns a certificate that was made before.
+        """Returns a certificate that was made earlier.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND.
@@ -560,10 +560,10 @@ class AsyncRecallMethods(AsyncCaller):
         *,
         timeout: float | None = None,
     ) -> VerifyCertificateResponse:
-        """Checks a certificate of this tenant, and tells whether what it shows was
-        changed, removed or forgotten since. What is wrong with it is the answer,
-        not an error. To check one without trusting the server, use `mneme verify`
-        or a client's function.
+        """Checks a certificate of this tenant, and says whether what it shows has
+        since been changed, removed or forgotten. If something is wrong with it,
+        that is the answer, not an error. To check one without trusting the server,
+        use `mneme verify` or a client's function.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.

@@ -146,8 +146,8 @@ class AdminServiceServicer:
 
     def DeleteTenant(self, request, context):
         """Deletes a tenant: revokes its keys and removes its folder with everything
-        in it. Only a backup can bring it back. Where several servers have the
-        tenant, each that lives has removed its index when the call answers.
+        in it. Only a backup can bring it back. If several servers have the tenant,
+        every running one has removed its index when the call answers.
 
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -206,8 +206,8 @@ class AdminServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Backup(self, request, context):
-        """Makes a consistent copy of a tenant's database, even while it is in use, in
-        the server's backup folder, from which Restore takes it.
+        """Makes a consistent copy of a tenant's database in the server's backup
+        folder, even while the tenant is in use. Restore takes it from there.
 
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
@@ -252,8 +252,9 @@ class AdminServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def StartRestore(self, request, context):
-        """Starts what Restore does, as an operation. It is checked and copied while the
-        tenant is in use, and can be cancelled until its data is replaced.
+        """Starts what Restore does, as an operation. The backup is checked and copied
+        while the tenant is in use; the operation can be cancelled until the
+        tenant's data is replaced.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `restore`, which ends with a RestoreResponse.
@@ -267,8 +268,8 @@ class AdminServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def StartDeleteTenant(self, request, context):
-        """Starts what DeleteTenant does, as an operation. Once it runs it cannot be
-        cancelled.
+        """Starts what DeleteTenant does, as an operation. It cannot be cancelled once
+        it runs.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
@@ -283,12 +284,13 @@ class AdminServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def StartReindex(self, request, context):
-        """Starts to embed all memories of a tenant again with the model that the server
-        runs, and to build its indexes anew, as an operation. It is the way to a new
-        embedding model: a tenant whose memories were embedded with another one is
-        refused until then. Meanwhile the tenant is in use; its memories are found by
-        their words at once and by their meaning as they are embedded. It can be
-        cancelled until it has begun to embed.
+        """Starts to embed all memories of a tenant again with the model that the
+        server runs, and to build its indexes anew, as an operation. This is needed
+        after a change of the embedding model: a tenant whose memories were
+        embedded with another one is refused until then. The tenant can be used
+        meanwhile; its memories are found by their words at once, and by their
+        meaning as soon as they are embedded. The operation can be cancelled until
+        it has begun to embed.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `reindex`, which ends with a ReindexResponse.
@@ -302,15 +304,16 @@ class AdminServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def StartMoveTenant(self, request, context):
-        """Starts to move a tenant to another database, as an operation, while it is served
-        and written: from the server's own to one that its settings name
-        (MNEME_DATABASES). Its rows are copied and compared while it is in use, and what
-        changed meanwhile is brought over. Then its calls in flight finish, for which they
-        have ten seconds, and those that arrive are told to try again until the last
-        changes have been brought over. Ids, tokens, certificates and keys stay valid. It
-        can be cancelled until then. Whenever it ends before, or the server does, the
-        tenant is whole where it was: also when something of it is forgotten meanwhile.
-        One that is there already stays.
+        """Starts to move a tenant to another database, as an operation, while it is
+        read and written: from the server's own to one that the server's settings
+        name (MNEME_DATABASES). The tenant's rows are copied and compared while it
+        is in use, and what changes meanwhile is brought over. Then its calls in
+        flight have ten seconds to finish, and those that arrive are told to try
+        again until the last changes have been brought over; the operation can be
+        cancelled until that is done. If it ends before, or the server does, the
+        tenant is whole where it was. It fails if something of the tenant is
+        forgotten in the meantime. A tenant that is already there stays there. Ids,
+        tokens, certificates and keys stay valid.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
@@ -327,23 +330,24 @@ class AdminServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Forget(self, request, context):
-        """Forgets for good what is named, and what follows from it: of a session its
-        events, summary, handover, lessons, reflections and episodes; of episodes the
-        skills consolidated from them; steps that sessions learned from, and what was
-        learned of them; and of all of these vectors, tags, queues and caches. What is
-        named is one of `user_id`, `agent_id`, `session_id`, `items` and `filter`.
+        """Forgets for good what is named, and what follows from it: for a session,
+        its events, summary, handover, lessons, reflections and episodes; for
+        episodes, the skills consolidated from them; steps that learning sessions
+        learned from, and what they learned from them; and for all of these, their
+        vectors and tags and their places in queues and caches. Name it by one of
+        `user_id`, `agent_id`, `session_id`, `items` and `filter`.
 
         It is hidden in one transaction: from then on nobody finds it. Then the
         tenant's files are rewritten without it, while the tenant is in use; writes
-        wait for a part of that. The call waits for it and answers with the receipt.
-        If the caller does not wait, or the server stops, the work goes on by itself,
-        as the operation `operation_id`. Where several servers have the tenant, each
-        that lives has left nothing of it by then; the receipt names those that are
-        away.
+        wait for part of that time. The call waits until this is done and answers
+        with the receipt. If the caller does not wait, or the server stops, the
+        work goes on by itself, as the operation `operation_id`. If several servers
+        have the tenant, none that is running holds anything of it by then; the
+        receipt names those that are off.
 
         Hash chains and the tenant's log still verify; they show the places as
-        forgotten. What is sent again under the same event id stays forgotten. A
-        backup that is restored later forgets it again.
+        forgotten. An event that is sent again under the same id stays forgotten.
+        If a backup from before is restored later, it is forgotten again.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
@@ -358,8 +362,8 @@ class AdminServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def StartForget(self, request, context):
-        """Starts what Forget does, as an operation. When it answers, what is forgotten
-        is hidden already. It cannot be cancelled.
+        """Starts what Forget does, as an operation. When it answers, what is to be
+        forgotten is already hidden. It cannot be cancelled.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `forget`, which ends with a ForgetResponse.

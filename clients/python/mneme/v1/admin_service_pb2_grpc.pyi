@@ -50,8 +50,8 @@ class AdminServiceStub:
     """
     DeleteTenant: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.DeleteTenantRequest, _admin_service_pb2.DeleteTenantResponse]
     """Deletes a tenant: revokes its keys and removes its folder with everything
-    in it. Only a backup can bring it back. Where several servers have the
-    tenant, each that lives has removed its index when the call answers.
+    in it. Only a backup can bring it back. If several servers have the tenant,
+    every running one has removed its index when the call answers.
 
     Scope: admin. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -90,8 +90,8 @@ class AdminServiceStub:
     another tenant and the key lacks scope admin; NOT_FOUND.
     """
     Backup: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.BackupRequest, _admin_service_pb2.BackupResponse]
-    """Makes a consistent copy of a tenant's database, even while it is in use, in
-    the server's backup folder, from which Restore takes it.
+    """Makes a consistent copy of a tenant's database in the server's backup
+    folder, even while the tenant is in use. Restore takes it from there.
 
     Scope: admin. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
@@ -124,8 +124,9 @@ class AdminServiceStub:
     administrator's, 100 of a tenant).
     """
     StartRestore: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.StartRestoreRequest, _admin_service_pb2.StartRestoreResponse]
-    """Starts what Restore does, as an operation. It is checked and copied while the
-    tenant is in use, and can be cancelled until its data is replaced.
+    """Starts what Restore does, as an operation. The backup is checked and copied
+    while the tenant is in use; the operation can be cancelled until the
+    tenant's data is replaced.
 
     Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
     Starts: an operation `restore`, which ends with a RestoreResponse.
@@ -135,8 +136,8 @@ class AdminServiceStub:
     and not ended (100 of the administrator's, 100 of a tenant).
     """
     StartDeleteTenant: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.StartDeleteTenantRequest, _admin_service_pb2.StartDeleteTenantResponse]
-    """Starts what DeleteTenant does, as an operation. Once it runs it cannot be
-    cancelled.
+    """Starts what DeleteTenant does, as an operation. It cannot be cancelled once
+    it runs.
 
     Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
     Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
@@ -147,12 +148,13 @@ class AdminServiceStub:
     and not ended (100 of the administrator's, 100 of a tenant).
     """
     StartReindex: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.StartReindexRequest, _admin_service_pb2.StartReindexResponse]
-    """Starts to embed all memories of a tenant again with the model that the server
-    runs, and to build its indexes anew, as an operation. It is the way to a new
-    embedding model: a tenant whose memories were embedded with another one is
-    refused until then. Meanwhile the tenant is in use; its memories are found by
-    their words at once and by their meaning as they are embedded. It can be
-    cancelled until it has begun to embed.
+    """Starts to embed all memories of a tenant again with the model that the
+    server runs, and to build its indexes anew, as an operation. This is needed
+    after a change of the embedding model: a tenant whose memories were
+    embedded with another one is refused until then. The tenant can be used
+    meanwhile; its memories are found by their words at once, and by their
+    meaning as soon as they are embedded. The operation can be cancelled until
+    it has begun to embed.
 
     Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
     Starts: an operation `reindex`, which ends with a ReindexResponse.
@@ -162,15 +164,16 @@ class AdminServiceStub:
     administrator's, 100 of a tenant).
     """
     StartMoveTenant: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.StartMoveTenantRequest, _admin_service_pb2.StartMoveTenantResponse]
-    """Starts to move a tenant to another database, as an operation, while it is served
-    and written: from the server's own to one that its settings name
-    (MNEME_DATABASES). Its rows are copied and compared while it is in use, and what
-    changed meanwhile is brought over. Then its calls in flight finish, for which they
-    have ten seconds, and those that arrive are told to try again until the last
-    changes have been brought over. Ids, tokens, certificates and keys stay valid. It
-    can be cancelled until then. Whenever it ends before, or the server does, the
-    tenant is whole where it was: also when something of it is forgotten meanwhile.
-    One that is there already stays.
+    """Starts to move a tenant to another database, as an operation, while it is
+    read and written: from the server's own to one that the server's settings
+    name (MNEME_DATABASES). The tenant's rows are copied and compared while it
+    is in use, and what changes meanwhile is brought over. Then its calls in
+    flight have ten seconds to finish, and those that arrive are told to try
+    again until the last changes have been brought over; the operation can be
+    cancelled until that is done. If it ends before, or the server does, the
+    tenant is whole where it was. It fails if something of the tenant is
+    forgotten in the meantime. A tenant that is already there stays there. Ids,
+    tokens, certificates and keys stay valid.
 
     Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
     Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
@@ -183,23 +186,24 @@ class AdminServiceStub:
     of the administrator's, 100 of a tenant).
     """
     Forget: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.ForgetRequest, _admin_service_pb2.ForgetResponse]
-    """Forgets for good what is named, and what follows from it: of a session its
-    events, summary, handover, lessons, reflections and episodes; of episodes the
-    skills consolidated from them; steps that sessions learned from, and what was
-    learned of them; and of all of these vectors, tags, queues and caches. What is
-    named is one of `user_id`, `agent_id`, `session_id`, `items` and `filter`.
+    """Forgets for good what is named, and what follows from it: for a session,
+    its events, summary, handover, lessons, reflections and episodes; for
+    episodes, the skills consolidated from them; steps that learning sessions
+    learned from, and what they learned from them; and for all of these, their
+    vectors and tags and their places in queues and caches. Name it by one of
+    `user_id`, `agent_id`, `session_id`, `items` and `filter`.
 
     It is hidden in one transaction: from then on nobody finds it. Then the
     tenant's files are rewritten without it, while the tenant is in use; writes
-    wait for a part of that. The call waits for it and answers with the receipt.
-    If the caller does not wait, or the server stops, the work goes on by itself,
-    as the operation `operation_id`. Where several servers have the tenant, each
-    that lives has left nothing of it by then; the receipt names those that are
-    away.
+    wait for part of that time. The call waits until this is done and answers
+    with the receipt. If the caller does not wait, or the server stops, the
+    work goes on by itself, as the operation `operation_id`. If several servers
+    have the tenant, none that is running holds anything of it by then; the
+    receipt names those that are off.
 
     Hash chains and the tenant's log still verify; they show the places as
-    forgotten. What is sent again under the same event id stays forgotten. A
-    backup that is restored later forgets it again.
+    forgotten. An event that is sent again under the same id stays forgotten.
+    If a backup from before is restored later, it is forgotten again.
 
     Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
@@ -210,8 +214,8 @@ class AdminServiceStub:
     hidden.
     """
     StartForget: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.StartForgetRequest, _admin_service_pb2.StartForgetResponse]
-    """Starts what Forget does, as an operation. When it answers, what is forgotten
-    is hidden already. It cannot be cancelled.
+    """Starts what Forget does, as an operation. When it answers, what is to be
+    forgotten is already hidden. It cannot be cancelled.
 
     Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
     Starts: an operation `forget`, which ends with a ForgetResponse.
@@ -243,8 +247,8 @@ class AdminServiceAsyncStub(AdminServiceStub):
     """
     DeleteTenant: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.DeleteTenantRequest, _admin_service_pb2.DeleteTenantResponse]  # type: ignore[assignment]
     """Deletes a tenant: revokes its keys and removes its folder with everything
-    in it. Only a backup can bring it back. Where several servers have the
-    tenant, each that lives has removed its index when the call answers.
+    in it. Only a backup can bring it back. If several servers have the tenant,
+    every running one has removed its index when the call answers.
 
     Scope: admin. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -283,8 +287,8 @@ class AdminServiceAsyncStub(AdminServiceStub):
     another tenant and the key lacks scope admin; NOT_FOUND.
     """
     Backup: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.BackupRequest, _admin_service_pb2.BackupResponse]  # type: ignore[assignment]
-    """Makes a consistent copy of a tenant's database, even while it is in use, in
-    the server's backup folder, from which Restore takes it.
+    """Makes a consistent copy of a tenant's database in the server's backup
+    folder, even while the tenant is in use. Restore takes it from there.
 
     Scope: admin. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
@@ -317,8 +321,9 @@ class AdminServiceAsyncStub(AdminServiceStub):
     administrator's, 100 of a tenant).
     """
     StartRestore: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.StartRestoreRequest, _admin_service_pb2.StartRestoreResponse]  # type: ignore[assignment]
-    """Starts what Restore does, as an operation. It is checked and copied while the
-    tenant is in use, and can be cancelled until its data is replaced.
+    """Starts what Restore does, as an operation. The backup is checked and copied
+    while the tenant is in use; the operation can be cancelled until the
+    tenant's data is replaced.
 
     Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
     Starts: an operation `restore`, which ends with a RestoreResponse.
@@ -328,8 +333,8 @@ class AdminServiceAsyncStub(AdminServiceStub):
     and not ended (100 of the administrator's, 100 of a tenant).
     """
     StartDeleteTenant: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.StartDeleteTenantRequest, _admin_service_pb2.StartDeleteTenantResponse]  # type: ignore[assignment]
-    """Starts what DeleteTenant does, as an operation. Once it runs it cannot be
-    cancelled.
+    """Starts what DeleteTenant does, as an operation. It cannot be cancelled once
+    it runs.
 
     Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
     Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
@@ -340,12 +345,13 @@ class AdminServiceAsyncStub(AdminServiceStub):
     and not ended (100 of the administrator's, 100 of a tenant).
     """
     StartReindex: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.StartReindexRequest, _admin_service_pb2.StartReindexResponse]  # type: ignore[assignment]
-    """Starts to embed all memories of a tenant again with the model that the server
-    runs, and to build its indexes anew, as an operation. It is the way to a new
-    embedding model: a tenant whose memories were embedded with another one is
-    refused until then. Meanwhile the tenant is in use; its memories are found by
-    their words at once and by their meaning as they are embedded. It can be
-    cancelled until it has begun to embed.
+    """Starts to embed all memories of a tenant again with the model that the
+    server runs, and to build its indexes anew, as an operation. This is needed
+    after a change of the embedding model: a tenant whose memories were
+    embedded with another one is refused until then. The tenant can be used
+    meanwhile; its memories are found by their words at once, and by their
+    meaning as soon as they are embedded. The operation can be cancelled until
+    it has begun to embed.
 
     Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
     Starts: an operation `reindex`, which ends with a ReindexResponse.
@@ -355,15 +361,16 @@ class AdminServiceAsyncStub(AdminServiceStub):
     administrator's, 100 of a tenant).
     """
     StartMoveTenant: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.StartMoveTenantRequest, _admin_service_pb2.StartMoveTenantResponse]  # type: ignore[assignment]
-    """Starts to move a tenant to another database, as an operation, while it is served
-    and written: from the server's own to one that its settings name
-    (MNEME_DATABASES). Its rows are copied and compared while it is in use, and what
-    changed meanwhile is brought over. Then its calls in flight finish, for which they
-    have ten seconds, and those that arrive are told to try again until the last
-    changes have been brought over. Ids, tokens, certificates and keys stay valid. It
-    can be cancelled until then. Whenever it ends before, or the server does, the
-    tenant is whole where it was: also when something of it is forgotten meanwhile.
-    One that is there already stays.
+    """Starts to move a tenant to another database, as an operation, while it is
+    read and written: from the server's own to one that the server's settings
+    name (MNEME_DATABASES). The tenant's rows are copied and compared while it
+    is in use, and what changes meanwhile is brought over. Then its calls in
+    flight have ten seconds to finish, and those that arrive are told to try
+    again until the last changes have been brought over; the operation can be
+    cancelled until that is done. If it ends before, or the server does, the
+    tenant is whole where it was. It fails if something of the tenant is
+    forgotten in the meantime. A tenant that is already there stays there. Ids,
+    tokens, certificates and keys stay valid.
 
     Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
     Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
@@ -376,23 +383,24 @@ class AdminServiceAsyncStub(AdminServiceStub):
     of the administrator's, 100 of a tenant).
     """
     Forget: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.ForgetRequest, _admin_service_pb2.ForgetResponse]  # type: ignore[assignment]
-    """Forgets for good what is named, and what follows from it: of a session its
-    events, summary, handover, lessons, reflections and episodes; of episodes the
-    skills consolidated from them; steps that sessions learned from, and what was
-    learned of them; and of all of these vectors, tags, queues and caches. What is
-    named is one of `user_id`, `agent_id`, `session_id`, `items` and `filter`.
+    """Forgets for good what is named, and what follows from it: for a session,
+    its events, summary, handover, lessons, reflections and episodes; for
+    episodes, the skills consolidated from them; steps that learning sessions
+    learned from, and what they learned from them; and for all of these, their
+    vectors and tags and their places in queues and caches. Name it by one of
+    `user_id`, `agent_id`, `session_id`, `items` and `filter`.
 
     It is hidden in one transaction: from then on nobody finds it. Then the
     tenant's files are rewritten without it, while the tenant is in use; writes
-    wait for a part of that. The call waits for it and answers with the receipt.
-    If the caller does not wait, or the server stops, the work goes on by itself,
-    as the operation `operation_id`. Where several servers have the tenant, each
-    that lives has left nothing of it by then; the receipt names those that are
-    away.
+    wait for part of that time. The call waits until this is done and answers
+    with the receipt. If the caller does not wait, or the server stops, the
+    work goes on by itself, as the operation `operation_id`. If several servers
+    have the tenant, none that is running holds anything of it by then; the
+    receipt names those that are off.
 
     Hash chains and the tenant's log still verify; they show the places as
-    forgotten. What is sent again under the same event id stays forgotten. A
-    backup that is restored later forgets it again.
+    forgotten. An event that is sent again under the same id stays forgotten.
+    If a backup from before is restored later, it is forgotten again.
 
     Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
@@ -403,8 +411,8 @@ class AdminServiceAsyncStub(AdminServiceStub):
     hidden.
     """
     StartForget: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.StartForgetRequest, _admin_service_pb2.StartForgetResponse]  # type: ignore[assignment]
-    """Starts what Forget does, as an operation. When it answers, what is forgotten
-    is hidden already. It cannot be cancelled.
+    """Starts what Forget does, as an operation. When it answers, what is to be
+    forgotten is already hidden. It cannot be cancelled.
 
     Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
     Starts: an operation `forget`, which ends with a ForgetResponse.
@@ -451,8 +459,8 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_admin_service_pb2.DeleteTenantResponse, _abc.Awaitable[_admin_service_pb2.DeleteTenantResponse]]:
         """Deletes a tenant: revokes its keys and removes its folder with everything
-        in it. Only a backup can bring it back. Where several servers have the
-        tenant, each that lives has removed its index when the call answers.
+        in it. Only a backup can bring it back. If several servers have the tenant,
+        every running one has removed its index when the call answers.
 
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -521,8 +529,8 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _admin_service_pb2.BackupRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_admin_service_pb2.BackupResponse, _abc.Awaitable[_admin_service_pb2.BackupResponse]]:
-        """Makes a consistent copy of a tenant's database, even while it is in use, in
-        the server's backup folder, from which Restore takes it.
+        """Makes a consistent copy of a tenant's database in the server's backup
+        folder, even while the tenant is in use. Restore takes it from there.
 
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
@@ -573,8 +581,9 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _admin_service_pb2.StartRestoreRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_admin_service_pb2.StartRestoreResponse, _abc.Awaitable[_admin_service_pb2.StartRestoreResponse]]:
-        """Starts what Restore does, as an operation. It is checked and copied while the
-        tenant is in use, and can be cancelled until its data is replaced.
+        """Starts what Restore does, as an operation. The backup is checked and copied
+        while the tenant is in use; the operation can be cancelled until the
+        tenant's data is replaced.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `restore`, which ends with a RestoreResponse.
@@ -590,8 +599,8 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _admin_service_pb2.StartDeleteTenantRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_admin_service_pb2.StartDeleteTenantResponse, _abc.Awaitable[_admin_service_pb2.StartDeleteTenantResponse]]:
-        """Starts what DeleteTenant does, as an operation. Once it runs it cannot be
-        cancelled.
+        """Starts what DeleteTenant does, as an operation. It cannot be cancelled once
+        it runs.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
@@ -608,12 +617,13 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _admin_service_pb2.StartReindexRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_admin_service_pb2.StartReindexResponse, _abc.Awaitable[_admin_service_pb2.StartReindexResponse]]:
-        """Starts to embed all memories of a tenant again with the model that the server
-        runs, and to build its indexes anew, as an operation. It is the way to a new
-        embedding model: a tenant whose memories were embedded with another one is
-        refused until then. Meanwhile the tenant is in use; its memories are found by
-        their words at once and by their meaning as they are embedded. It can be
-        cancelled until it has begun to embed.
+        """Starts to embed all memories of a tenant again with the model that the
+        server runs, and to build its indexes anew, as an operation. This is needed
+        after a change of the embedding model: a tenant whose memories were
+        embedded with another one is refused until then. The tenant can be used
+        meanwhile; its memories are found by their words at once, and by their
+        meaning as soon as they are embedded. The operation can be cancelled until
+        it has begun to embed.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `reindex`, which ends with a ReindexResponse.
@@ -629,15 +639,16 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _admin_service_pb2.StartMoveTenantRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_admin_service_pb2.StartMoveTenantResponse, _abc.Awaitable[_admin_service_pb2.StartMoveTenantResponse]]:
-        """Starts to move a tenant to another database, as an operation, while it is served
-        and written: from the server's own to one that its settings name
-        (MNEME_DATABASES). Its rows are copied and compared while it is in use, and what
-        changed meanwhile is brought over. Then its calls in flight finish, for which they
-        have ten seconds, and those that arrive are told to try again until the last
-        changes have been brought over. Ids, tokens, certificates and keys stay valid. It
-        can be cancelled until then. Whenever it ends before, or the server does, the
-        tenant is whole where it was: also when something of it is forgotten meanwhile.
-        One that is there already stays.
+        """Starts to move a tenant to another database, as an operation, while it is
+        read and written: from the server's own to one that the server's settings
+        name (MNEME_DATABASES). The tenant's rows are copied and compared while it
+        is in use, and what changes meanwhile is brought over. Then its calls in
+        flight have ten seconds to finish, and those that arrive are told to try
+        again until the last changes have been brought over; the operation can be
+        cancelled until that is done. If it ends before, or the server does, the
+        tenant is whole where it was. It fails if something of the tenant is
+        forgotten in the meantime. A tenant that is already there stays there. Ids,
+        tokens, certificates and keys stay valid.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
@@ -656,23 +667,24 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _admin_service_pb2.ForgetRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_admin_service_pb2.ForgetResponse, _abc.Awaitable[_admin_service_pb2.ForgetResponse]]:
-        """Forgets for good what is named, and what follows from it: of a session its
-        events, summary, handover, lessons, reflections and episodes; of episodes the
-        skills consolidated from them; steps that sessions learned from, and what was
-        learned of them; and of all of these vectors, tags, queues and caches. What is
-        named is one of `user_id`, `agent_id`, `session_id`, `items` and `filter`.
+        """Forgets for good what is named, and what follows from it: for a session,
+        its events, summary, handover, lessons, reflections and episodes; for
+        episodes, the skills consolidated from them; steps that learning sessions
+        learned from, and what they learned from them; and for all of these, their
+        vectors and tags and their places in queues and caches. Name it by one of
+        `user_id`, `agent_id`, `session_id`, `items` and `filter`.
 
         It is hidden in one transaction: from then on nobody finds it. Then the
         tenant's files are rewritten without it, while the tenant is in use; writes
-        wait for a part of that. The call waits for it and answers with the receipt.
-        If the caller does not wait, or the server stops, the work goes on by itself,
-        as the operation `operation_id`. Where several servers have the tenant, each
-        that lives has left nothing of it by then; the receipt names those that are
-        away.
+        wait for part of that time. The call waits until this is done and answers
+        with the receipt. If the caller does not wait, or the server stops, the
+        work goes on by itself, as the operation `operation_id`. If several servers
+        have the tenant, none that is running holds anything of it by then; the
+        receipt names those that are off.
 
         Hash chains and the tenant's log still verify; they show the places as
-        forgotten. What is sent again under the same event id stays forgotten. A
-        backup that is restored later forgets it again.
+        forgotten. An event that is sent again under the same id stays forgotten.
+        If a backup from before is restored later, it is forgotten again.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
@@ -689,8 +701,8 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _admin_service_pb2.StartForgetRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_admin_service_pb2.StartForgetResponse, _abc.Awaitable[_admin_service_pb2.StartForgetResponse]]:
-        """Starts what Forget does, as an operation. When it answers, what is forgotten
-        is hidden already. It cannot be cancelled.
+        """Starts what Forget does, as an operation. When it answers, what is to be
+        forgotten is already hidden. It cannot be cancelled.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `forget`, which ends with a ForgetResponse.

@@ -26,9 +26,9 @@ if _version_not_supported:
 
 
 class AlertServiceStub:
-    """AlertService keeps rules that watch what is recorded. A rule triggers when its
-    condition comes true and resolves when it no longer is, once each, at most a
-    minute after what was recorded makes it so, or after time passing does. Both
+    """AlertService keeps rules that watch what is recorded. A rule triggers when
+    its condition becomes true and resolves when it no longer is, once each, at
+    most a minute after a recorded event or the passing of time makes it so. Both
     are kept in the history, recorded as events (alert_triggered, alert_resolved,
     in the session `alerts-` and the rule's id), and sent to the rule's channels.
 
@@ -36,10 +36,11 @@ class AlertServiceStub:
     header `webhook-id` is the delivery's id, the same at every attempt;
     `webhook-timestamp` is when the attempt was made, in seconds since 1970;
     `webhook-signature` holds `v1,` and the base64 of the HMAC-SHA256 of
-    `ID.TIMESTAMP.BODY` under the tenant's secret. An answer of 2xx is taken as
-    delivered, 410 as a wish to hear no more of it; after any other, or none, the
-    delivery is tried again, up to three days. Redirects are not followed, and
-    addresses that are not public are not called unless the operator allows them.
+    `ID.TIMESTAMP.BODY` under the tenant's secret. A 2xx response means that the
+    webhook was delivered, 410 that the receiver does not want it; after any
+    other response, or none, it is tried again, for up to three days. Redirects
+    are not followed, and addresses that are not public are not called unless the
+    operator allows them.
 
     Every call acts on the tenant of the caller's API key; another tenant's id is
     NOT_FOUND, just like one that does not exist.
@@ -104,9 +105,9 @@ class AlertServiceStub:
 
 
 class AlertServiceServicer:
-    """AlertService keeps rules that watch what is recorded. A rule triggers when its
-    condition comes true and resolves when it no longer is, once each, at most a
-    minute after what was recorded makes it so, or after time passing does. Both
+    """AlertService keeps rules that watch what is recorded. A rule triggers when
+    its condition becomes true and resolves when it no longer is, once each, at
+    most a minute after a recorded event or the passing of time makes it so. Both
     are kept in the history, recorded as events (alert_triggered, alert_resolved,
     in the session `alerts-` and the rule's id), and sent to the rule's channels.
 
@@ -114,10 +115,11 @@ class AlertServiceServicer:
     header `webhook-id` is the delivery's id, the same at every attempt;
     `webhook-timestamp` is when the attempt was made, in seconds since 1970;
     `webhook-signature` holds `v1,` and the base64 of the HMAC-SHA256 of
-    `ID.TIMESTAMP.BODY` under the tenant's secret. An answer of 2xx is taken as
-    delivered, 410 as a wish to hear no more of it; after any other, or none, the
-    delivery is tried again, up to three days. Redirects are not followed, and
-    addresses that are not public are not called unless the operator allows them.
+    `ID.TIMESTAMP.BODY` under the tenant's secret. A 2xx response means that the
+    webhook was delivered, 410 that the receiver does not want it; after any
+    other response, or none, it is tried again, for up to three days. Redirects
+    are not followed, and addresses that are not public are not called unless the
+    operator allows them.
 
     Every call acts on the tenant of the caller's API key; another tenant's id is
     NOT_FOUND, just like one that does not exist.
@@ -158,9 +160,9 @@ class AlertServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def UpdateAlertRule(self, request, context):
-        """Changes the fields of a rule that the mask names. What is triggered is held
-        against the rule as it is then; a rule that is disabled resolves, and sends
-        nothing about it.
+        """Changes the fields of a rule that the mask names. If the rule is triggered,
+        the changed rule decides whether it stays so; if it is disabled, it
+        resolves, and nothing is sent about it.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
@@ -172,8 +174,8 @@ class AlertServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DeleteAlertRule(self, request, context):
-        """Deletes a rule. Its history stays; what is triggered resolves, and sends
-        nothing about it. Deleting it again is NOT_FOUND.
+        """Deletes a rule. Its history stays; if it is triggered, it resolves, and
+        nothing is sent about it. Deleting it again is NOT_FOUND.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND.
@@ -183,7 +185,8 @@ class AlertServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListAlertHistory(self, request, context):
-        """Lists what was triggered, latest first, with what became of its deliveries.
+        """Lists the times that rules triggered, latest first, with what became of the
+        deliveries.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -194,8 +197,8 @@ class AlertServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def TestAlertRule(self, request, context):
-        """Sends a message that says it is a test to each of a rule's channels, now and
-        once, and returns what became of it.
+        """Sends a message that says it is a test to each of a rule's channels, at
+        once and only once, and returns what became of it.
 
         Scope: write. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -231,8 +234,8 @@ class AlertServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RotateWebhookSecret(self, request, context):
-        """Makes a new secret. For a day, webhooks are signed with the one before, too,
-        so that receivers can be changed meanwhile.
+        """Makes a new secret. For a day, webhooks are signed with the previous one,
+        too, so that receivers can be changed in the meantime.
 
         Scope: write. Repeatable: no.
         Errors: INVALID_ARGUMENT.
@@ -303,9 +306,9 @@ def add_AlertServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class AlertService:
-    """AlertService keeps rules that watch what is recorded. A rule triggers when its
-    condition comes true and resolves when it no longer is, once each, at most a
-    minute after what was recorded makes it so, or after time passing does. Both
+    """AlertService keeps rules that watch what is recorded. A rule triggers when
+    its condition becomes true and resolves when it no longer is, once each, at
+    most a minute after a recorded event or the passing of time makes it so. Both
     are kept in the history, recorded as events (alert_triggered, alert_resolved,
     in the session `alerts-` and the rule's id), and sent to the rule's channels.
 
@@ -313,10 +316,11 @@ class AlertService:
     header `webhook-id` is the delivery's id, the same at every attempt;
     `webhook-timestamp` is when the attempt was made, in seconds since 1970;
     `webhook-signature` holds `v1,` and the base64 of the HMAC-SHA256 of
-    `ID.TIMESTAMP.BODY` under the tenant's secret. An answer of 2xx is taken as
-    delivered, 410 as a wish to hear no more of it; after any other, or none, the
-    delivery is tried again, up to three days. Redirects are not followed, and
-    addresses that are not public are not called unless the operator allows them.
+    `ID.TIMESTAMP.BODY` under the tenant's secret. A 2xx response means that the
+    webhook was delivered, 410 that the receiver does not want it; after any
+    other response, or none, it is tried again, for up to three days. Redirects
+    are not followed, and addresses that are not public are not called unless the
+    operator allows them.
 
     Every call acts on the tenant of the caller's API key; another tenant's id is
     NOT_FOUND, just like one that does not exist.

@@ -28,8 +28,8 @@ if _version_not_supported:
 class OperationServiceStub:
     """OperationService follows operations: work that was started by an RPC whose
     name begins with Start and that outlasts the call. They are durable: an
-    operation that was interrupted because the server was stopped goes on when it
-    is started again, or fails and says so.
+    operation that was interrupted because the server was stopped goes on when
+    the server starts again, or fails and says so.
 
     Operations started with scope admin are the administrator's: every key with
     that scope sees them, and no other key. All others are their tenant's; a key
@@ -69,8 +69,8 @@ class OperationServiceStub:
 class OperationServiceServicer:
     """OperationService follows operations: work that was started by an RPC whose
     name begins with Start and that outlasts the call. They are durable: an
-    operation that was interrupted because the server was stopped goes on when it
-    is started again, or fails and says so.
+    operation that was interrupted because the server was stopped goes on when
+    the server starts again, or fails and says so.
 
     Operations started with scope admin are the administrator's: every key with
     that scope sees them, and no other key. All others are their tenant's; a key
@@ -103,9 +103,9 @@ class OperationServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def WaitOperation(self, request, context):
-        """Waits until an operation has ended, or until max_wait or the deadline of the
-        call, whichever comes first, and returns it as it is then. It may return
-        earlier when many calls wait: look at `done`, and ask again.
+        """Waits until an operation has ended, or until max_wait or the deadline of
+        the call, whichever comes first, and returns it as it is then. It may
+        return earlier if many calls are waiting: look at `done`, and ask again.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when it
@@ -116,9 +116,9 @@ class OperationServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def CancelOperation(self, request, context):
-        """Has an operation stop, which may take it a moment, and returns it as it is
-        now. It leaves nothing behind. Cancelling one that has ended changes
-        nothing.
+        """Makes an operation stop, which may take a moment, and returns it as it is
+        now. A cancelled operation leaves nothing behind. Cancelling one that has
+        ended changes nothing.
 
         Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
@@ -164,8 +164,8 @@ def add_OperationServiceServicer_to_server(servicer, server):
 class OperationService:
     """OperationService follows operations: work that was started by an RPC whose
     name begins with Start and that outlasts the call. They are durable: an
-    operation that was interrupted because the server was stopped goes on when it
-    is started again, or fails and says so.
+    operation that was interrupted because the server was stopped goes on when
+    the server starts again, or fails and says so.
 
     Operations started with scope admin are the administrator's: every key with
     that scope sees them, and no other key. All others are their tenant's; a key

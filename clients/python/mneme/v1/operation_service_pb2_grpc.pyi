@@ -29,8 +29,8 @@ GRPC_VERSION: str
 class OperationServiceStub:
     """OperationService follows operations: work that was started by an RPC whose
     name begins with Start and that outlasts the call. They are durable: an
-    operation that was interrupted because the server was stopped goes on when it
-    is started again, or fails and says so.
+    operation that was interrupted because the server was stopped goes on when
+    the server starts again, or fails and says so.
 
     Operations started with scope admin are the administrator's: every key with
     that scope sees them, and no other key. All others are their tenant's; a key
@@ -59,18 +59,18 @@ class OperationServiceStub:
     (SCOPE_MISSING) when it names another tenant and the key lacks scope admin.
     """
     WaitOperation: _grpc.UnaryUnaryMultiCallable[_operation_service_pb2.WaitOperationRequest, _operation_service_pb2.WaitOperationResponse]
-    """Waits until an operation has ended, or until max_wait or the deadline of the
-    call, whichever comes first, and returns it as it is then. It may return
-    earlier when many calls wait: look at `done`, and ask again.
+    """Waits until an operation has ended, or until max_wait or the deadline of
+    the call, whichever comes first, and returns it as it is then. It may
+    return earlier if many calls are waiting: look at `done`, and ask again.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when it
     names another tenant and the key lacks scope admin.
     """
     CancelOperation: _grpc.UnaryUnaryMultiCallable[_operation_service_pb2.CancelOperationRequest, _operation_service_pb2.CancelOperationResponse]
-    """Has an operation stop, which may take it a moment, and returns it as it is
-    now. It leaves nothing behind. Cancelling one that has ended changes
-    nothing.
+    """Makes an operation stop, which may take a moment, and returns it as it is
+    now. A cancelled operation leaves nothing behind. Cancelling one that has
+    ended changes nothing.
 
     Scope: read. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
@@ -83,8 +83,8 @@ class OperationServiceStub:
 class OperationServiceAsyncStub(OperationServiceStub):
     """OperationService follows operations: work that was started by an RPC whose
     name begins with Start and that outlasts the call. They are durable: an
-    operation that was interrupted because the server was stopped goes on when it
-    is started again, or fails and says so.
+    operation that was interrupted because the server was stopped goes on when
+    the server starts again, or fails and says so.
 
     Operations started with scope admin are the administrator's: every key with
     that scope sees them, and no other key. All others are their tenant's; a key
@@ -110,18 +110,18 @@ class OperationServiceAsyncStub(OperationServiceStub):
     (SCOPE_MISSING) when it names another tenant and the key lacks scope admin.
     """
     WaitOperation: _aio.UnaryUnaryMultiCallable[_operation_service_pb2.WaitOperationRequest, _operation_service_pb2.WaitOperationResponse]  # type: ignore[assignment]
-    """Waits until an operation has ended, or until max_wait or the deadline of the
-    call, whichever comes first, and returns it as it is then. It may return
-    earlier when many calls wait: look at `done`, and ask again.
+    """Waits until an operation has ended, or until max_wait or the deadline of
+    the call, whichever comes first, and returns it as it is then. It may
+    return earlier if many calls are waiting: look at `done`, and ask again.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when it
     names another tenant and the key lacks scope admin.
     """
     CancelOperation: _aio.UnaryUnaryMultiCallable[_operation_service_pb2.CancelOperationRequest, _operation_service_pb2.CancelOperationResponse]  # type: ignore[assignment]
-    """Has an operation stop, which may take it a moment, and returns it as it is
-    now. It leaves nothing behind. Cancelling one that has ended changes
-    nothing.
+    """Makes an operation stop, which may take a moment, and returns it as it is
+    now. A cancelled operation leaves nothing behind. Cancelling one that has
+    ended changes nothing.
 
     Scope: read. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
@@ -133,8 +133,8 @@ class OperationServiceAsyncStub(OperationServiceStub):
 class OperationServiceServicer(metaclass=_abc_1.ABCMeta):
     """OperationService follows operations: work that was started by an RPC whose
     name begins with Start and that outlasts the call. They are durable: an
-    operation that was interrupted because the server was stopped goes on when it
-    is started again, or fails and says so.
+    operation that was interrupted because the server was stopped goes on when
+    the server starts again, or fails and says so.
 
     Operations started with scope admin are the administrator's: every key with
     that scope sees them, and no other key. All others are their tenant's; a key
@@ -176,9 +176,9 @@ class OperationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _operation_service_pb2.WaitOperationRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_operation_service_pb2.WaitOperationResponse, _abc.Awaitable[_operation_service_pb2.WaitOperationResponse]]:
-        """Waits until an operation has ended, or until max_wait or the deadline of the
-        call, whichever comes first, and returns it as it is then. It may return
-        earlier when many calls wait: look at `done`, and ask again.
+        """Waits until an operation has ended, or until max_wait or the deadline of
+        the call, whichever comes first, and returns it as it is then. It may
+        return earlier if many calls are waiting: look at `done`, and ask again.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when it
@@ -191,9 +191,9 @@ class OperationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _operation_service_pb2.CancelOperationRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_operation_service_pb2.CancelOperationResponse, _abc.Awaitable[_operation_service_pb2.CancelOperationResponse]]:
-        """Has an operation stop, which may take it a moment, and returns it as it is
-        now. It leaves nothing behind. Cancelling one that has ended changes
-        nothing.
+        """Makes an operation stop, which may take a moment, and returns it as it is
+        now. A cancelled operation leaves nothing behind. Cancelling one that has
+        ended changes nothing.
 
         Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when

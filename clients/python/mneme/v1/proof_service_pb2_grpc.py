@@ -79,8 +79,8 @@ class ProofServiceServicer:
     """
 
     def GetCheckpoint(self, request, context):
-        """Returns the head of the log as it is now, signed. What it signs is noted, so
-        that another history is never signed.
+        """Returns the head of the log as it is now, signed. The server notes what it
+        signs, so that it never signs a different history.
 
         Scope: read. Repeatable: yes.
         Errors: FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the tenant's key is
@@ -115,8 +115,8 @@ class ProofServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetLogKeys(self, request, context):
-        """Returns the keys that sign the tenant's heads and certificates, the first one
-        first. Retired ones stay, since what they signed stays true.
+        """Returns the keys that sign the tenant's heads and certificates, the first
+        one first. Retired keys stay listed, since what they signed stays true.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.

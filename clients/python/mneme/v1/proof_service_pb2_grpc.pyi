@@ -41,8 +41,8 @@ class ProofServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> ProofServiceAsyncStub: ...
     GetCheckpoint: _grpc.UnaryUnaryMultiCallable[_proof_service_pb2.GetCheckpointRequest, _proof_service_pb2.GetCheckpointResponse]
-    """Returns the head of the log as it is now, signed. What it signs is noted, so
-    that another history is never signed.
+    """Returns the head of the log as it is now, signed. The server notes what it
+    signs, so that it never signs a different history.
 
     Scope: read. Repeatable: yes.
     Errors: FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the tenant's key is
@@ -65,8 +65,8 @@ class ProofServiceStub:
     had so many leaves, or the leaf is not among them; NOT_FOUND.
     """
     GetLogKeys: _grpc.UnaryUnaryMultiCallable[_proof_service_pb2.GetLogKeysRequest, _proof_service_pb2.GetLogKeysResponse]
-    """Returns the keys that sign the tenant's heads and certificates, the first one
-    first. Retired ones stay, since what they signed stays true.
+    """Returns the keys that sign the tenant's heads and certificates, the first
+    one first. Retired keys stay listed, since what they signed stays true.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
@@ -94,8 +94,8 @@ class ProofServiceAsyncStub(ProofServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetCheckpoint: _aio.UnaryUnaryMultiCallable[_proof_service_pb2.GetCheckpointRequest, _proof_service_pb2.GetCheckpointResponse]  # type: ignore[assignment]
-    """Returns the head of the log as it is now, signed. What it signs is noted, so
-    that another history is never signed.
+    """Returns the head of the log as it is now, signed. The server notes what it
+    signs, so that it never signs a different history.
 
     Scope: read. Repeatable: yes.
     Errors: FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the tenant's key is
@@ -118,8 +118,8 @@ class ProofServiceAsyncStub(ProofServiceStub):
     had so many leaves, or the leaf is not among them; NOT_FOUND.
     """
     GetLogKeys: _aio.UnaryUnaryMultiCallable[_proof_service_pb2.GetLogKeysRequest, _proof_service_pb2.GetLogKeysResponse]  # type: ignore[assignment]
-    """Returns the keys that sign the tenant's heads and certificates, the first one
-    first. Retired ones stay, since what they signed stays true.
+    """Returns the keys that sign the tenant's heads and certificates, the first
+    one first. Retired keys stay listed, since what they signed stays true.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
@@ -150,8 +150,8 @@ class ProofServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _proof_service_pb2.GetCheckpointRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_proof_service_pb2.GetCheckpointResponse, _abc.Awaitable[_proof_service_pb2.GetCheckpointResponse]]:
-        """Returns the head of the log as it is now, signed. What it signs is noted, so
-        that another history is never signed.
+        """Returns the head of the log as it is now, signed. The server notes what it
+        signs, so that it never signs a different history.
 
         Scope: read. Repeatable: yes.
         Errors: FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the tenant's key is
@@ -192,8 +192,8 @@ class ProofServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _proof_service_pb2.GetLogKeysRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_proof_service_pb2.GetLogKeysResponse, _abc.Awaitable[_proof_service_pb2.GetLogKeysResponse]]:
-        """Returns the keys that sign the tenant's heads and certificates, the first one
-        first. Retired ones stay, since what they signed stays true.
+        """Returns the keys that sign the tenant's heads and certificates, the first
+        one first. Retired keys stay listed, since what they signed stays true.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.

@@ -92,8 +92,8 @@ class RecallServiceServicer:
         was asked and answered, in which each result is proved to be in the
         tenant's log. Certificates are kept (MNEME_CERTIFICATES_KEPT of them).
 
-        Ranked are the candidates that Recall finds by meaning and by words. Ties
-        are in the order of Recall.
+        It ranks the candidates that Recall finds by meaning and by words. Ties are
+        in the order of Recall.
 
         Scope: read. Repeatable: no.
         Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the
@@ -107,7 +107,7 @@ class RecallServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetCertificate(self, request, context):
-        """Returns a certificate that was made before.
+        """Returns a certificate that was made earlier.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND.
@@ -117,10 +117,10 @@ class RecallServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def VerifyCertificate(self, request, context):
-        """Checks a certificate of this tenant, and tells whether what it shows was
-        changed, removed or forgotten since. What is wrong with it is the answer,
-        not an error. To check one without trusting the server, use `mneme verify`
-        or a client's function.
+        """Checks a certificate of this tenant, and says whether what it shows has
+        since been changed, removed or forgotten. If something is wrong with it,
+        that is the answer, not an error. To check one without trusting the server,
+        use `mneme verify` or a client's function.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.

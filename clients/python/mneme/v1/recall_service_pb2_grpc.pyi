@@ -58,8 +58,8 @@ class RecallServiceStub:
     was asked and answered, in which each result is proved to be in the
     tenant's log. Certificates are kept (MNEME_CERTIFICATES_KEPT of them).
 
-    Ranked are the candidates that Recall finds by meaning and by words. Ties
-    are in the order of Recall.
+    It ranks the candidates that Recall finds by meaning and by words. Ties are
+    in the order of Recall.
 
     Scope: read. Repeatable: no.
     Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the
@@ -69,16 +69,16 @@ class RecallServiceStub:
     it was written: the message names it, and nothing is signed.
     """
     GetCertificate: _grpc.UnaryUnaryMultiCallable[_certificate_pb2.GetCertificateRequest, _certificate_pb2.GetCertificateResponse]
-    """Returns a certificate that was made before.
+    """Returns a certificate that was made earlier.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; NOT_FOUND.
     """
     VerifyCertificate: _grpc.UnaryUnaryMultiCallable[_certificate_pb2.VerifyCertificateRequest, _certificate_pb2.VerifyCertificateResponse]
-    """Checks a certificate of this tenant, and tells whether what it shows was
-    changed, removed or forgotten since. What is wrong with it is the answer,
-    not an error. To check one without trusting the server, use `mneme verify`
-    or a client's function.
+    """Checks a certificate of this tenant, and says whether what it shows has
+    since been changed, removed or forgotten. If something is wrong with it,
+    that is the answer, not an error. To check one without trusting the server,
+    use `mneme verify` or a client's function.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
@@ -113,8 +113,8 @@ class RecallServiceAsyncStub(RecallServiceStub):
     was asked and answered, in which each result is proved to be in the
     tenant's log. Certificates are kept (MNEME_CERTIFICATES_KEPT of them).
 
-    Ranked are the candidates that Recall finds by meaning and by words. Ties
-    are in the order of Recall.
+    It ranks the candidates that Recall finds by meaning and by words. Ties are
+    in the order of Recall.
 
     Scope: read. Repeatable: no.
     Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the
@@ -124,16 +124,16 @@ class RecallServiceAsyncStub(RecallServiceStub):
     it was written: the message names it, and nothing is signed.
     """
     GetCertificate: _aio.UnaryUnaryMultiCallable[_certificate_pb2.GetCertificateRequest, _certificate_pb2.GetCertificateResponse]  # type: ignore[assignment]
-    """Returns a certificate that was made before.
+    """Returns a certificate that was made earlier.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; NOT_FOUND.
     """
     VerifyCertificate: _aio.UnaryUnaryMultiCallable[_certificate_pb2.VerifyCertificateRequest, _certificate_pb2.VerifyCertificateResponse]  # type: ignore[assignment]
-    """Checks a certificate of this tenant, and tells whether what it shows was
-    changed, removed or forgotten since. What is wrong with it is the answer,
-    not an error. To check one without trusting the server, use `mneme verify`
-    or a client's function.
+    """Checks a certificate of this tenant, and says whether what it shows has
+    since been changed, removed or forgotten. If something is wrong with it,
+    that is the answer, not an error. To check one without trusting the server,
+    use `mneme verify` or a client's function.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
@@ -177,8 +177,8 @@ class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
         was asked and answered, in which each result is proved to be in the
         tenant's log. Certificates are kept (MNEME_CERTIFICATES_KEPT of them).
 
-        Ranked are the candidates that Recall finds by meaning and by words. Ties
-        are in the order of Recall.
+        It ranks the candidates that Recall finds by meaning and by words. Ties are
+        in the order of Recall.
 
         Scope: read. Repeatable: no.
         Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the
@@ -194,7 +194,7 @@ class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _certificate_pb2.GetCertificateRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_certificate_pb2.GetCertificateResponse, _abc.Awaitable[_certificate_pb2.GetCertificateResponse]]:
-        """Returns a certificate that was made before.
+        """Returns a certificate that was made earlier.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND.
@@ -206,10 +206,10 @@ class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _certificate_pb2.VerifyCertificateRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_certificate_pb2.VerifyCertificateResponse, _abc.Awaitable[_certificate_pb2.VerifyCertificateResponse]]:
-        """Checks a certificate of this tenant, and tells whether what it shows was
-        changed, removed or forgotten since. What is wrong with it is the answer,
-        not an error. To check one without trusting the server, use `mneme verify`
-        or a client's function.
+        """Checks a certificate of this tenant, and says whether what it shows has
+        since been changed, removed or forgotten. If something is wrong with it,
+        that is the answer, not an error. To check one without trusting the server,
+        use `mneme verify` or a client's function.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.

@@ -43,8 +43,8 @@ export const calls = {
   },
   /**
    * Deletes a tenant: revokes its keys and removes its folder with everything
-   * in it. Only a backup can bring it back. Where several servers have the
-   * tenant, each that lives has removed its index when the call answers.
+   * in it. Only a backup can bring it back. If several servers have the tenant,
+   * every running one has removed its index when the call answers.
    *
    * Scope: admin. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -113,8 +113,8 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Makes a consistent copy of a tenant's database, even while it is in use, in
-   * the server's backup folder, from which Restore takes it.
+   * Makes a consistent copy of a tenant's database in the server's backup
+   * folder, even while the tenant is in use. Restore takes it from there.
    *
    * Scope: admin. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
@@ -165,8 +165,9 @@ export const calls = {
     madeIds: [["operationId"]],
   },
   /**
-   * Starts what Restore does, as an operation. It is checked and copied while the
-   * tenant is in use, and can be cancelled until its data is replaced.
+   * Starts what Restore does, as an operation. The backup is checked and copied
+   * while the tenant is in use; the operation can be cancelled until the
+   * tenant's data is replaced.
    *
    * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
    * Starts: an operation `restore`, which ends with a RestoreResponse.
@@ -182,8 +183,8 @@ export const calls = {
     madeIds: [["operationId"]],
   },
   /**
-   * Starts what DeleteTenant does, as an operation. Once it runs it cannot be
-   * cancelled.
+   * Starts what DeleteTenant does, as an operation. It cannot be cancelled once
+   * it runs.
    *
    * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
    * Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
@@ -200,12 +201,13 @@ export const calls = {
     madeIds: [["operationId"]],
   },
   /**
-   * Starts to embed all memories of a tenant again with the model that the server
-   * runs, and to build its indexes anew, as an operation. It is the way to a new
-   * embedding model: a tenant whose memories were embedded with another one is
-   * refused until then. Meanwhile the tenant is in use; its memories are found by
-   * their words at once and by their meaning as they are embedded. It can be
-   * cancelled until it has begun to embed.
+   * Starts to embed all memories of a tenant again with the model that the
+   * server runs, and to build its indexes anew, as an operation. This is needed
+   * after a change of the embedding model: a tenant whose memories were
+   * embedded with another one is refused until then. The tenant can be used
+   * meanwhile; its memories are found by their words at once, and by their
+   * meaning as soon as they are embedded. The operation can be cancelled until
+   * it has begun to embed.
    *
    * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
    * Starts: an operation `reindex`, which ends with a ReindexResponse.
@@ -221,15 +223,16 @@ export const calls = {
     madeIds: [["operationId"]],
   },
   /**
-   * Starts to move a tenant to another database, as an operation, while it is served
-   * and written: from the server's own to one that its settings name
-   * (MNEME_DATABASES). Its rows are copied and compared while it is in use, and what
-   * changed meanwhile is brought over. Then its calls in flight finish, for which they
-   * have ten seconds, and those that arrive are told to try again until the last
-   * changes have been brought over. Ids, tokens, certificates and keys stay valid. It
-   * can be cancelled until then. Whenever it ends before, or the server does, the
-   * tenant is whole where it was: also when something of it is forgotten meanwhile.
-   * One that is there already stays.
+   * Starts to move a tenant to another database, as an operation, while it is
+   * read and written: from the server's own to one that the server's settings
+   * name (MNEME_DATABASES). The tenant's rows are copied and compared while it
+   * is in use, and what changes meanwhile is brought over. Then its calls in
+   * flight have ten seconds to finish, and those that arrive are told to try
+   * again until the last changes have been brought over; the operation can be
+   * cancelled until that is done. If it ends before, or the server does, the
+   * tenant is whole where it was. It fails if something of the tenant is
+   * forgotten in the meantime. A tenant that is already there stays there. Ids,
+   * tokens, certificates and keys stay valid.
    *
    * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
    * Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
@@ -248,23 +251,24 @@ export const calls = {
     madeIds: [["operationId"]],
   },
   /**
-   * Forgets for good what is named, and what follows from it: of a session its
-   * events, summary, handover, lessons, reflections and episodes; of episodes the
-   * skills consolidated from them; steps that sessions learned from, and what was
-   * learned of them; and of all of these vectors, tags, queues and caches. What is
-   * named is one of `user_id`, `agent_id`, `session_id`, `items` and `filter`.
+   * Forgets for good what is named, and what follows from it: for a session,
+   * its events, summary, handover, lessons, reflections and episodes; for
+   * episodes, the skills consolidated from them; steps that learning sessions
+   * learned from, and what they learned from them; and for all of these, their
+   * vectors and tags and their places in queues and caches. Name it by one of
+   * `user_id`, `agent_id`, `session_id`, `items` and `filter`.
    *
    * It is hidden in one transaction: from then on nobody finds it. Then the
    * tenant's files are rewritten without it, while the tenant is in use; writes
-   * wait for a part of that. The call waits for it and answers with the receipt.
-   * If the caller does not wait, or the server stops, the work goes on by itself,
-   * as the operation `operation_id`. Where several servers have the tenant, each
-   * that lives has left nothing of it by then; the receipt names those that are
-   * away.
+   * wait for part of that time. The call waits until this is done and answers
+   * with the receipt. If the caller does not wait, or the server stops, the
+   * work goes on by itself, as the operation `operation_id`. If several servers
+   * have the tenant, none that is running holds anything of it by then; the
+   * receipt names those that are off.
    *
    * Hash chains and the tenant's log still verify; they show the places as
-   * forgotten. What is sent again under the same event id stays forgotten. A
-   * backup that is restored later forgets it again.
+   * forgotten. An event that is sent again under the same id stays forgotten.
+   * If a backup from before is restored later, it is forgotten again.
    *
    * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
@@ -281,8 +285,8 @@ export const calls = {
     madeIds: [["operationId"]],
   },
   /**
-   * Starts what Forget does, as an operation. When it answers, what is forgotten
-   * is hidden already. It cannot be cancelled.
+   * Starts what Forget does, as an operation. When it answers, what is to be
+   * forgotten is already hidden. It cannot be cancelled.
    *
    * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
    * Starts: an operation `forget`, which ends with a ForgetResponse.
@@ -338,9 +342,9 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Changes the fields of a rule that the mask names. What is triggered is held
-   * against the rule as it is then; a rule that is disabled resolves, and sends
-   * nothing about it.
+   * Changes the fields of a rule that the mask names. If the rule is triggered,
+   * the changed rule decides whether it stays so; if it is disabled, it
+   * resolves, and nothing is sent about it.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
@@ -355,8 +359,8 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Deletes a rule. Its history stays; what is triggered resolves, and sends
-   * nothing about it. Deleting it again is NOT_FOUND.
+   * Deletes a rule. Its history stays; if it is triggered, it resolves, and
+   * nothing is sent about it. Deleting it again is NOT_FOUND.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND.
@@ -368,7 +372,8 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Lists what was triggered, latest first, with what became of its deliveries.
+   * Lists the times that rules triggered, latest first, with what became of the
+   * deliveries.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -381,8 +386,8 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Sends a message that says it is a test to each of a rule's channels, now and
-   * once, and returns what became of it.
+   * Sends a message that says it is a test to each of a rule's channels, at
+   * once and only once, and returns what became of it.
    *
    * Scope: write. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -424,8 +429,8 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Makes a new secret. For a day, webhooks are signed with the one before, too,
-   * so that receivers can be changed meanwhile.
+   * Makes a new secret. For a day, webhooks are signed with the previous one,
+   * too, so that receivers can be changed in the meantime.
    *
    * Scope: write. Repeatable: no.
    * Errors: INVALID_ARGUMENT.
@@ -1897,9 +1902,9 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Waits until an operation has ended, or until max_wait or the deadline of the
-   * call, whichever comes first, and returns it as it is then. It may return
-   * earlier when many calls wait: look at `done`, and ask again.
+   * Waits until an operation has ended, or until max_wait or the deadline of
+   * the call, whichever comes first, and returns it as it is then. It may
+   * return earlier if many calls are waiting: look at `done`, and ask again.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when it
@@ -1912,9 +1917,9 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Has an operation stop, which may take it a moment, and returns it as it is
-   * now. It leaves nothing behind. Cancelling one that has ended changes
-   * nothing.
+   * Makes an operation stop, which may take a moment, and returns it as it is
+   * now. A cancelled operation leaves nothing behind. Cancelling one that has
+   * ended changes nothing.
    *
    * Scope: read. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
@@ -1929,8 +1934,8 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Returns the head of the log as it is now, signed. What it signs is noted, so
-   * that another history is never signed.
+   * Returns the head of the log as it is now, signed. The server notes what it
+   * signs, so that it never signs a different history.
    *
    * Scope: read. Repeatable: yes.
    * Errors: FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the tenant's key is
@@ -1971,8 +1976,8 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Returns the keys that sign the tenant's heads and certificates, the first one
-   * first. Retired ones stay, since what they signed stays true.
+   * Returns the keys that sign the tenant's heads and certificates, the first
+   * one first. Retired keys stay listed, since what they signed stays true.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
@@ -2024,8 +2029,8 @@ export const calls = {
    * was asked and answered, in which each result is proved to be in the
    * tenant's log. Certificates are kept (MNEME_CERTIFICATES_KEPT of them).
    *
-   * Ranked are the candidates that Recall finds by meaning and by words. Ties
-   * are in the order of Recall.
+   * It ranks the candidates that Recall finds by meaning and by words. Ties are
+   * in the order of Recall.
    *
    * Scope: read. Repeatable: no.
    * Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the
@@ -2041,7 +2046,7 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Returns a certificate that was made before.
+   * Returns a certificate that was made earlier.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; NOT_FOUND.
@@ -2053,10 +2058,10 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Checks a certificate of this tenant, and tells whether what it shows was
-   * changed, removed or forgotten since. What is wrong with it is the answer,
-   * not an error. To check one without trusting the server, use `mneme verify`
-   * or a client's function.
+   * Checks a certificate of this tenant, and says whether what it shows has
+   * since been changed, removed or forgotten. If something is wrong with it,
+   * that is the answer, not an error. To check one without trusting the server,
+   * use `mneme verify` or a client's function.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
@@ -2352,7 +2357,8 @@ export const walks = {
    */
   iterAlertRules: { call: "listAlertRules", items: "rules" },
   /**
-   * Lists what was triggered, latest first, with what became of its deliveries.
+   * Lists the times that rules triggered, latest first, with what became of the
+   * deliveries.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page

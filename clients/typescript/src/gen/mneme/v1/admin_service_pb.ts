@@ -487,8 +487,9 @@ export const DeleteTenantRequestSchema: GenMessage<DeleteTenantRequest, {jsonTyp
  */
 export type DeleteTenantResponse = Message<"mneme.v1.DeleteTenantResponse"> & {
   /**
-   * Servers, by name, that were away and may have an index of it on their disks,
-   * which they remove when they start. Empty where one server has the tenants.
+   * The names of servers that were off and may have an index of it on their
+   * disks, which they remove when they start. Empty if only one server has the
+   * tenants.
    *
    * @generated from field: repeated string nodes = 1;
    */
@@ -502,8 +503,9 @@ export type DeleteTenantResponse = Message<"mneme.v1.DeleteTenantResponse"> & {
  */
 export type DeleteTenantResponseJson = {
   /**
-   * Servers, by name, that were away and may have an index of it on their disks,
-   * which they remove when they start. Empty where one server has the tenants.
+   * The names of servers that were off and may have an index of it on their
+   * disks, which they remove when they start. Empty if only one server has the
+   * tenants.
    *
    * @generated from field: repeated string nodes = 1;
    */
@@ -964,8 +966,8 @@ export type TenantStats = Message<"mneme.v1.TenantStats"> & {
   failedCount: bigint;
 
   /**
-   * Size of the tenant's folder, in bytes.
-   * Where PostgreSQL keeps the tenants, with about what its rows take there.
+   * Size of the tenant's folder, in bytes. If PostgreSQL keeps the tenants, it
+   * includes about what the tenant's rows take there.
    *
    * @generated from field: int64 disk_bytes = 10;
    */
@@ -1049,8 +1051,8 @@ export type TenantStatsJson = {
   failedCount?: string;
 
   /**
-   * Size of the tenant's folder, in bytes.
-   * Where PostgreSQL keeps the tenants, with about what its rows take there.
+   * Size of the tenant's folder, in bytes. If PostgreSQL keeps the tenants, it
+   * includes about what the tenant's rows take there.
    *
    * @generated from field: int64 disk_bytes = 10;
    */
@@ -1106,8 +1108,8 @@ export type ServerInfo = Message<"mneme.v1.ServerInfo"> & {
   startedAt?: Timestamp;
 
   /**
-   * Where it serves HTTP and the dashboard, as it was told to listen, e.g.
-   * "http://127.0.0.1:8080"; empty where it does not.
+   * Where it serves HTTP and the dashboard, as configured, e.g.
+   * "http://127.0.0.1:8080"; empty if it does not.
    *
    * @generated from field: string http_address = 5;
    */
@@ -1149,8 +1151,8 @@ export type ServerInfoJson = {
   startedAt?: TimestampJson;
 
   /**
-   * Where it serves HTTP and the dashboard, as it was told to listen, e.g.
-   * "http://127.0.0.1:8080"; empty where it does not.
+   * Where it serves HTTP and the dashboard, as configured, e.g.
+   * "http://127.0.0.1:8080"; empty if it does not.
    *
    * @generated from field: string http_address = 5;
    */
@@ -1449,7 +1451,7 @@ export type StartBackupRequest = Message<"mneme.v1.StartBackupRequest"> & {
 
   /**
    * The operation's id, so that the request can be sent again without starting
-   * twice.
+   * the operation twice.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string operation_id = 2;
@@ -1473,7 +1475,7 @@ export type StartBackupRequestJson = {
 
   /**
    * The operation's id, so that the request can be sent again without starting
-   * twice.
+   * the operation twice.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string operation_id = 2;
@@ -1538,7 +1540,7 @@ export type StartRestoreRequest = Message<"mneme.v1.StartRestoreRequest"> & {
   tenantId: string;
 
   /**
-   * The backup's file name, as Restore has it.
+   * The backup's file name, as for Restore.
    * Required; up to 200 characters; of the form `^[A-Za-z0-9][A-Za-z0-9._-]*$`.
    *
    * @generated from field: string backup = 2;
@@ -1547,7 +1549,7 @@ export type StartRestoreRequest = Message<"mneme.v1.StartRestoreRequest"> & {
 
   /**
    * The operation's id, so that the request can be sent again without starting
-   * twice.
+   * the operation twice.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string operation_id = 3;
@@ -1570,7 +1572,7 @@ export type StartRestoreRequestJson = {
   tenantId?: string;
 
   /**
-   * The backup's file name, as Restore has it.
+   * The backup's file name, as for Restore.
    * Required; up to 200 characters; of the form `^[A-Za-z0-9][A-Za-z0-9._-]*$`.
    *
    * @generated from field: string backup = 2;
@@ -1579,7 +1581,7 @@ export type StartRestoreRequestJson = {
 
   /**
    * The operation's id, so that the request can be sent again without starting
-   * twice.
+   * the operation twice.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string operation_id = 3;
@@ -1645,7 +1647,7 @@ export type StartDeleteTenantRequest = Message<"mneme.v1.StartDeleteTenantReques
 
   /**
    * The operation's id, so that the request can be sent again without starting
-   * twice.
+   * the operation twice.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string operation_id = 2;
@@ -1669,7 +1671,7 @@ export type StartDeleteTenantRequestJson = {
 
   /**
    * The operation's id, so that the request can be sent again without starting
-   * twice.
+   * the operation twice.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string operation_id = 2;
@@ -1735,7 +1737,7 @@ export type StartReindexRequest = Message<"mneme.v1.StartReindexRequest"> & {
 
   /**
    * The operation's id, so that the request can be sent again without starting
-   * twice.
+   * the operation twice.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string operation_id = 2;
@@ -1759,7 +1761,7 @@ export type StartReindexRequestJson = {
 
   /**
    * The operation's id, so that the request can be sent again without starting
-   * twice.
+   * the operation twice.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string operation_id = 2;
@@ -1882,7 +1884,7 @@ export type StartMoveTenantRequest = Message<"mneme.v1.StartMoveTenantRequest"> 
 
   /**
    * The operation's id, so that the request can be sent again without starting
-   * twice.
+   * the operation twice.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string operation_id = 3;
@@ -1914,7 +1916,7 @@ export type StartMoveTenantRequestJson = {
 
   /**
    * The operation's id, so that the request can be sent again without starting
-   * twice.
+   * the operation twice.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string operation_id = 3;
@@ -1965,8 +1967,8 @@ export const StartMoveTenantResponseSchema: GenMessage<StartMoveTenantResponse, 
   messageDesc(file_mneme_v1_admin_service, 32);
 
 /**
- * What was moved. Of a tenant that was there already, or had got there when the server
- * stopped, only `database` is set.
+ * What was moved. If the tenant was there already, or had arrived when the
+ * server stopped, only `database` is set.
  *
  * @generated from message mneme.v1.MoveTenantResponse
  */
@@ -2002,8 +2004,8 @@ export type MoveTenantResponse = Message<"mneme.v1.MoveTenantResponse"> & {
 };
 
 /**
- * What was moved. Of a tenant that was there already, or had got there when the server
- * stopped, only `database` is set.
+ * What was moved. If the tenant was there already, or had arrived when the
+ * server stopped, only `database` is set.
  *
  * @generated from message mneme.v1.MoveTenantResponse
  */
@@ -2085,7 +2087,7 @@ export type ForgetRequest = Message<"mneme.v1.ForgetRequest"> & {
   sessionId: string;
 
   /**
-   * These things. Those that there are not, or not any more, are left out.
+   * These things. Those that do not exist, or no longer do, are left out.
    * Up to 1,000 entries.
    *
    * @generated from field: repeated mneme.v1.ForgetItem items = 5;
@@ -2093,7 +2095,7 @@ export type ForgetRequest = Message<"mneme.v1.ForgetRequest"> & {
   items: ForgetItem[];
 
   /**
-   * What this lets through.
+   * What matches this filter.
    *
    * @generated from field: mneme.v1.ForgetFilter filter = 6;
    */
@@ -2101,7 +2103,7 @@ export type ForgetRequest = Message<"mneme.v1.ForgetRequest"> & {
 
   /**
    * The operation's id, so that the request can be sent again without starting
-   * twice.
+   * the operation twice.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string operation_id = 7;
@@ -2109,8 +2111,8 @@ export type ForgetRequest = Message<"mneme.v1.ForgetRequest"> & {
   operationId: string;
 
   /**
-   * Only tell what would be forgotten: exactly what the same request without it
-   * then forgets, if nothing is written in between.
+   * Only report what would be forgotten: exactly what the same request without
+   * `dry_run` then forgets, if nothing is written in between.
    *
    * @generated from field: bool dry_run = 8;
    */
@@ -2157,7 +2159,7 @@ export type ForgetRequestJson = {
   sessionId?: string;
 
   /**
-   * These things. Those that there are not, or not any more, are left out.
+   * These things. Those that do not exist, or no longer do, are left out.
    * Up to 1,000 entries.
    *
    * @generated from field: repeated mneme.v1.ForgetItem items = 5;
@@ -2165,7 +2167,7 @@ export type ForgetRequestJson = {
   items?: ForgetItemJson[];
 
   /**
-   * What this lets through.
+   * What matches this filter.
    *
    * @generated from field: mneme.v1.ForgetFilter filter = 6;
    */
@@ -2173,7 +2175,7 @@ export type ForgetRequestJson = {
 
   /**
    * The operation's id, so that the request can be sent again without starting
-   * twice.
+   * the operation twice.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string operation_id = 7;
@@ -2181,8 +2183,8 @@ export type ForgetRequestJson = {
   operationId?: string;
 
   /**
-   * Only tell what would be forgotten: exactly what the same request without it
-   * then forgets, if nothing is written in between.
+   * Only report what would be forgotten: exactly what the same request without
+   * `dry_run` then forgets, if nothing is written in between.
    *
    * @generated from field: bool dry_run = 8;
    */
@@ -2203,8 +2205,8 @@ export const ForgetRequestSchema: GenMessage<ForgetRequest, {jsonType: ForgetReq
  */
 export type ForgetResponse = Message<"mneme.v1.ForgetResponse"> & {
   /**
-   * The receipt; of a dry run, one without times, leaves and backups. While the
-   * files are still being rewritten it has no `erased_at`.
+   * The receipt; for a dry run, one without times, leaves and backups. While
+   * the files are still being rewritten it has no `erased_at`.
    *
    * @generated from field: mneme.v1.ForgetReceipt receipt = 1;
    */
@@ -2218,8 +2220,8 @@ export type ForgetResponse = Message<"mneme.v1.ForgetResponse"> & {
  */
 export type ForgetResponseJson = {
   /**
-   * The receipt; of a dry run, one without times, leaves and backups. While the
-   * files are still being rewritten it has no `erased_at`.
+   * The receipt; for a dry run, one without times, leaves and backups. While
+   * the files are still being rewritten it has no `erased_at`.
    *
    * @generated from field: mneme.v1.ForgetReceipt receipt = 1;
    */
@@ -2273,7 +2275,7 @@ export type StartForgetRequest = Message<"mneme.v1.StartForgetRequest"> & {
   sessionId: string;
 
   /**
-   * These things. Those that there are not, or not any more, are left out.
+   * These things. Those that do not exist, or no longer do, are left out.
    * Up to 1,000 entries.
    *
    * @generated from field: repeated mneme.v1.ForgetItem items = 5;
@@ -2281,7 +2283,7 @@ export type StartForgetRequest = Message<"mneme.v1.StartForgetRequest"> & {
   items: ForgetItem[];
 
   /**
-   * What this lets through.
+   * What matches this filter.
    *
    * @generated from field: mneme.v1.ForgetFilter filter = 6;
    */
@@ -2289,7 +2291,7 @@ export type StartForgetRequest = Message<"mneme.v1.StartForgetRequest"> & {
 
   /**
    * The operation's id, so that the request can be sent again without starting
-   * twice.
+   * the operation twice.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string operation_id = 7;
@@ -2337,7 +2339,7 @@ export type StartForgetRequestJson = {
   sessionId?: string;
 
   /**
-   * These things. Those that there are not, or not any more, are left out.
+   * These things. Those that do not exist, or no longer do, are left out.
    * Up to 1,000 entries.
    *
    * @generated from field: repeated mneme.v1.ForgetItem items = 5;
@@ -2345,7 +2347,7 @@ export type StartForgetRequestJson = {
   items?: ForgetItemJson[];
 
   /**
-   * What this lets through.
+   * What matches this filter.
    *
    * @generated from field: mneme.v1.ForgetFilter filter = 6;
    */
@@ -2353,7 +2355,7 @@ export type StartForgetRequestJson = {
 
   /**
    * The operation's id, so that the request can be sent again without starting
-   * twice.
+   * the operation twice.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string operation_id = 7;
@@ -2439,8 +2441,8 @@ export const AdminService: GenService<{
   },
   /**
    * Deletes a tenant: revokes its keys and removes its folder with everything
-   * in it. Only a backup can bring it back. Where several servers have the
-   * tenant, each that lives has removed its index when the call answers.
+   * in it. Only a backup can bring it back. If several servers have the tenant,
+   * every running one has removed its index when the call answers.
    *
    * Scope: admin. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -2514,8 +2516,8 @@ export const AdminService: GenService<{
     output: typeof GetStatsResponseSchema;
   },
   /**
-   * Makes a consistent copy of a tenant's database, even while it is in use, in
-   * the server's backup folder, from which Restore takes it.
+   * Makes a consistent copy of a tenant's database in the server's backup
+   * folder, even while the tenant is in use. Restore takes it from there.
    *
    * Scope: admin. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
@@ -2569,8 +2571,9 @@ export const AdminService: GenService<{
     output: typeof StartBackupResponseSchema;
   },
   /**
-   * Starts what Restore does, as an operation. It is checked and copied while the
-   * tenant is in use, and can be cancelled until its data is replaced.
+   * Starts what Restore does, as an operation. The backup is checked and copied
+   * while the tenant is in use; the operation can be cancelled until the
+   * tenant's data is replaced.
    *
    * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
    * Starts: an operation `restore`, which ends with a RestoreResponse.
@@ -2587,8 +2590,8 @@ export const AdminService: GenService<{
     output: typeof StartRestoreResponseSchema;
   },
   /**
-   * Starts what DeleteTenant does, as an operation. Once it runs it cannot be
-   * cancelled.
+   * Starts what DeleteTenant does, as an operation. It cannot be cancelled once
+   * it runs.
    *
    * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
    * Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
@@ -2606,12 +2609,13 @@ export const AdminService: GenService<{
     output: typeof StartDeleteTenantResponseSchema;
   },
   /**
-   * Starts to embed all memories of a tenant again with the model that the server
-   * runs, and to build its indexes anew, as an operation. It is the way to a new
-   * embedding model: a tenant whose memories were embedded with another one is
-   * refused until then. Meanwhile the tenant is in use; its memories are found by
-   * their words at once and by their meaning as they are embedded. It can be
-   * cancelled until it has begun to embed.
+   * Starts to embed all memories of a tenant again with the model that the
+   * server runs, and to build its indexes anew, as an operation. This is needed
+   * after a change of the embedding model: a tenant whose memories were
+   * embedded with another one is refused until then. The tenant can be used
+   * meanwhile; its memories are found by their words at once, and by their
+   * meaning as soon as they are embedded. The operation can be cancelled until
+   * it has begun to embed.
    *
    * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
    * Starts: an operation `reindex`, which ends with a ReindexResponse.
@@ -2628,15 +2632,16 @@ export const AdminService: GenService<{
     output: typeof StartReindexResponseSchema;
   },
   /**
-   * Starts to move a tenant to another database, as an operation, while it is served
-   * and written: from the server's own to one that its settings name
-   * (MNEME_DATABASES). Its rows are copied and compared while it is in use, and what
-   * changed meanwhile is brought over. Then its calls in flight finish, for which they
-   * have ten seconds, and those that arrive are told to try again until the last
-   * changes have been brought over. Ids, tokens, certificates and keys stay valid. It
-   * can be cancelled until then. Whenever it ends before, or the server does, the
-   * tenant is whole where it was: also when something of it is forgotten meanwhile.
-   * One that is there already stays.
+   * Starts to move a tenant to another database, as an operation, while it is
+   * read and written: from the server's own to one that the server's settings
+   * name (MNEME_DATABASES). The tenant's rows are copied and compared while it
+   * is in use, and what changes meanwhile is brought over. Then its calls in
+   * flight have ten seconds to finish, and those that arrive are told to try
+   * again until the last changes have been brought over; the operation can be
+   * cancelled until that is done. If it ends before, or the server does, the
+   * tenant is whole where it was. It fails if something of the tenant is
+   * forgotten in the meantime. A tenant that is already there stays there. Ids,
+   * tokens, certificates and keys stay valid.
    *
    * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
    * Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
@@ -2656,23 +2661,24 @@ export const AdminService: GenService<{
     output: typeof StartMoveTenantResponseSchema;
   },
   /**
-   * Forgets for good what is named, and what follows from it: of a session its
-   * events, summary, handover, lessons, reflections and episodes; of episodes the
-   * skills consolidated from them; steps that sessions learned from, and what was
-   * learned of them; and of all of these vectors, tags, queues and caches. What is
-   * named is one of `user_id`, `agent_id`, `session_id`, `items` and `filter`.
+   * Forgets for good what is named, and what follows from it: for a session,
+   * its events, summary, handover, lessons, reflections and episodes; for
+   * episodes, the skills consolidated from them; steps that learning sessions
+   * learned from, and what they learned from them; and for all of these, their
+   * vectors and tags and their places in queues and caches. Name it by one of
+   * `user_id`, `agent_id`, `session_id`, `items` and `filter`.
    *
    * It is hidden in one transaction: from then on nobody finds it. Then the
    * tenant's files are rewritten without it, while the tenant is in use; writes
-   * wait for a part of that. The call waits for it and answers with the receipt.
-   * If the caller does not wait, or the server stops, the work goes on by itself,
-   * as the operation `operation_id`. Where several servers have the tenant, each
-   * that lives has left nothing of it by then; the receipt names those that are
-   * away.
+   * wait for part of that time. The call waits until this is done and answers
+   * with the receipt. If the caller does not wait, or the server stops, the
+   * work goes on by itself, as the operation `operation_id`. If several servers
+   * have the tenant, none that is running holds anything of it by then; the
+   * receipt names those that are off.
    *
    * Hash chains and the tenant's log still verify; they show the places as
-   * forgotten. What is sent again under the same event id stays forgotten. A
-   * backup that is restored later forgets it again.
+   * forgotten. An event that is sent again under the same id stays forgotten.
+   * If a backup from before is restored later, it is forgotten again.
    *
    * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
@@ -2690,8 +2696,8 @@ export const AdminService: GenService<{
     output: typeof ForgetResponseSchema;
   },
   /**
-   * Starts what Forget does, as an operation. When it answers, what is forgotten
-   * is hidden already. It cannot be cancelled.
+   * Starts what Forget does, as an operation. When it answers, what is to be
+   * forgotten is already hidden. It cannot be cancelled.
    *
    * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
    * Starts: an operation `forget`, which ends with a ForgetResponse.

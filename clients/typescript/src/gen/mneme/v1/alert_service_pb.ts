@@ -2,7 +2,7 @@
 // @generated from file mneme/v1/alert_service.proto (package mneme.v1, syntax proto3)
 /* eslint-disable */
 
-// Alerts: rules that watch what is recorded, and tell somebody.
+// Alerts: rules that watch what is recorded, and notify somebody.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -91,7 +91,7 @@ export const AlertScopeSchema: GenMessage<AlertScope, {jsonType: AlertScopeJson}
   messageDesc(file_mneme_v1_alert_service, 0);
 
 /**
- * AlertRule is what to watch, and whom to tell.
+ * AlertRule is what to watch, and whom to notify.
  *
  * @generated from message mneme.v1.AlertRule
  */
@@ -128,7 +128,7 @@ export type AlertRule = Message<"mneme.v1.AlertRule"> & {
   condition: AlertCondition;
 
   /**
-   * It triggers when the value is more.
+   * It triggers when the value is higher than this.
    * 0 to 10^12.
    *
    * @generated from field: double threshold = 5;
@@ -146,9 +146,9 @@ export type AlertRule = Message<"mneme.v1.AlertRule"> & {
   resolveThreshold?: number;
 
   /**
-   * It triggers only while the window holds as many events at least: one failure
-   * of one event is no rate. For session failures it counts sessions that ended,
-   * for latencies events that say how long they took.
+   * It triggers only while the window holds at least this many events: one
+   * failure out of one event is not a rate. For session failures, sessions that
+   * ended are counted; for latencies, events that say how long they took.
    * 1 to 10^9. Default: 1.
    *
    * @generated from field: int32 min_events = 7;
@@ -171,8 +171,8 @@ export type AlertRule = Message<"mneme.v1.AlertRule"> & {
   scope?: AlertScope;
 
   /**
-   * Whom it tells: webhooks as `https://…` or `http://…`, addresses as
-   * `mailto:ops@example.com`. None: the history alone has it.
+   * Whom it notifies: webhooks as `https://…` or `http://…`, addresses as
+   * `mailto:ops@example.com`. Empty: nobody; it only appears in the history.
    * Up to 10 entries, each up to 2,000 characters; of the form
    * `^[^\x00-\x20\x7f]*$`; none twice.
    *
@@ -182,8 +182,8 @@ export type AlertRule = Message<"mneme.v1.AlertRule"> & {
 
   /**
    * For ALERT_CONDITION_ERROR_PATTERN_EXCEEDS: a part of the errors' messages,
-   * regardless of case, or a template as Reflect's ERROR_PATTERNS has it, whose
-   * placeholders stand for anything.
+   * regardless of case, or a template like those of Reflect's ERROR_PATTERNS,
+   * whose placeholders match anything.
    * Up to 300 characters.
    *
    * @generated from field: string pattern = 11;
@@ -205,7 +205,7 @@ export type AlertRule = Message<"mneme.v1.AlertRule"> & {
   state: AlertState;
 
   /**
-   * When it triggered last; unset if it never did.
+   * When it last triggered; unset if it never did.
    *
    * @generated from field: google.protobuf.Timestamp last_triggered_at = 14;
    */
@@ -219,7 +219,7 @@ export type AlertRule = Message<"mneme.v1.AlertRule"> & {
   createdAt?: Timestamp;
 
   /**
-   * When it was changed last.
+   * When it was last changed.
    *
    * @generated from field: google.protobuf.Timestamp updated_at = 16;
    */
@@ -227,7 +227,7 @@ export type AlertRule = Message<"mneme.v1.AlertRule"> & {
 };
 
 /**
- * AlertRule is what to watch, and whom to tell.
+ * AlertRule is what to watch, and whom to notify.
  *
  * @generated from message mneme.v1.AlertRule
  */
@@ -264,7 +264,7 @@ export type AlertRuleJson = {
   condition?: AlertConditionJson;
 
   /**
-   * It triggers when the value is more.
+   * It triggers when the value is higher than this.
    * 0 to 10^12.
    *
    * @generated from field: double threshold = 5;
@@ -282,9 +282,9 @@ export type AlertRuleJson = {
   resolveThreshold?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * It triggers only while the window holds as many events at least: one failure
-   * of one event is no rate. For session failures it counts sessions that ended,
-   * for latencies events that say how long they took.
+   * It triggers only while the window holds at least this many events: one
+   * failure out of one event is not a rate. For session failures, sessions that
+   * ended are counted; for latencies, events that say how long they took.
    * 1 to 10^9. Default: 1.
    *
    * @generated from field: int32 min_events = 7;
@@ -307,8 +307,8 @@ export type AlertRuleJson = {
   scope?: AlertScopeJson;
 
   /**
-   * Whom it tells: webhooks as `https://…` or `http://…`, addresses as
-   * `mailto:ops@example.com`. None: the history alone has it.
+   * Whom it notifies: webhooks as `https://…` or `http://…`, addresses as
+   * `mailto:ops@example.com`. Empty: nobody; it only appears in the history.
    * Up to 10 entries, each up to 2,000 characters; of the form
    * `^[^\x00-\x20\x7f]*$`; none twice.
    *
@@ -318,8 +318,8 @@ export type AlertRuleJson = {
 
   /**
    * For ALERT_CONDITION_ERROR_PATTERN_EXCEEDS: a part of the errors' messages,
-   * regardless of case, or a template as Reflect's ERROR_PATTERNS has it, whose
-   * placeholders stand for anything.
+   * regardless of case, or a template like those of Reflect's ERROR_PATTERNS,
+   * whose placeholders match anything.
    * Up to 300 characters.
    *
    * @generated from field: string pattern = 11;
@@ -341,7 +341,7 @@ export type AlertRuleJson = {
   state?: AlertStateJson;
 
   /**
-   * When it triggered last; unset if it never did.
+   * When it last triggered; unset if it never did.
    *
    * @generated from field: google.protobuf.Timestamp last_triggered_at = 14;
    */
@@ -355,7 +355,7 @@ export type AlertRuleJson = {
   createdAt?: TimestampJson;
 
   /**
-   * When it was changed last.
+   * When it was last changed.
    *
    * @generated from field: google.protobuf.Timestamp updated_at = 16;
    */
@@ -376,7 +376,7 @@ export const AlertRuleSchema: GenMessage<AlertRule, {jsonType: AlertRuleJson}> =
  */
 export type AlertDelivery = Message<"mneme.v1.AlertDelivery"> & {
   /**
-   * Its id, which a webhook has in its header `webhook-id`.
+   * Its id, which a webhook carries in its header `webhook-id`.
    *
    * @generated from field: string id = 1;
    */
@@ -439,7 +439,7 @@ export type AlertDelivery = Message<"mneme.v1.AlertDelivery"> & {
  */
 export type AlertDeliveryJson = {
   /**
-   * Its id, which a webhook has in its header `webhook-id`.
+   * Its id, which a webhook carries in its header `webhook-id`.
    *
    * @generated from field: string id = 1;
    */
@@ -544,7 +544,7 @@ export type AlertHistoryEntry = Message<"mneme.v1.AlertHistoryEntry"> & {
   triggeredAt?: Timestamp;
 
   /**
-   * When it was resolved; unset while it is not.
+   * When it was resolved; unset until then.
    *
    * @generated from field: google.protobuf.Timestamp resolved_at = 6;
    */
@@ -558,7 +558,8 @@ export type AlertHistoryEntry = Message<"mneme.v1.AlertHistoryEntry"> & {
   currentValue: number;
 
   /**
-   * The value that resolved it; unset while it is not, and where the rule went.
+   * The value that resolved it; unset until then, and if the rule was disabled
+   * or deleted.
    *
    * @generated from field: optional double resolved_value = 8;
    */
@@ -637,7 +638,7 @@ export type AlertHistoryEntryJson = {
   triggeredAt?: TimestampJson;
 
   /**
-   * When it was resolved; unset while it is not.
+   * When it was resolved; unset until then.
    *
    * @generated from field: google.protobuf.Timestamp resolved_at = 6;
    */
@@ -651,7 +652,8 @@ export type AlertHistoryEntryJson = {
   currentValue?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * The value that resolved it; unset while it is not, and where the rule went.
+   * The value that resolved it; unset until then, and if the rule was disabled
+   * or deleted.
    *
    * @generated from field: optional double resolved_value = 8;
    */
@@ -696,7 +698,7 @@ export const AlertHistoryEntrySchema: GenMessage<AlertHistoryEntry, {jsonType: A
   messageDesc(file_mneme_v1_alert_service, 3);
 
 /**
- * A request to create a rule. What its fields mean is said at AlertRule.
+ * A request to create a rule. AlertRule says what its fields mean.
  *
  * @generated from message mneme.v1.CreateAlertRuleRequest
  */
@@ -725,7 +727,7 @@ export type CreateAlertRuleRequest = Message<"mneme.v1.CreateAlertRuleRequest"> 
   condition: AlertCondition;
 
   /**
-   * It triggers when the value is more.
+   * It triggers when the value is higher than this.
    * 0 to 10^12.
    *
    * @generated from field: double threshold = 4;
@@ -741,7 +743,7 @@ export type CreateAlertRuleRequest = Message<"mneme.v1.CreateAlertRuleRequest"> 
   resolveThreshold?: number;
 
   /**
-   * It triggers only while the window holds as many events at least.
+   * It triggers only while the window holds at least this many events.
    * 1 to 10^9. Default: 1.
    *
    * @generated from field: int32 min_events = 6;
@@ -764,7 +766,7 @@ export type CreateAlertRuleRequest = Message<"mneme.v1.CreateAlertRuleRequest"> 
   scope?: AlertScope;
 
   /**
-   * Whom it tells: `https://…`, `http://…` or `mailto:…`.
+   * Whom it notifies: `https://…`, `http://…` or `mailto:…`.
    * Up to 10 entries, each up to 2,000 characters; of the form
    * `^[^\x00-\x20\x7f]*$`; none twice.
    *
@@ -789,7 +791,7 @@ export type CreateAlertRuleRequest = Message<"mneme.v1.CreateAlertRuleRequest"> 
 
   /**
    * Choose the id to make retries harmless; a ULID is made when it is empty. At
-   * most 193 characters: `alerts-` and the id are that of a session.
+   * most 193 characters: `alerts-` and the id together are a session's id.
    * Up to 193 characters, on one line.
    *
    * @generated from field: string rule_id = 12;
@@ -798,7 +800,7 @@ export type CreateAlertRuleRequest = Message<"mneme.v1.CreateAlertRuleRequest"> 
 };
 
 /**
- * A request to create a rule. What its fields mean is said at AlertRule.
+ * A request to create a rule. AlertRule says what its fields mean.
  *
  * @generated from message mneme.v1.CreateAlertRuleRequest
  */
@@ -827,7 +829,7 @@ export type CreateAlertRuleRequestJson = {
   condition?: AlertConditionJson;
 
   /**
-   * It triggers when the value is more.
+   * It triggers when the value is higher than this.
    * 0 to 10^12.
    *
    * @generated from field: double threshold = 4;
@@ -843,7 +845,7 @@ export type CreateAlertRuleRequestJson = {
   resolveThreshold?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * It triggers only while the window holds as many events at least.
+   * It triggers only while the window holds at least this many events.
    * 1 to 10^9. Default: 1.
    *
    * @generated from field: int32 min_events = 6;
@@ -866,7 +868,7 @@ export type CreateAlertRuleRequestJson = {
   scope?: AlertScopeJson;
 
   /**
-   * Whom it tells: `https://…`, `http://…` or `mailto:…`.
+   * Whom it notifies: `https://…`, `http://…` or `mailto:…`.
    * Up to 10 entries, each up to 2,000 characters; of the form
    * `^[^\x00-\x20\x7f]*$`; none twice.
    *
@@ -891,7 +893,7 @@ export type CreateAlertRuleRequestJson = {
 
   /**
    * Choose the id to make retries harmless; a ULID is made when it is empty. At
-   * most 193 characters: `alerts-` and the id are that of a session.
+   * most 193 characters: `alerts-` and the id together are a session's id.
    * Up to 193 characters, on one line.
    *
    * @generated from field: string rule_id = 12;
@@ -1564,7 +1566,7 @@ export const TestAlertRuleResponseSchema: GenMessage<TestAlertRuleResponse, {jso
  */
 export type TryAlertRuleRequest = Message<"mneme.v1.TryAlertRuleRequest"> & {
   /**
-   * The rule: one that is not created yet, or a changed one. It need have no name;
+   * The rule: one that is not created yet, or a changed one. It needs no name;
    * its id, whether it is enabled, and its channels do not matter.
    *
    * @generated from field: mneme.v1.AlertRule rule = 1;
@@ -1572,7 +1574,7 @@ export type TryAlertRuleRequest = Message<"mneme.v1.TryAlertRuleRequest"> & {
   rule?: AlertRule;
 
   /**
-   * Take the rule with this id instead, as it is.
+   * Try the rule with this id instead, as it is stored.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string rule_id = 2;
@@ -1580,8 +1582,8 @@ export type TryAlertRuleRequest = Message<"mneme.v1.TryAlertRuleRequest"> & {
   ruleId: string;
 
   /**
-   * From when; unset: a week before the end. At most 366 days before it are
-   * looked at.
+   * From when; unset: a week before the end. At most the 366 days before the
+   * end are looked at.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 3;
    */
@@ -1602,7 +1604,7 @@ export type TryAlertRuleRequest = Message<"mneme.v1.TryAlertRuleRequest"> & {
  */
 export type TryAlertRuleRequestJson = {
   /**
-   * The rule: one that is not created yet, or a changed one. It need have no name;
+   * The rule: one that is not created yet, or a changed one. It needs no name;
    * its id, whether it is enabled, and its channels do not matter.
    *
    * @generated from field: mneme.v1.AlertRule rule = 1;
@@ -1610,7 +1612,7 @@ export type TryAlertRuleRequestJson = {
   rule?: AlertRuleJson;
 
   /**
-   * Take the rule with this id instead, as it is.
+   * Try the rule with this id instead, as it is stored.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string rule_id = 2;
@@ -1618,8 +1620,8 @@ export type TryAlertRuleRequestJson = {
   ruleId?: string;
 
   /**
-   * From when; unset: a week before the end. At most 366 days before it are
-   * looked at.
+   * From when; unset: a week before the end. At most the 366 days before the
+   * end are looked at.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 3;
    */
@@ -1668,7 +1670,7 @@ export type TriedAlert = Message<"mneme.v1.TriedAlert"> & {
   currentValue: number;
 
   /**
-   * The highest value until it would have resolved.
+   * The highest value before it would have resolved.
    *
    * @generated from field: double highest_value = 4;
    */
@@ -1703,7 +1705,7 @@ export type TriedAlertJson = {
   currentValue?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * The highest value until it would have resolved.
+   * The highest value before it would have resolved.
    *
    * @generated from field: double highest_value = 4;
    */
@@ -1731,7 +1733,7 @@ export type TriedPoint = Message<"mneme.v1.TriedPoint"> & {
   time?: Timestamp;
 
   /**
-   * The highest value since the point before.
+   * The highest value since the previous point.
    *
    * @generated from field: double value = 2;
    */
@@ -1752,7 +1754,7 @@ export type TriedPointJson = {
   time?: TimestampJson;
 
   /**
-   * The highest value since the point before.
+   * The highest value since the previous point.
    *
    * @generated from field: double value = 2;
    */
@@ -1767,7 +1769,7 @@ export const TriedPointSchema: GenMessage<TriedPoint, {jsonType: TriedPointJson}
   messageDesc(file_mneme_v1_alert_service, 20);
 
 /**
- * What would have been.
+ * What would have happened.
  *
  * @generated from message mneme.v1.TryAlertRuleResponse
  */
@@ -1844,7 +1846,7 @@ export type TryAlertRuleResponse = Message<"mneme.v1.TryAlertRuleResponse"> & {
 };
 
 /**
- * What would have been.
+ * What would have happened.
  *
  * @generated from message mneme.v1.TryAlertRuleResponse
  */
@@ -2036,7 +2038,7 @@ export type RotateWebhookSecretResponse = Message<"mneme.v1.RotateWebhookSecretR
   secret: string;
 
   /**
-   * Until when webhooks are signed with the one before, too.
+   * Until when webhooks are signed with the previous one, too.
    *
    * @generated from field: google.protobuf.Timestamp old_until = 2;
    */
@@ -2057,7 +2059,7 @@ export type RotateWebhookSecretResponseJson = {
   secret?: string;
 
   /**
-   * Until when webhooks are signed with the one before, too.
+   * Until when webhooks are signed with the previous one, too.
    *
    * @generated from field: google.protobuf.Timestamp old_until = 2;
    */
@@ -2080,28 +2082,29 @@ export const RotateWebhookSecretResponseSchema: GenMessage<RotateWebhookSecretRe
  */
 export enum AlertCondition {
   /**
-   * In a request: no filter, where it is one; otherwise refused.
+   * In a request: no filter if it is one; otherwise refused.
    *
    * @generated from enum value: ALERT_CONDITION_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * Of the events, the share that are errors, 0 to 1.
+   * The share of events that are errors, 0 to 1.
    *
    * @generated from enum value: ALERT_CONDITION_ERROR_RATE_EXCEEDS = 1;
    */
   ERROR_RATE_EXCEEDS = 1,
 
   /**
-   * What the events cost together, in US dollars.
+   * What the events cost in total, in US dollars.
    *
    * @generated from enum value: ALERT_CONDITION_COST_EXCEEDS = 2;
    */
   COST_EXCEEDS = 2,
 
   /**
-   * How long the events that say so took on average, in milliseconds.
+   * How long events took on average, in milliseconds; those that do not say are
+   * not counted.
    *
    * @generated from enum value: ALERT_CONDITION_LATENCY_EXCEEDS = 3;
    */
@@ -2138,16 +2141,17 @@ export enum AlertCondition {
   ERROR_PATTERN_EXCEEDS = 7,
 
   /**
-   * How many texts wait to be embedded, now. Scope and window have no meaning.
+   * How many texts are waiting to be embedded now. Scope and window have no
+   * meaning.
    *
    * @generated from enum value: ALERT_CONDITION_QUEUE_DEPTH_EXCEEDS = 8;
    */
   QUEUE_DEPTH_EXCEEDS = 8,
 
   /**
-   * Reflect finds that `trend` gets worse over the window, looked for once an
-   * hour at most. The value is by how much over the window, as a share of the
-   * average: 0.5 is half as much again.
+   * Reflect finds that `trend` gets worse over the window, which is checked
+   * once an hour at most. The value is the change over the window, as a share
+   * of the average: 0.5 is half as much again.
    *
    * @generated from enum value: ALERT_CONDITION_TREND_EXCEEDS = 9;
    */
@@ -2204,7 +2208,7 @@ export enum AlertTrend {
   LATENCY_P95 = 3,
 
   /**
-   * The number of errors a session rises.
+   * The number of errors per session rises.
    *
    * @generated from enum value: ALERT_TREND_ERROR_RATE = 4;
    */
@@ -2266,7 +2270,7 @@ export const AlertStateSchema: GenEnum<AlertState, AlertStateJson> = /*@__PURE__
   enumDesc(file_mneme_v1_alert_service, 2);
 
 /**
- * AlertResolution says why something that was triggered is no longer.
+ * AlertResolution says why something that was triggered no longer is.
  *
  * @generated from enum mneme.v1.AlertResolution
  */
@@ -2279,7 +2283,7 @@ export enum AlertResolution {
   UNSPECIFIED = 0,
 
   /**
-   * The value is back at the threshold to resolve at, or below.
+   * The value is back at the threshold to resolve at, or below it.
    *
    * @generated from enum value: ALERT_RESOLUTION_RECOVERED = 1;
    */
@@ -2301,7 +2305,7 @@ export enum AlertResolution {
 }
 
 /**
- * AlertResolution says why something that was triggered is no longer.
+ * AlertResolution says why something that was triggered no longer is.
  *
  * @generated from enum mneme.v1.AlertResolution
  */
@@ -2327,7 +2331,7 @@ export enum DeliveryState {
   UNSPECIFIED = 0,
 
   /**
-   * It waits for its first attempt, or its next.
+   * It is waiting for its first attempt, or its next one.
    *
    * @generated from enum value: DELIVERY_STATE_WAITING = 1;
    */
@@ -2362,9 +2366,9 @@ export const DeliveryStateSchema: GenEnum<DeliveryState, DeliveryStateJson> = /*
   enumDesc(file_mneme_v1_alert_service, 4);
 
 /**
- * AlertService keeps rules that watch what is recorded. A rule triggers when its
- * condition comes true and resolves when it no longer is, once each, at most a
- * minute after what was recorded makes it so, or after time passing does. Both
+ * AlertService keeps rules that watch what is recorded. A rule triggers when
+ * its condition becomes true and resolves when it no longer is, once each, at
+ * most a minute after a recorded event or the passing of time makes it so. Both
  * are kept in the history, recorded as events (alert_triggered, alert_resolved,
  * in the session `alerts-` and the rule's id), and sent to the rule's channels.
  *
@@ -2372,10 +2376,11 @@ export const DeliveryStateSchema: GenEnum<DeliveryState, DeliveryStateJson> = /*
  * header `webhook-id` is the delivery's id, the same at every attempt;
  * `webhook-timestamp` is when the attempt was made, in seconds since 1970;
  * `webhook-signature` holds `v1,` and the base64 of the HMAC-SHA256 of
- * `ID.TIMESTAMP.BODY` under the tenant's secret. An answer of 2xx is taken as
- * delivered, 410 as a wish to hear no more of it; after any other, or none, the
- * delivery is tried again, up to three days. Redirects are not followed, and
- * addresses that are not public are not called unless the operator allows them.
+ * `ID.TIMESTAMP.BODY` under the tenant's secret. A 2xx response means that the
+ * webhook was delivered, 410 that the receiver does not want it; after any
+ * other response, or none, it is tried again, for up to three days. Redirects
+ * are not followed, and addresses that are not public are not called unless the
+ * operator allows them.
  *
  * Every call acts on the tenant of the caller's API key; another tenant's id is
  * NOT_FOUND, just like one that does not exist.
@@ -2427,9 +2432,9 @@ export const AlertService: GenService<{
     output: typeof ListAlertRulesResponseSchema;
   },
   /**
-   * Changes the fields of a rule that the mask names. What is triggered is held
-   * against the rule as it is then; a rule that is disabled resolves, and sends
-   * nothing about it.
+   * Changes the fields of a rule that the mask names. If the rule is triggered,
+   * the changed rule decides whether it stays so; if it is disabled, it
+   * resolves, and nothing is sent about it.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
@@ -2444,8 +2449,8 @@ export const AlertService: GenService<{
     output: typeof UpdateAlertRuleResponseSchema;
   },
   /**
-   * Deletes a rule. Its history stays; what is triggered resolves, and sends
-   * nothing about it. Deleting it again is NOT_FOUND.
+   * Deletes a rule. Its history stays; if it is triggered, it resolves, and
+   * nothing is sent about it. Deleting it again is NOT_FOUND.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND.
@@ -2458,7 +2463,8 @@ export const AlertService: GenService<{
     output: typeof DeleteAlertRuleResponseSchema;
   },
   /**
-   * Lists what was triggered, latest first, with what became of its deliveries.
+   * Lists the times that rules triggered, latest first, with what became of the
+   * deliveries.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -2472,8 +2478,8 @@ export const AlertService: GenService<{
     output: typeof ListAlertHistoryResponseSchema;
   },
   /**
-   * Sends a message that says it is a test to each of a rule's channels, now and
-   * once, and returns what became of it.
+   * Sends a message that says it is a test to each of a rule's channels, at
+   * once and only once, and returns what became of it.
    *
    * Scope: write. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -2518,8 +2524,8 @@ export const AlertService: GenService<{
     output: typeof GetWebhookSecretResponseSchema;
   },
   /**
-   * Makes a new secret. For a day, webhooks are signed with the one before, too,
-   * so that receivers can be changed meanwhile.
+   * Makes a new secret. For a day, webhooks are signed with the previous one,
+   * too, so that receivers can be changed in the meantime.
    *
    * Scope: write. Repeatable: no.
    * Errors: INVALID_ARGUMENT.

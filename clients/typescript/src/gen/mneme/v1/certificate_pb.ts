@@ -303,7 +303,7 @@ export type RecallWithCertificateResponse = Message<"mneme.v1.RecallWithCertific
   completeness: number;
 
   /**
-   * False where nothing is known of causes and effects: every uplift is 0 then.
+   * False if nothing is known about causes and effects: every uplift is then 0.
    *
    * @generated from field: bool uplift_known = 5;
    */
@@ -374,7 +374,7 @@ export type RecallWithCertificateResponseJson = {
   completeness?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * False where nothing is known of causes and effects: every uplift is 0 then.
+   * False if nothing is known about causes and effects: every uplift is then 0.
    *
    * @generated from field: bool uplift_known = 5;
    */
@@ -459,15 +459,17 @@ export type CertifiedResult = Message<"mneme.v1.CertifiedResult"> & {
   similarity?: number;
 
   /**
-   * How much better things go with it, by what is known of causes and effects.
+   * How much better things go with it, according to what is known about causes
+   * and effects.
    *
    * @generated from field: double uplift = 6;
    */
   uplift: number;
 
   /**
-   * What it takes, 0 to 1: milliseconds / (milliseconds + 1000) of an episode's
-   * latency, or of a skill's average; 0 where it is not known.
+   * How long it takes, as a number from 0 to 1: milliseconds / (milliseconds +
+   * 1000), of an episode's latency or a skill's average; 0 if that is not
+   * known.
    *
    * @generated from field: double latency = 7;
    */
@@ -555,15 +557,17 @@ export type CertifiedResultJson = {
   similarity?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * How much better things go with it, by what is known of causes and effects.
+   * How much better things go with it, according to what is known about causes
+   * and effects.
    *
    * @generated from field: double uplift = 6;
    */
   uplift?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * What it takes, 0 to 1: milliseconds / (milliseconds + 1000) of an episode's
-   * latency, or of a skill's average; 0 where it is not known.
+   * How long it takes, as a number from 0 to 1: milliseconds / (milliseconds +
+   * 1000), of an episode's latency or a skill's average; 0 if that is not
+   * known.
    *
    * @generated from field: double latency = 7;
    */
@@ -619,8 +623,8 @@ export const CertifiedResultSchema: GenMessage<CertifiedResult, {jsonType: Certi
  * A certificate: what was asked, what came back, why, and the proof that each
  * result was in the tenant's log, signed by the tenant's key.
  *
- * It proves what was stored and returned, and not that nothing better or newer
- * was left out.
+ * It proves what was stored and returned, not that nothing better or newer was
+ * left out.
  *
  * @generated from message mneme.v1.Certificate
  */
@@ -634,7 +638,8 @@ export type Certificate = Message<"mneme.v1.Certificate"> & {
 
   /**
    * The certificate itself: canonical JSON (RFC 8785). `mneme verify` and both
-   * clients check it offline. Keep it as it is: another spelling is refused.
+   * clients check it offline. Keep it byte for byte: any other spelling is
+   * refused.
    *
    * @generated from field: string json = 2;
    */
@@ -652,8 +657,8 @@ export type Certificate = Message<"mneme.v1.Certificate"> & {
  * A certificate: what was asked, what came back, why, and the proof that each
  * result was in the tenant's log, signed by the tenant's key.
  *
- * It proves what was stored and returned, and not that nothing better or newer
- * was left out.
+ * It proves what was stored and returned, not that nothing better or newer was
+ * left out.
  *
  * @generated from message mneme.v1.Certificate
  */
@@ -667,7 +672,8 @@ export type CertificateJson = {
 
   /**
    * The certificate itself: canonical JSON (RFC 8785). `mneme verify` and both
-   * clients check it offline. Keep it as it is: another spelling is refused.
+   * clients check it offline. Keep it byte for byte: any other spelling is
+   * refused.
    *
    * @generated from field: string json = 2;
    */
@@ -804,9 +810,9 @@ export const VerifyCertificateRequestSchema: GenMessage<VerifyCertificateRequest
  */
 export type VerifyCertificateResponse = Message<"mneme.v1.VerifyCertificateResponse"> & {
   /**
-   * Whether it is whole, signed by one of the tenant's keys, and its history is
-   * that of the tenant's log. What became of the results since does not matter
-   * for that.
+   * Whether it is intact, is signed by one of the tenant's keys, and its
+   * history is that of the tenant's log. What became of the results since then
+   * does not matter here.
    *
    * @generated from field: bool valid = 1;
    */
@@ -820,15 +826,15 @@ export type VerifyCertificateResponse = Message<"mneme.v1.VerifyCertificateRespo
   problems: CertificateProblem[];
 
   /**
-   * What became of each result since, in its order; empty when it cannot be
-   * told.
+   * What became of each result since then, in the certificate's order; empty if
+   * that cannot be determined.
    *
    * @generated from field: repeated mneme.v1.CertifiedState results = 3;
    */
   results: CertifiedState[];
 
   /**
-   * When it was made, by what it says.
+   * When it was made, according to the certificate.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 4;
    */
@@ -842,9 +848,9 @@ export type VerifyCertificateResponse = Message<"mneme.v1.VerifyCertificateRespo
  */
 export type VerifyCertificateResponseJson = {
   /**
-   * Whether it is whole, signed by one of the tenant's keys, and its history is
-   * that of the tenant's log. What became of the results since does not matter
-   * for that.
+   * Whether it is intact, is signed by one of the tenant's keys, and its
+   * history is that of the tenant's log. What became of the results since then
+   * does not matter here.
    *
    * @generated from field: bool valid = 1;
    */
@@ -858,15 +864,15 @@ export type VerifyCertificateResponseJson = {
   problems?: CertificateProblemJson[];
 
   /**
-   * What became of each result since, in its order; empty when it cannot be
-   * told.
+   * What became of each result since then, in the certificate's order; empty if
+   * that cannot be determined.
    *
    * @generated from field: repeated mneme.v1.CertifiedState results = 3;
    */
   results?: CertifiedStateJson[];
 
   /**
-   * When it was made, by what it says.
+   * When it was made, according to the certificate.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 4;
    */
@@ -889,7 +895,7 @@ export type CertificateProblem = Message<"mneme.v1.CertificateProblem"> & {
   /**
    * Which part: "format", "key", "checkpoint", "results[N].content",
    * "results[N].proof", "signature", "log" (the tiles of the tenant's log) or
-   * "rows" (what is stored of a result that did not change since).
+   * "rows" (what is stored of a result that has not changed since).
    *
    * @generated from field: string part = 1;
    */
@@ -912,7 +918,7 @@ export type CertificateProblemJson = {
   /**
    * Which part: "format", "key", "checkpoint", "results[N].content",
    * "results[N].proof", "signature", "log" (the tiles of the tenant's log) or
-   * "rows" (what is stored of a result that did not change since).
+   * "rows" (what is stored of a result that has not changed since).
    *
    * @generated from field: string part = 1;
    */
@@ -968,7 +974,7 @@ export type CertifiedState = Message<"mneme.v1.CertifiedState"> & {
   leafIndex: bigint;
 
   /**
-   * The place of the newest version; unset where there is none.
+   * The place of the newest version; unset if there is none.
    *
    * @generated from field: optional int64 newest_leaf_index = 5;
    */
@@ -1017,7 +1023,7 @@ export type CertifiedStateJson = {
   leafIndex?: string;
 
   /**
-   * The place of the newest version; unset where there is none.
+   * The place of the newest version; unset if there is none.
    *
    * @generated from field: optional int64 newest_leaf_index = 5;
    */
@@ -1116,7 +1122,7 @@ export enum RecallReason {
   SEMANTIC_MATCH = 1,
 
   /**
-   * What is known of causes and effects speaks for it.
+   * What is known about causes and effects speaks for it.
    *
    * @generated from enum value: RECALL_REASON_CAUSAL_LINK = 2;
    */

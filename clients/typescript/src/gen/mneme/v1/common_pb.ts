@@ -29,14 +29,13 @@
 // `mneme-consistency-token`, that names the state it left. Send it as the
 // header `mneme-at-least-as-fresh` with a call that reads, and the answer shows
 // that state or a newer one: the call waits for it until its deadline, but not
-// for an index that failed, whose answers are partial. When the state is gone,
-// after a restore or because commits were lost, the answer is of the newest one
-// and says so by a trailer, `mneme-at-least-as-fresh: newest`; then drop the
+// for an index that failed, whose answers are partial. If the state is gone,
+// after a restore or because commits were lost, the answer shows the newest one
+// and says so in a trailer, `mneme-at-least-as-fresh: newest`; then drop the
 // token. It does not expire, survives a server restart, and is opaque, except
-// that of two whose first 16 characters are equal the larger one is the newer.
-// The clients send their newest token by themselves. In a shell:
-// `grpcurl -v …` prints trailers, `grpcurl -H 'mneme-at-least-as-fresh: …'`
-// sends one.
+// that of two whose first 16 characters are equal, the larger one is newer. The
+// clients send their newest token automatically. In a shell: `grpcurl -v …`
+// prints trailers, `grpcurl -H 'mneme-at-least-as-fresh: …'` sends one.
 
 import type { GenEnum, GenFile } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc } from "@bufbuild/protobuf/codegenv2";

@@ -293,7 +293,8 @@ export enum ErrorReason {
 
   /**
    * Long work ended without a result, and it is not the caller's fault: the
-   * process that did it was killed, or met a bug, which the server's log tells.
+   * process that did it was killed, or met a bug, which the server's log
+   * explains.
    * Status: INTERNAL.
    *
    * @generated from enum value: ERROR_REASON_WORK_FAILED = 80;
@@ -301,7 +302,7 @@ export enum ErrorReason {
   WORK_FAILED = 80,
 
   /**
-   * The server stopped while the work was done, and it cannot be taken up again.
+   * The server stopped while the work was being done, and it cannot be resumed.
    * Status: ABORTED.
    *
    * @generated from enum value: ERROR_REASON_WORK_INTERRUPTED = 81;

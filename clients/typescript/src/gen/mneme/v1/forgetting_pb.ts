@@ -35,7 +35,7 @@ export type ForgetItem = Message<"mneme.v1.ForgetItem"> & {
   kind: string;
 
   /**
-   * Its id; of a summary or a handover, its session's.
+   * Its id; for a summary or a handover, its session's.
    * Required; up to 200 characters, on one line.
    *
    * @generated from field: string id = 2;
@@ -61,7 +61,7 @@ export type ForgetItemJson = {
   kind?: string;
 
   /**
-   * Its id; of a summary or a handover, its session's.
+   * Its id; for a summary or a handover, its session's.
    * Required; up to 200 characters, on one line.
    *
    * @generated from field: string id = 2;
@@ -132,14 +132,14 @@ export type ForgetFilter = Message<"mneme.v1.ForgetFilter"> & {
   tags: string[];
 
   /**
-   * From this time on: of a session, its start.
+   * At this time or later; for a session, its start counts.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 7;
    */
   startTime?: Timestamp;
 
   /**
-   * Before this time: of a session, its start.
+   * Before this time; for a session, its start counts.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 8;
    */
@@ -202,14 +202,14 @@ export type ForgetFilterJson = {
   tags?: string[];
 
   /**
-   * From this time on: of a session, its start.
+   * At this time or later; for a session, its start counts.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 7;
    */
   startTime?: TimestampJson;
 
   /**
-   * Before this time: of a session, its start.
+   * Before this time; for a session, its start counts.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 8;
    */
@@ -349,9 +349,8 @@ export type ForgetReceipt = Message<"mneme.v1.ForgetReceipt"> & {
   counts: ForgottenCount[];
 
   /**
-   * The learning sessions whose policies had learned of it. They know nothing
-   * more than before the first step: they learn again from the steps that are
-   * left.
+   * The learning sessions whose policies had learned from it. They know no more
+   * than before the first step: they learn again from the steps that are left.
    *
    * @generated from field: repeated string policies = 4;
    */
@@ -367,30 +366,31 @@ export type ForgetReceipt = Message<"mneme.v1.ForgetReceipt"> & {
   leaves: LeafRange[];
 
   /**
-   * Backups made before, by file name: they still hold it. Delete them, or have
-   * it erased when one is restored, which happens by itself.
+   * Backups made before, by file name: they still hold it. Delete them; or keep
+   * them, and it is erased automatically when one is restored.
    *
    * @generated from field: repeated string backups = 6;
    */
   backups: string[];
 
   /**
-   * Since when nobody finds it.
+   * When it was hidden: nobody finds it since then.
    *
    * @generated from field: google.protobuf.Timestamp hidden_at = 7;
    */
   hiddenAt?: Timestamp;
 
   /**
-   * Since when neither the tenant's files nor the memory of a server hold it,
-   * or, where PostgreSQL keeps the tenants, its tables; unset before.
+   * When it was erased: since then, neither the tenant's files (its tables, if
+   * PostgreSQL keeps the tenants) nor the memory of a server hold it. Unset
+   * before.
    *
    * @generated from field: google.protobuf.Timestamp erased_at = 8;
    */
   erasedAt?: Timestamp;
 
   /**
-   * The same as canonical JSON (RFC 8785), which is what is signed; empty before
+   * The same as canonical JSON (RFC 8785), which is what is signed; empty until
    * it is erased.
    *
    * @generated from field: string statement = 9;
@@ -399,33 +399,33 @@ export type ForgetReceipt = Message<"mneme.v1.ForgetReceipt"> & {
 
   /**
    * The Ed25519 signature of `statement` in UTF-8, by the tenant's key; empty
-   * before.
+   * until then.
    *
    * @generated from field: bytes signature = 10;
    */
   signature: Uint8Array;
 
   /**
-   * That key's public half: one of those that GetLogKeys tells.
+   * That key's public half: one of those that GetLogKeys returns.
    *
    * @generated from field: bytes public_key = 11;
    */
   publicKey: Uint8Array;
 
   /**
-   * Until when copies may hold it that the server cannot rewrite: the
-   * write-ahead log and the backups of PostgreSQL, and what its pages hold of
-   * deleted rows. Unset where SQLite keeps the tenants.
+   * Until when copies that the server cannot rewrite may hold it: PostgreSQL's
+   * write-ahead log and backups, and what is left of deleted rows in its pages.
+   * Unset if SQLite keeps the tenants.
    *
    * @generated from field: google.protobuf.Timestamp kept_until = 12;
    */
   keptUntil?: Timestamp;
 
   /**
-   * Servers, by name, that were away and may have it in an index on their
+   * The names of servers that were off and may have it in an index on their
    * disks. They erase it before they serve the tenant again; then Forget with
-   * the same id answers with a receipt that does not name them. Empty where one
-   * server has the tenants.
+   * the same id answers with a receipt that does not name them. Empty if only
+   * one server has the tenants.
    *
    * @generated from field: repeated string nodes = 13;
    */
@@ -460,9 +460,8 @@ export type ForgetReceiptJson = {
   counts?: ForgottenCountJson[];
 
   /**
-   * The learning sessions whose policies had learned of it. They know nothing
-   * more than before the first step: they learn again from the steps that are
-   * left.
+   * The learning sessions whose policies had learned from it. They know no more
+   * than before the first step: they learn again from the steps that are left.
    *
    * @generated from field: repeated string policies = 4;
    */
@@ -478,30 +477,31 @@ export type ForgetReceiptJson = {
   leaves?: LeafRangeJson[];
 
   /**
-   * Backups made before, by file name: they still hold it. Delete them, or have
-   * it erased when one is restored, which happens by itself.
+   * Backups made before, by file name: they still hold it. Delete them; or keep
+   * them, and it is erased automatically when one is restored.
    *
    * @generated from field: repeated string backups = 6;
    */
   backups?: string[];
 
   /**
-   * Since when nobody finds it.
+   * When it was hidden: nobody finds it since then.
    *
    * @generated from field: google.protobuf.Timestamp hidden_at = 7;
    */
   hiddenAt?: TimestampJson;
 
   /**
-   * Since when neither the tenant's files nor the memory of a server hold it,
-   * or, where PostgreSQL keeps the tenants, its tables; unset before.
+   * When it was erased: since then, neither the tenant's files (its tables, if
+   * PostgreSQL keeps the tenants) nor the memory of a server hold it. Unset
+   * before.
    *
    * @generated from field: google.protobuf.Timestamp erased_at = 8;
    */
   erasedAt?: TimestampJson;
 
   /**
-   * The same as canonical JSON (RFC 8785), which is what is signed; empty before
+   * The same as canonical JSON (RFC 8785), which is what is signed; empty until
    * it is erased.
    *
    * @generated from field: string statement = 9;
@@ -510,33 +510,33 @@ export type ForgetReceiptJson = {
 
   /**
    * The Ed25519 signature of `statement` in UTF-8, by the tenant's key; empty
-   * before.
+   * until then.
    *
    * @generated from field: bytes signature = 10;
    */
   signature?: string;
 
   /**
-   * That key's public half: one of those that GetLogKeys tells.
+   * That key's public half: one of those that GetLogKeys returns.
    *
    * @generated from field: bytes public_key = 11;
    */
   publicKey?: string;
 
   /**
-   * Until when copies may hold it that the server cannot rewrite: the
-   * write-ahead log and the backups of PostgreSQL, and what its pages hold of
-   * deleted rows. Unset where SQLite keeps the tenants.
+   * Until when copies that the server cannot rewrite may hold it: PostgreSQL's
+   * write-ahead log and backups, and what is left of deleted rows in its pages.
+   * Unset if SQLite keeps the tenants.
    *
    * @generated from field: google.protobuf.Timestamp kept_until = 12;
    */
   keptUntil?: TimestampJson;
 
   /**
-   * Servers, by name, that were away and may have it in an index on their
+   * The names of servers that were off and may have it in an index on their
    * disks. They erase it before they serve the tenant again; then Forget with
-   * the same id answers with a receipt that does not name them. Empty where one
-   * server has the tenants.
+   * the same id answers with a receipt that does not name them. Empty if only
+   * one server has the tenants.
    *
    * @generated from field: repeated string nodes = 13;
    */

@@ -127,23 +127,24 @@ export type Operation = Message<"mneme.v1.Operation"> & {
   done: boolean;
 
   /**
-   * How far a running operation is, or how far it was when it ended. Since a
-   * restart of the server, if there was one.
+   * How far a running operation is, or how far it was when it ended. If the
+   * server was restarted, only what was done since then counts.
    *
    * @generated from field: mneme.v1.OperationProgress progress = 6;
    */
   progress?: OperationProgress;
 
   /**
-   * Whether CancelOperation still stops it. Once it begins to change something
-   * it goes on to its end.
+   * Whether CancelOperation still stops it. Once it begins to change something,
+   * it runs to its end.
    *
    * @generated from field: bool cancellable = 7;
    */
   cancellable: boolean;
 
   /**
-   * How often it began: more than once if the server was stopped meanwhile.
+   * How often it began: more than once if the server was stopped in the
+   * meantime.
    *
    * @generated from field: int32 attempts = 8;
    */
@@ -193,7 +194,7 @@ export type Operation = Message<"mneme.v1.Operation"> & {
     case: "error";
   } | {
     /**
-     * What it came to: the message that the option `starts` names, e.g. a
+     * Its result: the message that the option `starts` names, e.g. a
      * BackupResponse.
      *
      * @generated from field: google.protobuf.Any response = 14;
@@ -247,23 +248,24 @@ export type OperationJson = {
   done?: boolean;
 
   /**
-   * How far a running operation is, or how far it was when it ended. Since a
-   * restart of the server, if there was one.
+   * How far a running operation is, or how far it was when it ended. If the
+   * server was restarted, only what was done since then counts.
    *
    * @generated from field: mneme.v1.OperationProgress progress = 6;
    */
   progress?: OperationProgressJson;
 
   /**
-   * Whether CancelOperation still stops it. Once it begins to change something
-   * it goes on to its end.
+   * Whether CancelOperation still stops it. Once it begins to change something,
+   * it runs to its end.
    *
    * @generated from field: bool cancellable = 7;
    */
   cancellable?: boolean;
 
   /**
-   * How often it began: more than once if the server was stopped meanwhile.
+   * How often it began: more than once if the server was stopped in the
+   * meantime.
    *
    * @generated from field: int32 attempts = 8;
    */
@@ -306,7 +308,7 @@ export type OperationJson = {
   error?: StatusJson;
 
   /**
-   * What it came to: the message that the option `starts` names, e.g. a
+   * Its result: the message that the option `starts` names, e.g. a
    * BackupResponse.
    *
    * @generated from field: google.protobuf.Any response = 14;

@@ -36,7 +36,7 @@ export type GetOperationRequest = Message<"mneme.v1.GetOperationRequest"> & {
   operationId: string;
 
   /**
-   * The tenant whose it is, unless it is the administrator's; empty: the
+   * The tenant that it belongs to, unless it is the administrator's; empty: the
    * caller's.
    * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
    *
@@ -60,7 +60,7 @@ export type GetOperationRequestJson = {
   operationId?: string;
 
   /**
-   * The tenant whose it is, unless it is the administrator's; empty: the
+   * The tenant that it belongs to, unless it is the administrator's; empty: the
    * caller's.
    * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
    *
@@ -276,7 +276,7 @@ export type WaitOperationRequest = Message<"mneme.v1.WaitOperationRequest"> & {
   operationId: string;
 
   /**
-   * The tenant whose it is, unless it is the administrator's; empty: the
+   * The tenant that it belongs to, unless it is the administrator's; empty: the
    * caller's.
    * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
    *
@@ -308,7 +308,7 @@ export type WaitOperationRequestJson = {
   operationId?: string;
 
   /**
-   * The tenant whose it is, unless it is the administrator's; empty: the
+   * The tenant that it belongs to, unless it is the administrator's; empty: the
    * caller's.
    * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
    *
@@ -382,7 +382,7 @@ export type CancelOperationRequest = Message<"mneme.v1.CancelOperationRequest"> 
   operationId: string;
 
   /**
-   * The tenant whose it is, unless it is the administrator's; empty: the
+   * The tenant that it belongs to, unless it is the administrator's; empty: the
    * caller's.
    * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
    *
@@ -406,7 +406,7 @@ export type CancelOperationRequestJson = {
   operationId?: string;
 
   /**
-   * The tenant whose it is, unless it is the administrator's; empty: the
+   * The tenant that it belongs to, unless it is the administrator's; empty: the
    * caller's.
    * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
    *
@@ -460,8 +460,8 @@ export const CancelOperationResponseSchema: GenMessage<CancelOperationResponse, 
 /**
  * OperationService follows operations: work that was started by an RPC whose
  * name begins with Start and that outlasts the call. They are durable: an
- * operation that was interrupted because the server was stopped goes on when it
- * is started again, or fails and says so.
+ * operation that was interrupted because the server was stopped goes on when
+ * the server starts again, or fails and says so.
  *
  * Operations started with scope admin are the administrator's: every key with
  * that scope sees them, and no other key. All others are their tenant's; a key
@@ -502,9 +502,9 @@ export const OperationService: GenService<{
     output: typeof ListOperationsResponseSchema;
   },
   /**
-   * Waits until an operation has ended, or until max_wait or the deadline of the
-   * call, whichever comes first, and returns it as it is then. It may return
-   * earlier when many calls wait: look at `done`, and ask again.
+   * Waits until an operation has ended, or until max_wait or the deadline of
+   * the call, whichever comes first, and returns it as it is then. It may
+   * return earlier if many calls are waiting: look at `done`, and ask again.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when it
@@ -518,9 +518,9 @@ export const OperationService: GenService<{
     output: typeof WaitOperationResponseSchema;
   },
   /**
-   * Has an operation stop, which may take it a moment, and returns it as it is
-   * now. It leaves nothing behind. Cancelling one that has ended changes
-   * nothing.
+   * Makes an operation stop, which may take a moment, and returns it as it is
+   * now. A cancelled operation leaves nothing behind. Cancelling one that has
+   * ended changes nothing.
    *
    * Scope: read. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when

@@ -58,7 +58,7 @@ export type GetCheckpointResponse = Message<"mneme.v1.GetCheckpointResponse"> & 
 
   /**
    * What names the log. A restored or reset tenant starts a new log, with a new
-   * origin: never two histories under one name.
+   * origin: there are never two histories under one name.
    *
    * @generated from field: string origin = 2;
    */
@@ -87,8 +87,8 @@ export type GetCheckpointResponse = Message<"mneme.v1.GetCheckpointResponse"> & 
   verifierKey: string;
 
   /**
-   * The last signed head of the log that was under this tenant's name before;
-   * empty when this is the first.
+   * The last signed head of the tenant's previous log; empty if this is the
+   * first.
    *
    * @generated from field: string previous_note = 6;
    */
@@ -111,7 +111,7 @@ export type GetCheckpointResponseJson = {
 
   /**
    * What names the log. A restored or reset tenant starts a new log, with a new
-   * origin: never two histories under one name.
+   * origin: there are never two histories under one name.
    *
    * @generated from field: string origin = 2;
    */
@@ -140,8 +140,8 @@ export type GetCheckpointResponseJson = {
   verifierKey?: string;
 
   /**
-   * The last signed head of the log that was under this tenant's name before;
-   * empty when this is the first.
+   * The last signed head of the tenant's previous log; empty if this is the
+   * first.
    *
    * @generated from field: string previous_note = 6;
    */
@@ -567,7 +567,7 @@ export const GetLogKeysResponseSchema: GenMessage<GetLogKeysResponse, {jsonType:
 
 /**
  * A key that signs a tenant's heads and certificates. Only its public half is
- * ever told.
+ * ever shown.
  *
  * @generated from message mneme.v1.LogKey
  */
@@ -602,8 +602,8 @@ export type LogKey = Message<"mneme.v1.LogKey"> & {
   retiredAt?: Timestamp;
 
   /**
-   * A signed note in which the key before this one names it; empty for the
-   * first. Who trusts the older key can trust this one by it.
+   * A signed note in which the previous key names this one; empty for the
+   * first. It lets those who trust the older key trust this one.
    *
    * @generated from field: string introduction = 5;
    */
@@ -612,7 +612,7 @@ export type LogKey = Message<"mneme.v1.LogKey"> & {
 
 /**
  * A key that signs a tenant's heads and certificates. Only its public half is
- * ever told.
+ * ever shown.
  *
  * @generated from message mneme.v1.LogKey
  */
@@ -647,8 +647,8 @@ export type LogKeyJson = {
   retiredAt?: TimestampJson;
 
   /**
-   * A signed note in which the key before this one names it; empty for the
-   * first. Who trusts the older key can trust this one by it.
+   * A signed note in which the previous key names this one; empty for the
+   * first. It lets those who trust the older key trust this one.
    *
    * @generated from field: string introduction = 5;
    */
@@ -747,8 +747,8 @@ export const RotateLogKeyResponseSchema: GenMessage<RotateLogKeyResponse, {jsonT
  */
 export const ProofService: GenService<{
   /**
-   * Returns the head of the log as it is now, signed. What it signs is noted, so
-   * that another history is never signed.
+   * Returns the head of the log as it is now, signed. The server notes what it
+   * signs, so that it never signs a different history.
    *
    * Scope: read. Repeatable: yes.
    * Errors: FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the tenant's key is
@@ -792,8 +792,8 @@ export const ProofService: GenService<{
     output: typeof GetInclusionProofResponseSchema;
   },
   /**
-   * Returns the keys that sign the tenant's heads and certificates, the first one
-   * first. Retired ones stay, since what they signed stays true.
+   * Returns the keys that sign the tenant's heads and certificates, the first
+   * one first. Retired keys stay listed, since what they signed stays true.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.

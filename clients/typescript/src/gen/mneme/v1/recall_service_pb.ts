@@ -296,9 +296,9 @@ export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
   author: string;
 
   /**
-   * Return so many events from just before each event in its session, and as
+   * Return this many events from just before each event in its session, and as
    * many from just after: of any type and author, but of the same user and
-   * project where the request names them.
+   * project if the request names them.
    * 0 to 3.
    *
    * @generated from field: int32 context_turns = 19;
@@ -313,9 +313,9 @@ export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
   everyCopy: boolean;
 
   /**
-   * Return nothing when `RecallResponse.confidence` is below this; 0 returns the
-   * best there is, however little it has to do with the query. Without effect
-   * where the confidence is unset.
+   * Return nothing when `RecallResponse.confidence` is below this; 0 returns
+   * the best there is, however little it has to do with the query. It has no
+   * effect if the confidence is unset.
    * 0 to 1.
    *
    * @generated from field: double min_confidence = 21;
@@ -323,8 +323,8 @@ export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
   minConfidence: number;
 
   /**
-   * False leaves the results in the order of their scores where the server has a
-   * reranker (MNEME_RERANKER); unset asks it. HYBRID only.
+   * False leaves the results in the order of their scores even if the server
+   * has a reranker (MNEME_RERANKER); unset asks the reranker. HYBRID only.
    *
    * @generated from field: optional bool rerank = 22;
    */
@@ -489,9 +489,9 @@ export type RecallRequestJson = {
   author?: string;
 
   /**
-   * Return so many events from just before each event in its session, and as
+   * Return this many events from just before each event in its session, and as
    * many from just after: of any type and author, but of the same user and
-   * project where the request names them.
+   * project if the request names them.
    * 0 to 3.
    *
    * @generated from field: int32 context_turns = 19;
@@ -506,9 +506,9 @@ export type RecallRequestJson = {
   everyCopy?: boolean;
 
   /**
-   * Return nothing when `RecallResponse.confidence` is below this; 0 returns the
-   * best there is, however little it has to do with the query. Without effect
-   * where the confidence is unset.
+   * Return nothing when `RecallResponse.confidence` is below this; 0 returns
+   * the best there is, however little it has to do with the query. It has no
+   * effect if the confidence is unset.
    * 0 to 1.
    *
    * @generated from field: double min_confidence = 21;
@@ -516,8 +516,8 @@ export type RecallRequestJson = {
   minConfidence?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * False leaves the results in the order of their scores where the server has a
-   * reranker (MNEME_RERANKER); unset asks it. HYBRID only.
+   * False leaves the results in the order of their scores even if the server
+   * has a reranker (MNEME_RERANKER); unset asks the reranker. HYBRID only.
    *
    * @generated from field: optional bool rerank = 22;
    */
@@ -841,22 +841,22 @@ export type RecallResult = Message<"mneme.v1.RecallResult"> & {
    * How many memories this result stands for: it is the best of `copies` that
    * pass the filters. Copies are events with the same text; errors that differ
    * in amounts, dates and ids only ("HTTP 404" and "HTTP 500" are not copies);
-   * and, within a session, tool events that differ like that, such as retries. 1
-   * with `every_copy`, and for what is no event.
+   * and, within a session, tool events that differ like that, such as retries.
+   * 1 with `every_copy`, and for anything but events.
    *
    * @generated from field: int64 copies = 12;
    */
   copies: bigint;
 
   /**
-   * When the first of the copies happened; unset without others.
+   * When the first of the copies happened; unset if there are no others.
    *
    * @generated from field: google.protobuf.Timestamp first_time = 13;
    */
   firstTime?: Timestamp;
 
   /**
-   * When the last of them happened; unset without others.
+   * When the last of them happened; unset if there are no others.
    *
    * @generated from field: google.protobuf.Timestamp last_time = 14;
    */
@@ -995,22 +995,22 @@ export type RecallResultJson = {
    * How many memories this result stands for: it is the best of `copies` that
    * pass the filters. Copies are events with the same text; errors that differ
    * in amounts, dates and ids only ("HTTP 404" and "HTTP 500" are not copies);
-   * and, within a session, tool events that differ like that, such as retries. 1
-   * with `every_copy`, and for what is no event.
+   * and, within a session, tool events that differ like that, such as retries.
+   * 1 with `every_copy`, and for anything but events.
    *
    * @generated from field: int64 copies = 12;
    */
   copies?: string;
 
   /**
-   * When the first of the copies happened; unset without others.
+   * When the first of the copies happened; unset if there are no others.
    *
    * @generated from field: google.protobuf.Timestamp first_time = 13;
    */
   firstTime?: TimestampJson;
 
   /**
-   * When the last of them happened; unset without others.
+   * When the last of them happened; unset if there are no others.
    *
    * @generated from field: google.protobuf.Timestamp last_time = 14;
    */
@@ -1072,9 +1072,8 @@ export type RecallResponse = Message<"mneme.v1.RecallResponse"> & {
 
   /**
    * Memories found that reach min_score, before `limit` is applied, each copy
-   * counted. The search
-   * gathers a bounded number of candidates (see `candidates_capped`), so this
-   * counts what was gathered.
+   * counted. The search gathers a bounded number of candidates (see
+   * `candidates_capped`), so this counts what was gathered.
    *
    * @generated from field: int64 total_results = 2;
    */
@@ -1111,7 +1110,7 @@ export type RecallResponse = Message<"mneme.v1.RecallResponse"> & {
 
   /**
    * True when the embedding backend was too slow to answer: a HYBRID query was
-   * answered by its words alone. What shares no word with it was not found.
+   * answered by its words alone. Whatever shares no word with it was not found.
    *
    * @generated from field: bool words_only = 7;
    */
@@ -1132,10 +1131,11 @@ export type RecallResponse = Message<"mneme.v1.RecallResponse"> & {
    * How sure it is that something that passes the filters answers the query, 0
    * to 1. With the default embedder, questions that belong to another store get
    * 0.05 or less as a rule, those that can be answered 0.7 or more. A question
-   * on what is stored that nothing there answers cannot be told from these: it
-   * gets a high one, too. Unset when the search needs cosines of an embedding
-   * model that this was not fitted for; for a search by words alone it is always
-   * set, but where the server has no index of the tenant yet. docs/recall.md shows how well it holds.
+   * that is about what is stored, but that nothing there answers, cannot be
+   * told from these: it gets a high value, too. Unset if the search needs
+   * cosines of an embedding model that this was not fitted for; for a search by
+   * words alone it is always set, unless the server has no index of the tenant
+   * yet. docs/recall.md shows how well it holds.
    *
    * @generated from field: optional double confidence = 9;
    */
@@ -1165,9 +1165,8 @@ export type RecallResponseJson = {
 
   /**
    * Memories found that reach min_score, before `limit` is applied, each copy
-   * counted. The search
-   * gathers a bounded number of candidates (see `candidates_capped`), so this
-   * counts what was gathered.
+   * counted. The search gathers a bounded number of candidates (see
+   * `candidates_capped`), so this counts what was gathered.
    *
    * @generated from field: int64 total_results = 2;
    */
@@ -1204,7 +1203,7 @@ export type RecallResponseJson = {
 
   /**
    * True when the embedding backend was too slow to answer: a HYBRID query was
-   * answered by its words alone. What shares no word with it was not found.
+   * answered by its words alone. Whatever shares no word with it was not found.
    *
    * @generated from field: bool words_only = 7;
    */
@@ -1225,10 +1224,11 @@ export type RecallResponseJson = {
    * How sure it is that something that passes the filters answers the query, 0
    * to 1. With the default embedder, questions that belong to another store get
    * 0.05 or less as a rule, those that can be answered 0.7 or more. A question
-   * on what is stored that nothing there answers cannot be told from these: it
-   * gets a high one, too. Unset when the search needs cosines of an embedding
-   * model that this was not fitted for; for a search by words alone it is always
-   * set, but where the server has no index of the tenant yet. docs/recall.md shows how well it holds.
+   * that is about what is stored, but that nothing there answers, cannot be
+   * told from these: it gets a high value, too. Unset if the search needs
+   * cosines of an embedding model that this was not fitted for; for a search by
+   * words alone it is always set, unless the server has no index of the tenant
+   * yet. docs/recall.md shows how well it holds.
    *
    * @generated from field: optional double confidence = 9;
    */
@@ -1384,8 +1384,8 @@ export enum Reranking {
   DONE = 1,
 
   /**
-   * It was not done in time, or busy with other calls; results are in the order
-   * of their scores.
+   * It was not done in time, or the reranker was busy with other calls; results
+   * are in the order of their scores.
    *
    * @generated from enum value: RERANKING_LATE = 2;
    */
@@ -1449,8 +1449,8 @@ export const RecallService: GenService<{
    * was asked and answered, in which each result is proved to be in the
    * tenant's log. Certificates are kept (MNEME_CERTIFICATES_KEPT of them).
    *
-   * Ranked are the candidates that Recall finds by meaning and by words. Ties
-   * are in the order of Recall.
+   * It ranks the candidates that Recall finds by meaning and by words. Ties are
+   * in the order of Recall.
    *
    * Scope: read. Repeatable: no.
    * Errors: INVALID_ARGUMENT; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the
@@ -1467,7 +1467,7 @@ export const RecallService: GenService<{
     output: typeof RecallWithCertificateResponseSchema;
   },
   /**
-   * Returns a certificate that was made before.
+   * Returns a certificate that was made earlier.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; NOT_FOUND.
@@ -1480,10 +1480,10 @@ export const RecallService: GenService<{
     output: typeof GetCertificateResponseSchema;
   },
   /**
-   * Checks a certificate of this tenant, and tells whether what it shows was
-   * changed, removed or forgotten since. What is wrong with it is the answer,
-   * not an error. To check one without trusting the server, use `mneme verify`
-   * or a client's function.
+   * Checks a certificate of this tenant, and says whether what it shows has
+   * since been changed, removed or forgotten. If something is wrong with it,
+   * that is the answer, not an error. To check one without trusting the server,
+   * use `mneme verify` or a client's function.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
