@@ -774,13 +774,13 @@ class ClearCacheResponse(
     """What was cleared."""
 
     cleared: list[ClearedCache]
-    """For each cache that was asked for."""
+    """One for each cache that was asked for."""
 
     vacuumed: bool
     """Whether the database was rewritten, or gave pages back."""
 
     reclaimed_bytes: int
-    """Bytes by which its files are smaller now; 0 if it did neither."""
+    """How many bytes smaller its files are now; 0 if it did neither."""
 
     took_ms: float
     """Milliseconds that it took."""
@@ -880,7 +880,7 @@ class ConsolidateSkillsResponse(
 
     skills: list[ConsolidatedSkill]
     """Those with the most successes first. Fewer than there are if more would not
-    fit in 3 MiB; the others were made all the same.
+    fit in 3 MiB; the others were still made.
     """
 
     created_count: int
@@ -896,12 +896,12 @@ class ConsolidateSkillsResponse(
     """Episodes looked at: of those that match, the latest 10,000."""
 
     not_embedded_count: int
-    """Episodes left out, since their tasks could not be embedded: run it again
+    """Episodes left out because their tasks could not be embedded: run it again
     later.
     """
 
     group_count: int
-    """Groups, those that make no skill included."""
+    """Groups, including those that make no skill."""
 
     truncated: bool
     """True when more than 10,000 episodes match."""
@@ -1225,7 +1225,7 @@ class CritiquePoint(Answer[episode_pb2.CritiquePoint], of=episode_pb2.CritiquePo
 
     episode_ids: list[str]
     """The episodes whose critiques say it in these words, or in nearly the same:
-    at least six in ten of the words that tell something are shared.
+    at least six in ten of the meaningful words are shared.
     Up to 1,000 entries, each up to 200 characters, on one line.
     """
 
@@ -1266,23 +1266,23 @@ class DatabaseInfo(Answer[memory_stats_pb2.DatabaseInfo], of=memory_stats_pb2.Da
     """The tenant."""
 
     path: str
-    """Its database, below the server's data folder; empty where PostgreSQL keeps
-    the tenants.
+    """Its database, below the server's data folder; empty if PostgreSQL keeps the
+    tenants.
     """
 
     size_bytes: int
-    """Size of the database with its log, in bytes; where PostgreSQL keeps the
+    """Size of the database with its log, in bytes; if PostgreSQL keeps the
     tenants, about what the tenant's rows take there.
     """
 
     folder_bytes: int
-    """Size of the tenant's folder, indexes included, in bytes.
-    Where PostgreSQL keeps the tenants, with about what its rows take there.
+    """Size of the tenant's folder, indexes included, in bytes. If PostgreSQL
+    keeps the tenants, it includes about what the tenant's rows take there.
     """
 
     wal_mode: bool
-    """Whether writes go to a log first (SQLite's WAL), so that nobody who reads
-    waits for them. Always true.
+    """Whether writes go to a log first (SQLite's WAL), so that readers do not
+    wait for them. Always true.
     """
 
     schema_version: str
@@ -1666,7 +1666,9 @@ class DownloadModelResponse(
 
 
 class EmbeddingStats(Answer[memory_stats_pb2.EmbeddingStats], of=memory_stats_pb2.EmbeddingStats):
-    """EmbeddingStats says how texts become vectors, and how often that was saved."""
+    """EmbeddingStats says how texts become vectors, and how often the cache saved
+    doing so.
+    """
 
     model: str
     """The model."""
@@ -1678,15 +1680,15 @@ class EmbeddingStats(Answer[memory_stats_pb2.EmbeddingStats], of=memory_stats_pb
     """Vectors that the cache holds for the tenant, of texts and of questions."""
 
     cache_hits: int
-    """Texts and questions of the tenant that the cache held, since the server
-    started.
+    """Texts and questions of the tenant that were found in the cache, since the
+    server started.
     """
 
     cache_misses: int
-    """Those that it did not hold."""
+    """Those that were not."""
 
     cache_hit_rate: float | None
-    """The share that it held; unset before the first."""
+    """The share that was found; unset before the first."""
 
 
 class EndSessionResponse(
@@ -1695,7 +1697,7 @@ class EndSessionResponse(
     """The ended session."""
 
     session: Session
-    """The session as it now is."""
+    """The session as it is now."""
 
 
 class Episode(Answer[episode_pb2.Episode], of=episode_pb2.Episode):
@@ -1791,8 +1793,8 @@ class Episode(Answer[episode_pb2.Episode], of=episode_pb2.Episode):
     """When it was stored."""
 
     filled_fields: list[str]
-    """Which of these fields were taken from the session's record when it was
-    stored, because the request left them out, e.g. "task".
+    """Which of these fields were taken from the session's record when the episode
+    was stored, because the request left them out, e.g. "task".
     Up to 32 entries, each of the form `^[a-z_]{1,40}$`.
     """
 
@@ -2026,22 +2028,22 @@ class Event(Answer[event_service_pb2.Event], of=event_service_pb2.Event):
     """When the server recorded it."""
 
     prev_hash: str
-    """Hash of the session's event before it, hex; empty for the first."""
+    """Hash of the session's previous event, hex; empty for the first."""
 
     hash: str
     """SHA-256, hex, over the event's place in the chain and its commitment, or,
-    in version 1, over the hash before it and its content. docs/adr/0009 has
-    the exact bytes of both, so that anyone can recompute it.
+    in version 1, over the previous hash and its content. docs/adr/0009 has the
+    exact bytes of both, so that anyone can recompute it.
     """
 
     hash_version: int
     """Which bytes `hash` covers: 2; 1 for events that were recorded before there
-    was a second version.
+    was a version 2.
     """
 
     salt: bytes
     """16 random bytes that are hashed before the content, so that nobody can
-    guess an erased content by its commitment. Empty in version 1.
+    guess erased content from its commitment. Empty in version 1.
     """
 
     commitment: str
@@ -2510,8 +2512,8 @@ class FoundMemory(Answer[memory_service_pb2.FoundMemory], of=memory_service_pb2.
     """Cosine of the two embeddings, -1 to 1."""
 
     causal_uplift: float | None
-    """What a causal edge says that it changes; set if a search was asked to rerank
-    and there is one.
+    """What it changes, according to a causal edge; set if a search was asked to
+    rerank and there is such an edge.
     """
 
     score: float | None
@@ -2555,7 +2557,7 @@ class FoundSkill(Answer[skill_service_pb2.FoundSkill], of=skill_service_pb2.Foun
 
     score: float
     """What it is ranked by, 0 to 1: relevance * (1 + lower_bound) / 2, where
-    lower_bound is that of its record. So of two that fit equally well the one
+    lower_bound is that of its record. So of two that fit equally well, the one
     that is known to work comes first, and none comes first for being reliable
     alone.
     """
@@ -2567,7 +2569,7 @@ class FoundSkill(Answer[skill_service_pb2.FoundSkill], of=skill_service_pb2.Foun
     """Cosine of the task's and the skill's embeddings, -1 to 1."""
 
     links: list[SkillLink]
-    """Its links: what must be had before it, what else would do."""
+    """Its links: what it needs first, what else would do."""
 
 
 class GateVerdict(Answer[learning_trust_pb2.GateVerdict], of=learning_trust_pb2.GateVerdict):
@@ -2690,7 +2692,7 @@ class GetContextResponse(
 
     episodes: list[ContextEpisode]
     """Earlier attempts that bear on the topic, best first; at most `limit`. The
-    filters hold for them, too.
+    filters apply to them, too.
     """
 
     skills: list[ContextSkill]
@@ -3067,7 +3069,7 @@ class IndexStats(Answer[memory_service_pb2.IndexStats], of=memory_service_pb2.In
     """
 
     disk_bytes: int
-    """Bytes that its copy takes on the disk."""
+    """Bytes that its copy on disk takes."""
 
     average_search_ms: float | None
     """How long searches of memories took on average since the server started, in
@@ -3078,19 +3080,21 @@ class IndexStats(Answer[memory_service_pb2.IndexStats], of=memory_service_pb2.In
     """How many searches that were."""
 
     vector_bytes: int
-    """Of `memory_bytes` what vectors take, with the graphs that lead through them."""
+    """The part of `memory_bytes` that vectors take, with the graphs that lead
+    through them.
+    """
 
 
 class InitMemoryResponse(
     Answer[memory_service_pb2.InitMemoryResponse], of=memory_service_pb2.InitMemoryResponse
 ):
-    """What is there."""
+    """What the memory holds."""
 
     database: DatabaseInfo
     """Where it is."""
 
     counts: MemoryCounts
-    """What there is."""
+    """What it holds."""
 
     embeddings: EmbeddingStats
     """How texts become vectors."""
@@ -3112,7 +3116,7 @@ class InsertMemoriesResponse(
     Answer[memory_service_pb2.InsertMemoriesResponse], of=memory_service_pb2.InsertMemoriesResponse
 ):
     """An acknowledgement. Its counts and figures are of the whole stream so far, so
-    the last one tells what became of the stream. A stream without memories gets
+    the last one says what became of the stream. A stream without memories gets
     one, too.
     """
 
@@ -3123,8 +3127,8 @@ class InsertMemoriesResponse(
     """Of the acknowledged memories, those that had been stored before."""
 
     acknowledged_count: int
-    """Memories that are durable, from the stream's beginning: resume after the
-    first so many messages.
+    """Memories that are durable, from the stream's beginning: resume after that
+    many messages.
     """
 
     receipts: list[MemoryReceipt]
@@ -3139,15 +3143,15 @@ class InsertMemoriesResponse(
 class InsertMemoryResponse(
     Answer[memory_service_pb2.InsertMemoryResponse], of=memory_service_pb2.InsertMemoryResponse
 ):
-    """The memory, and what there is beside it."""
+    """The memory, and what came with storing it."""
 
     memory: Memory
     """The memory, or the one that says the same already."""
 
     already_known: bool
     """True when nothing was stored, because the same is stored already: under
-    another id, or under this one, as when a call is retried whose first attempt
-    did arrive.
+    another id, or under this one, as when a call is retried although its first
+    attempt did arrive.
     """
 
     differing: list[str]
@@ -3176,18 +3180,18 @@ class InsertMemoryResponse(
 class InsertionFigures(
     Answer[memory_service_pb2.InsertionFigures], of=memory_service_pb2.InsertionFigures
 ):
-    """InsertionFigures tell what storing took, as measured."""
+    """InsertionFigures says what storing took, as measured."""
 
     cache_hits: int
-    """Texts whose vectors were known: embedded lately by the server, or stored by
-    the tenant.
+    """Texts whose vectors were known: recently embedded by the server, or stored
+    by the tenant.
     """
 
     cache_misses: int
     """Texts that the embedding model was asked for."""
 
     queued_count: int
-    """Texts that could not be embedded at once and wait in the queue."""
+    """Texts that could not be embedded at once and are waiting in the queue."""
 
     embedding_ms: float
     """Milliseconds until the vectors were there."""
@@ -3196,8 +3200,8 @@ class InsertionFigures(
     """Milliseconds until everything was durable and could be found."""
 
     vectors_per_second: float
-    """Memories stored with their vectors, by the seconds that embedding and writing
-    took; 0 when none was.
+    """Memories stored with their vectors, divided by the seconds that embedding
+    and writing took; 0 if there were none.
     """
 
     embedding_dimension: int
@@ -3708,7 +3712,7 @@ class ListMemoriesResponse(
     """A page of memories."""
 
     memories: list[Memory]
-    """Those that hold since the latest time first."""
+    """Those that began to hold last first."""
 
     next_page_token: str
     """The next page's token; empty on the last page."""
@@ -3879,8 +3883,8 @@ class MatchedMemory(Answer[memory_service_pb2.MatchedMemory], of=memory_service_
 
     matches: list[PatternMatch]
     """Where: each match of a regular expression, in order, the first 100; for a
-    semantic pattern and a structural one of texts the whole text; empty for one
-    of metadata.
+    semantic pattern, and a structural one for texts, the whole text; empty for
+    one for metadata.
     """
 
     similarity: float | None
@@ -3911,7 +3915,7 @@ class Memory(Answer[memory_service_pb2.Memory], of=memory_service_pb2.Memory):
     """
 
     user_id: str
-    """The user whom it is about; may be empty.
+    """The user it is about; may be empty.
     Up to 200 characters, on one line.
     """
 
@@ -3931,13 +3935,13 @@ class Memory(Answer[memory_service_pb2.Memory], of=memory_service_pb2.Memory):
     """
 
     since: datetime | None
-    """Since when it holds: as given, else when it was stored.
+    """When it began to hold: as given, else when it was stored.
     From 1970 to 9999.
     """
 
     supersedes: list[str]
-    """Ids of the memories that it supersedes itself, sorted; not those that these
-    superseded.
+    """Ids of the memories that it supersedes directly, sorted; not of those that
+    these superseded.
     Up to 100 entries, each up to 200 characters, on one line.
     """
 
@@ -3945,7 +3949,7 @@ class Memory(Answer[memory_service_pb2.Memory], of=memory_service_pb2.Memory):
     """The memory that supersedes it; empty while it holds."""
 
     until: datetime | None
-    """Until when it held, which is since when the one that supersedes it holds;
+    """Until when it held, which is when the one that supersedes it began to hold;
     unset while it holds.
     """
 
@@ -3953,11 +3957,11 @@ class Memory(Answer[memory_service_pb2.Memory], of=memory_service_pb2.Memory):
     """When it was stored."""
 
     updated_at: datetime | None
-    """When one of the fields that can be changed last was."""
+    """When one of its changeable fields was last changed."""
 
     etag: str
-    """Identifies this state of the memory: it changes when the memory does, also
-    when another comes to supersede it. The server returns it with every memory.
+    """Identifies this state of the memory: it changes when the memory does, and
+    when another one supersedes it. The server returns it with every memory.
     Pass it to an update, and the call is refused (ABORTED) if the memory has
     changed since; if empty, the call goes ahead in any case. Clients retry a
     call whose answer was lost. If the first attempt did arrive, the second is
@@ -3974,7 +3978,7 @@ class MemoryCounts(Answer[memory_stats_pb2.MemoryCounts], of=memory_stats_pb2.Me
     """Vectors, of all kinds of memory."""
 
     pending: int
-    """Texts that wait for theirs."""
+    """Texts that are waiting for theirs."""
 
     memories: int
     """Memories, superseded ones too."""
@@ -4064,7 +4068,7 @@ class MemoryServiceGetStatsResponse(
     """Where it is."""
 
     counts: MemoryCounts
-    """What there is."""
+    """What it holds."""
 
     embeddings: EmbeddingStats
     """How texts become vectors."""
@@ -4079,7 +4083,7 @@ class MemoryServiceGetStatsResponse(
     """How well things went; unset unless asked for."""
 
     took_ms: float
-    """Milliseconds that it took to find out."""
+    """Milliseconds that it took to find this out."""
 
 
 class MetricsPoint(Answer[learning_pb2.MetricsPoint], of=learning_pb2.MetricsPoint):
@@ -4150,7 +4154,7 @@ class MultiDiscreteSpace(
 
 
 class NamedCount(Answer[memory_stats_pb2.NamedCount], of=memory_stats_pb2.NamedCount):
-    """NamedCount is how often something occurs."""
+    """NamedCount says how often something occurs."""
 
     name: str
     """What."""
@@ -4463,7 +4467,9 @@ class PatternMatch(Answer[pattern_pb2.PatternMatch], of=pattern_pb2.PatternMatch
 
 
 class PatternStats(Answer[pattern_pb2.PatternStats], of=pattern_pb2.PatternStats):
-    """PatternStats is how a pattern was used, and what was said of what it matched."""
+    """PatternStats says how a pattern was used, and what was reported about its
+    matches.
+    """
 
     pattern: Pattern
     """The pattern."""
@@ -4472,13 +4478,15 @@ class PatternStats(Answer[pattern_pb2.PatternStats], of=pattern_pb2.PatternStats
     """Searches with it."""
 
     match_count: int
-    """Memories that these matched, together."""
+    """Memories that these searches matched, in total."""
 
     average_ms: float | None
-    """How long these took on average, in milliseconds; unset before the first."""
+    """How long the searches took on average, in milliseconds; unset before the
+    first.
+    """
 
     last_used_at: datetime | None
-    """When the last of them was."""
+    """When the last search was."""
 
     right_count: int
     """Matches that were reported to be right."""
@@ -4641,7 +4649,9 @@ class QueryKnowledgeResponse(
     """Best first; exactly those shown in `markdown`."""
 
     markdown: str
-    """The entries as text for a context window; says so when there are none."""
+    """The entries as text for a context window; if there are none, the text says
+    so.
+    """
 
     token_count: int
     """Tokens that `markdown` takes."""
@@ -5031,7 +5041,7 @@ class ReflectResponse(
     """The answer."""
 
     analysis: AnalysisChoice | None
-    """The question."""
+    """The analysis that was run."""
 
     insights: list[Insight]
     """The findings in words, strongest first: those that affect the most errors,
@@ -5102,7 +5112,7 @@ class Reflection(Answer[reflection_pb2.Reflection], of=reflection_pb2.Reflection
     """Ids of whatever it is about; Mneme does not interpret them."""
 
     applied_reflection_ids: list[str]
-    """Reflections the agent was shown before the attempt; the metrics in
+    """Reflections that the agent was shown before the attempt; the metrics in
     SummarizeReflections count their reuse.
     """
 
@@ -5163,12 +5173,11 @@ class RegexPattern(Answer[pattern_pb2.RegexPattern], of=pattern_pb2.RegexPattern
     """RegexPattern matches texts in which a regular expression is found."""
 
     expression: str
-    r"""The expression, in RE2's syntax: that of Perl without what needs
-    backtracking (references back, looking around) and without `\C`. It takes time in
-    proportion
+    r"""The expression, in RE2's syntax: Perl's without what needs backtracking
+    (backreferences, lookaround) and without `\C`. It takes time in proportion
     to the text, whatever the expression. `(?i)` at its beginning ignores case,
     `(?s)` lets the dot match line breaks, `(?m)` lets `^` and `$` match at
-    those.
+    line breaks.
     Up to 2,000 characters.
     """
 
@@ -5224,7 +5233,7 @@ class RelatedSession(
 class ReportPatternMatchesResponse(
     Answer[pattern_pb2.ReportPatternMatchesResponse], of=pattern_pb2.ReportPatternMatchesResponse
 ):
-    """What is known of the pattern now."""
+    """What is now known about the pattern."""
 
     stats: PatternStats
     """The pattern's statistics."""
@@ -5350,8 +5359,8 @@ class SearchMemoriesResponse(
     """True when there may be more that reach it."""
 
     searched_count: int
-    """Memories that pass the filter; all of them were searched, but for those that
-    wait to be embedded.
+    """Memories that pass the filter; all of them were searched, except for those
+    that are still waiting to be embedded.
     """
 
     pending_count: int
@@ -5383,12 +5392,12 @@ class SearchPatternResponse(
     """The memories that match."""
 
     results: list[MatchedMemory]
-    """The memories that hold since the latest time first; for a semantic pattern
-    the closest first. Fewer than `limit` if more would not fit in 3 MiB.
+    """The memories that began to hold last come first; for a semantic pattern,
+    the closest. Fewer than `limit` if more would not fit in 3 MiB.
     """
 
     total_matches: int
-    """Memories that match, before `limit` is applied; for a semantic pattern
+    """Memories that match, before `limit` is applied; for a semantic pattern,
     among the closest 100.
     """
 
@@ -5811,13 +5820,13 @@ class Skill(Answer[skill_service_pb2.Skill], of=skill_service_pb2.Skill):
     """
 
     claimed_success_rate: float | None
-    """The success rate that its author expects, 0 to 1; unset if nobody said. It
+    """The success rate that its author expects, 0 to 1; unset if not stated. It
     does not count in the record.
     0 to 1.
     """
 
     record: SkillRecord
-    """How it did so far."""
+    """How it has done so far."""
 
     source_episode_ids: list[str]
     """The episodes that it came from, latest first, up to 1,000. Some may have
@@ -5838,7 +5847,9 @@ class Skill(Answer[skill_service_pb2.Skill], of=skill_service_pb2.Skill):
 class SkillDifference(
     Answer[skill_service_pb2.SkillDifference], of=skill_service_pb2.SkillDifference
 ):
-    """SkillDifference is something that successes and failures have unequally often."""
+    """SkillDifference is something that successes and failures do not have equally
+    often.
+    """
 
     trait: SkillTraitChoice | None
     """What it is."""
@@ -5860,8 +5871,9 @@ class SkillDifference(
 
 
 class SkillFindings(Answer[skill_service_pb2.SkillFindings], of=skill_service_pb2.SkillFindings):
-    """SkillFindings is what the episodes of a skill say. What goes together need
-    not cause each other: these are counts of what was recorded, no experiments.
+    """SkillFindings is what the episodes of a skill say. Things that go together
+    need not cause each other: these are counts of what was recorded, not
+    experiments.
     """
 
     attempt_count: int
@@ -5886,8 +5898,8 @@ class SkillFindings(Answer[skill_service_pb2.SkillFindings], of=skill_service_pb
     """
 
     ways: list[SkillWay]
-    """How successes went, the most frequent first; up to three that at least two
-    successes share.
+    """How successes went, the most frequent way first; up to three that at least
+    two successes share.
     """
 
     shared: list[SkillDifference]
@@ -5933,7 +5945,7 @@ class SkillLink(Answer[skill_service_pb2.SkillLink], of=skill_service_pb2.SkillL
 
 
 class SkillRecord(Answer[skill_service_pb2.SkillRecord], of=skill_service_pb2.SkillRecord):
-    """SkillRecord is how a skill did so far."""
+    """SkillRecord says how a skill has done so far."""
 
     uses: int
     """How often it was used: as reported, plus the episodes that it came from."""
@@ -5988,7 +6000,7 @@ class SkillWay(Answer[skill_service_pb2.SkillWay], of=skill_service_pb2.SkillWay
     """The tools it called, in order; repeats in a row count once."""
 
     success_count: int
-    """How many successes went so."""
+    """How many successes went this way."""
 
 
 class SkippedRecords(
@@ -6114,7 +6126,7 @@ class StartSessionResponse(
     """The started session."""
 
     session: Session
-    """The session as it now is."""
+    """The session as it is now."""
 
 
 class State(Answer[learning_pb2.State], of=learning_pb2.State):
@@ -6177,8 +6189,8 @@ class StoreReflectionResponse(
 class StreamEventsResponse(
     Answer[event_service_pb2.StreamEventsResponse], of=event_service_pb2.StreamEventsResponse
 ):
-    """An acknowledgement. Its counts are of the whole stream so far, so the last one
-    tells what became of the stream. A stream without events gets one, too.
+    """An acknowledgement. Its counts are of the whole stream so far, so the last
+    one says what became of the stream. A stream without events gets one, too.
     """
 
     recorded_count: int
@@ -6188,8 +6200,8 @@ class StreamEventsResponse(
     """Of the acknowledged events, those that had been recorded before."""
 
     acknowledged_count: int
-    """Events that are durable, from the stream's beginning: resume after the first
-    so many messages.
+    """Events that are durable, from the stream's beginning: resume after that
+    many messages.
     """
 
 
@@ -6206,7 +6218,7 @@ class StructuralPattern(Answer[pattern_pb2.StructuralPattern], of=pattern_pb2.St
     """
 
     target: StructureOfChoice | None
-    """What it is held against.
+    """What is checked against it.
     Default: METADATA.
     """
 
@@ -6777,13 +6789,15 @@ class VerifyEventsResponse(
     """The chains that do not verify, by session id; at most 100."""
 
     broken_count: int
-    """Chains that do not verify, all of them."""
+    """All chains that do not verify."""
 
     head_hash: str
-    """The head hash of the session asked for, hex; empty when all were walked."""
+    """The head hash of the session asked for, hex; empty if all chains were
+    walked.
+    """
 
     events_forgotten: int
-    """Events among those walked that were forgotten: only their places are left."""
+    """Walked events that were forgotten: only their places are left."""
 
 
 class WaitOperationResponse(
@@ -6839,8 +6853,8 @@ class WatchEventsResponse(
     """One recorded event."""
 
     event: Event
-    """The event, unset in the first message of a stream, which only tells that
-    watching has begun and from where.
+    """The event, unset in the first message of a stream, which only says that
+    watching has begun, and from where.
     """
 
     cursor: str

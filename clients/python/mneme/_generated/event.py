@@ -121,7 +121,7 @@ RPCS = (
 
 class EventMethods(SyncCaller):
     """EventService records what agents do. Events belong to sessions, are
-    append-only, and are hash-chained per session. What was acknowledged is
+    append-only, and are hash-chained per session. Whatever was acknowledged is
     durable: it survives a killed process and a power cut.
 
     Every call acts on the tenant of the caller's API key; another tenant's id is
@@ -155,12 +155,12 @@ class EventMethods(SyncCaller):
             agent_name: The agent's display name; may be empty. Up to 200 characters, on one
                 line.
             user_id: The user it serves; empty: the one that `metadata` names as "userId" or
-                "user_id", or else that its events' metadata does. Up to 200 characters, on one
-                line.
+                "user_id", or else the one that its events' metadata names. Up to 200
+                characters, on one line.
             project: The project it works on; may be empty. Up to 200 characters, on one line.
             tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
             metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
-            started_at: When it started; unset: now, or the time of its first event when events
+            started_at: When it started; unset: now, or the time of its first event if events
                 opened it. From 1970 to 9999.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -235,8 +235,8 @@ class EventMethods(SyncCaller):
         Args:
             events: The events, in the order in which they happened. Required; up to 1,000
                 entries.
-            wait_indexed: Answer only when they can be found by meaning too. Without it, words
-                find them at once and meaning a moment later.
+            wait_indexed: Answer only when they can be found by meaning, too. Without it, they
+                are found by words at once and by meaning a moment later.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -259,19 +259,20 @@ class EventMethods(SyncCaller):
     ) -> Stream[StreamEventsResponse]:
         """Records a stream of events in batches, and acknowledges each batch once it
         is durable: what is acknowledged is safe, whatever becomes of the stream. A
-        batch is written when it holds 500 events or 4 MiB, and at the latest 200 ms
-        after its first event arrived, so that a stream may stay open between
+        batch is written when it holds 500 events or 4 MiB, and at the latest 200
+        ms after its first event arrived, so that a stream may stay open between
         events; one that sends nothing for 60 seconds is ended, and so is one whose
-        acknowledgements are not taken for as long. After its last event the client
-        ends its side, and the server ends the call once all is acknowledged.
+        acknowledgements are not read for that long. After its last event the
+        client ends its side, and the server ends the call once all is
+        acknowledged.
 
         A broken stream is resumed by another one that begins after what was
-        acknowledged. An event that was recorded and not acknowledged any more is
-        answered as a duplicate when it comes again under its id; the clients make
-        the ids. When the call fails, ErrorInfo.metadata["recorded"] counts the
-        events that are acknowledged and ["message_index"] is the place of the first
-        message that is refused, from 0. A server that shuts down acknowledges what
-        has arrived and ends the stream with UNAVAILABLE.
+        acknowledged. An event that was recorded but not yet acknowledged is
+        answered as a duplicate when it is sent again under the same id; the
+        clients make the ids. When the call fails, ErrorInfo.metadata["recorded"]
+        counts the events that are acknowledged and ["message_index"] is the place
+        of the first message that is refused, from 0. A server that shuts down
+        acknowledges what has arrived and ends the stream with UNAVAILABLE.
 
         Scope: write. Repeatable: with `event.id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
@@ -286,7 +287,7 @@ class EventMethods(SyncCaller):
             timeout: seconds for the whole stream; None: no deadline.
 
         Returns:
-            An acknowledgement. Its counts are of the whole stream so far, so the last one tells
+            An acknowledgement. Its counts are of the whole stream so far, so the last one says
             what became of the stream. A stream without events gets one, too.
         """
         return self._bidirectional(
@@ -613,8 +614,8 @@ class EventMethods(SyncCaller):
     ) -> Stream[WatchEventsResponse]:
         """Streams events as they are recorded, preceded by those since
         `after_cursor`, if given. The stream stays open until the caller ends it or
-        the server shuts down (UNAVAILABLE). A caller that takes no messages for a
-        second while there are some is cut off (CANCELLED). In both cases resume
+        the server shuts down (UNAVAILABLE). A caller that reads no messages for a
+        second while some are waiting is cut off (CANCELLED). In both cases resume
         with the last cursor: nothing is missed, and nothing is repeated.
 
         Scope: read. Repeatable: yes, it changes nothing.
@@ -632,7 +633,7 @@ class EventMethods(SyncCaller):
                 approval_expired, form_submitted, form_completed, form_expired, cost_tracked,
                 alert_triggered, alert_resolved.
             min_severity: At least this severe.
-            after_cursor: Start after this cursor, as a watched event carried it; empty: with
+            after_cursor: Start after this cursor, as sent with a watched event; empty: with
                 what is recorded from now on; "0": with the first event ever recorded. Up to 20
                 characters; of the form `^[0-9]*$`.
             timeout: seconds for the whole stream; None: no deadline.
@@ -684,7 +685,7 @@ class EventMethods(SyncCaller):
 
 class AsyncEventMethods(AsyncCaller):
     """EventService records what agents do. Events belong to sessions, are
-    append-only, and are hash-chained per session. What was acknowledged is
+    append-only, and are hash-chained per session. Whatever was acknowledged is
     durable: it survives a killed process and a power cut.
 
     Every call acts on the tenant of the caller's API key; another tenant's id is
@@ -718,12 +719,12 @@ class AsyncEventMethods(AsyncCaller):
             agent_name: The agent's display name; may be empty. Up to 200 characters, on one
                 line.
             user_id: The user it serves; empty: the one that `metadata` names as "userId" or
-                "user_id", or else that its events' metadata does. Up to 200 characters, on one
-                line.
+                "user_id", or else the one that its events' metadata names. Up to 200
+                characters, on one line.
             project: The project it works on; may be empty. Up to 200 characters, on one line.
             tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
             metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
-            started_at: When it started; unset: now, or the time of its first event when events
+            started_at: When it started; unset: now, or the time of its first event if events
                 opened it. From 1970 to 9999.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -798,8 +799,8 @@ class AsyncEventMethods(AsyncCaller):
         Args:
             events: The events, in the order in which they happened. Required; up to 1,000
                 entries.
-            wait_indexed: Answer only when they can be found by meaning too. Without it, words
-                find them at once and meaning a moment later.
+            wait_indexed: Answer only when they can be found by meaning, too. Without it, they
+                are found by words at once and by meaning a moment later.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -822,19 +823,20 @@ class AsyncEventMethods(AsyncCaller):
     ) -> AsyncStream[StreamEventsResponse]:
         """Records a stream of events in batches, and acknowledges each batch once it
         is durable: what is acknowledged is safe, whatever becomes of the stream. A
-        batch is written when it holds 500 events or 4 MiB, and at the latest 200 ms
-        after its first event arrived, so that a stream may stay open between
+        batch is written when it holds 500 events or 4 MiB, and at the latest 200
+        ms after its first event arrived, so that a stream may stay open between
         events; one that sends nothing for 60 seconds is ended, and so is one whose
-        acknowledgements are not taken for as long. After its last event the client
-        ends its side, and the server ends the call once all is acknowledged.
+        acknowledgements are not read for that long. After its last event the
+        client ends its side, and the server ends the call once all is
+        acknowledged.
 
         A broken stream is resumed by another one that begins after what was
-        acknowledged. An event that was recorded and not acknowledged any more is
-        answered as a duplicate when it comes again under its id; the clients make
-        the ids. When the call fails, ErrorInfo.metadata["recorded"] counts the
-        events that are acknowledged and ["message_index"] is the place of the first
-        message that is refused, from 0. A server that shuts down acknowledges what
-        has arrived and ends the stream with UNAVAILABLE.
+        acknowledged. An event that was recorded but not yet acknowledged is
+        answered as a duplicate when it is sent again under the same id; the
+        clients make the ids. When the call fails, ErrorInfo.metadata["recorded"]
+        counts the events that are acknowledged and ["message_index"] is the place
+        of the first message that is refused, from 0. A server that shuts down
+        acknowledges what has arrived and ends the stream with UNAVAILABLE.
 
         Scope: write. Repeatable: with `event.id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
@@ -849,7 +851,7 @@ class AsyncEventMethods(AsyncCaller):
             timeout: seconds for the whole stream; None: no deadline.
 
         Returns:
-            An acknowledgement. Its counts are of the whole stream so far, so the last one tells
+            An acknowledgement. Its counts are of the whole stream so far, so the last one says
             what became of the stream. A stream without events gets one, too.
         """
         return self._bidirectional(
@@ -1176,8 +1178,8 @@ class AsyncEventMethods(AsyncCaller):
     ) -> AsyncStream[WatchEventsResponse]:
         """Streams events as they are recorded, preceded by those since
         `after_cursor`, if given. The stream stays open until the caller ends it or
-        the server shuts down (UNAVAILABLE). A caller that takes no messages for a
-        second while there are some is cut off (CANCELLED). In both cases resume
+        the server shuts down (UNAVAILABLE). A caller that reads no messages for a
+        second while some are waiting is cut off (CANCELLED). In both cases resume
         with the last cursor: nothing is missed, and nothing is repeated.
 
         Scope: read. Repeatable: yes, it changes nothing.
@@ -1195,7 +1197,7 @@ class AsyncEventMethods(AsyncCaller):
                 approval_expired, form_submitted, form_completed, form_expired, cost_tracked,
                 alert_triggered, alert_resolved.
             min_severity: At least this severe.
-            after_cursor: Start after this cursor, as a watched event carried it; empty: with
+            after_cursor: Start after this cursor, as sent with a watched event; empty: with
                 what is recorded from now on; "0": with the first event ever recorded. Up to 20
                 characters; of the form `^[0-9]*$`.
             timeout: seconds for the whole stream; None: no deadline.

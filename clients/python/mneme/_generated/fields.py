@@ -282,8 +282,8 @@ class CostAnalysisParamsFields(TypedDict, total=False):
     Up to 200 characters, on one line.
     """
     bucket: BucketChoice
-    """The spans of `over_time` and its trend; by default depends on the range. A
-    bucket that cuts the range into more than 1,000 spans is refused.
+    """The spans of `over_time` and its trend; by default it depends on the range.
+    A bucket that cuts the range into more than 1,000 spans is refused.
     """
 
 
@@ -294,7 +294,7 @@ class CritiquePointFields(TypedDict, total=False):
     """A sentence of one of them, word for word."""
     episode_ids: Iterable[str]
     """The episodes whose critiques say it in these words, or in nearly the same:
-    at least six in ten of the words that tell something are shared.
+    at least six in ten of the meaningful words are shared.
     Up to 1,000 entries, each up to 200 characters, on one line.
     """
     failure_count: int
@@ -481,8 +481,8 @@ class EpisodeFields(TypedDict, total=False):
     created_at: datetime
     """When it was stored."""
     filled_fields: Iterable[str]
-    """Which of these fields were taken from the session's record when it was
-    stored, because the request left them out, e.g. "task".
+    """Which of these fields were taken from the session's record when the episode
+    was stored, because the request left them out, e.g. "task".
     Up to 32 entries, each of the form `^[a-z_]{1,40}$`.
     """
     memory_ids: Iterable[str]
@@ -766,7 +766,7 @@ class LockedContextFields(TypedDict, total=False):
 
 
 class MatchVerdictFields(TypedDict, total=False):
-    """MatchVerdict is what somebody says of a memory that a pattern matched."""
+    """MatchVerdict says whether a pattern was right to match a memory."""
 
     memory_id: Required[str]
     """The memory.
@@ -796,7 +796,7 @@ class MemoryFields(TypedDict, total=False):
     Up to 16 KiB encoded and 32 levels deep.
     """
     user_id: str
-    """The user whom it is about; may be empty.
+    """The user it is about; may be empty.
     Up to 200 characters, on one line.
     """
     agent_id: str
@@ -812,27 +812,27 @@ class MemoryFields(TypedDict, total=False):
     Default: NORMAL.
     """
     since: datetime
-    """Since when it holds: as given, else when it was stored.
+    """When it began to hold: as given, else when it was stored.
     From 1970 to 9999.
     """
     supersedes: Iterable[str]
-    """Ids of the memories that it supersedes itself, sorted; not those that these
-    superseded.
+    """Ids of the memories that it supersedes directly, sorted; not of those that
+    these superseded.
     Up to 100 entries, each up to 200 characters, on one line.
     """
     superseded_by: str
     """The memory that supersedes it; empty while it holds."""
     until: datetime
-    """Until when it held, which is since when the one that supersedes it holds;
+    """Until when it held, which is when the one that supersedes it began to hold;
     unset while it holds.
     """
     created_at: datetime
     """When it was stored."""
     updated_at: datetime
-    """When one of the fields that can be changed last was."""
+    """When one of its changeable fields was last changed."""
     etag: str
-    """Identifies this state of the memory: it changes when the memory does, also
-    when another comes to supersede it. The server returns it with every memory.
+    """Identifies this state of the memory: it changes when the memory does, and
+    when another one supersedes it. The server returns it with every memory.
     Pass it to an update, and the call is refused (ABORTED) if the memory has
     changed since; if empty, the call goes ahead in any case. Clients retry a
     call whose answer was lost. If the first attempt did arrive, the second is
@@ -869,8 +869,8 @@ class MemoryFilterFields(TypedDict, total=False):
     """
     metadata: Mapping[str, Any]
     """With all of these values in their metadata: each text, number, truth value,
-    null or list must be the same; of a nested object, what it names. At most 64
-    values.
+    null or list must be the same; of a nested object, only what is named here.
+    At most 64 values.
     Up to 16 KiB encoded and 32 levels deep.
     """
     where: Iterable[MetadataConditionFields | memory_service_pb2.MetadataCondition]
@@ -878,11 +878,11 @@ class MemoryFilterFields(TypedDict, total=False):
     Up to 64 entries.
     """
     start_time: datetime
-    """That hold since this time or later."""
+    """That began to hold at this time or later."""
     end_time: datetime
-    """That hold since before this time."""
+    """That began to hold before this time."""
     min_age_days: float
-    """That hold since at least so many days ago.
+    """That began to hold at least this many days ago.
     0 to 3,650,000.
     """
 
@@ -990,7 +990,8 @@ class NewEventFields(TypedDict, total=False):
     """
     metadata: Mapping[str, Any]
     """Additional free JSON: versions, hosts. Its "userId" (or "user_id") is the
-    user the event is about, and its session's user if that has none.
+    user the event is about, and becomes its session's user if the session has
+    none.
     Up to 64 KiB encoded and 32 levels deep.
     """
     name: str
@@ -1040,7 +1041,7 @@ class NewMemoryFields(TypedDict, total=False):
     Required; up to 65,536 characters.
     """
     user_id: str
-    """The user whom it is about.
+    """The user it is about.
     Up to 200 characters, on one line.
     """
     agent_id: str
@@ -1064,7 +1065,7 @@ class NewMemoryFields(TypedDict, total=False):
     Default: NORMAL.
     """
     since: datetime
-    """Since when it holds; unset: since now.
+    """When it began to hold; unset: now.
     From 1970 to 9999.
     """
     supersedes: Iterable[str]
@@ -1098,7 +1099,7 @@ class PerformanceTrendsParamsFields(TypedDict, total=False):
     """Parameters of PERFORMANCE_TRENDS."""
 
     bucket: BucketChoice
-    """The spans of the series; by default depends on the range. A bucket that
+    """The spans of the series; by default it depends on the range. A bucket that
     cuts the range into more than 1,000 spans is refused.
     """
 
@@ -1244,12 +1245,11 @@ class RegexPatternFields(TypedDict, total=False):
     """RegexPattern matches texts in which a regular expression is found."""
 
     expression: str
-    r"""The expression, in RE2's syntax: that of Perl without what needs
-    backtracking (references back, looking around) and without `\C`. It takes time in
-    proportion
+    r"""The expression, in RE2's syntax: Perl's without what needs backtracking
+    (backreferences, lookaround) and without `\C`. It takes time in proportion
     to the text, whatever the expression. `(?i)` at its beginning ignores case,
     `(?s)` lets the dot match line breaks, `(?m)` lets `^` and `$` match at
-    those.
+    line breaks.
     Up to 2,000 characters.
     """
 
@@ -1272,7 +1272,7 @@ class SessionComparisonParamsFields(TypedDict, total=False):
     """Parameters of SESSION_COMPARISON."""
 
     recent_days: float
-    """Those of this many days before the last event looked at.
+    """Those of the given number of days before the last event looked at.
     More than 0 and at most 36,500.
     """
     recent_sessions: int
@@ -1315,12 +1315,12 @@ class SkillFields(TypedDict, total=False):
     Up to 64 KiB encoded and 32 levels deep.
     """
     claimed_success_rate: float
-    """The success rate that its author expects, 0 to 1; unset if nobody said. It
+    """The success rate that its author expects, 0 to 1; unset if not stated. It
     does not count in the record.
     0 to 1.
     """
     record: SkillRecordFields | skill_service_pb2.SkillRecord
-    """How it did so far."""
+    """How it has done so far."""
     source_episode_ids: Iterable[str]
     """The episodes that it came from, latest first, up to 1,000. Some may have
     been deleted since.
@@ -1335,7 +1335,9 @@ class SkillFields(TypedDict, total=False):
 
 
 class SkillDifferenceFields(TypedDict, total=False):
-    """SkillDifference is something that successes and failures have unequally often."""
+    """SkillDifference is something that successes and failures do not have equally
+    often.
+    """
 
     trait: SkillTraitChoice
     """What it is."""
@@ -1366,15 +1368,16 @@ class SkillFilterFields(TypedDict, total=False):
     Up to 64 entries, each up to 100 characters, on one line.
     """
     min_success_rate: float
-    """Of which at least this share of uses succeeded; of one that was never used,
+    """With at least this share of successful uses; for one that was never used,
     its claimed success rate counts, 0 if it has none.
     0 to 1.
     """
 
 
 class SkillFindingsFields(TypedDict, total=False):
-    """SkillFindings is what the episodes of a skill say. What goes together need
-    not cause each other: these are counts of what was recorded, no experiments.
+    """SkillFindings is what the episodes of a skill say. Things that go together
+    need not cause each other: these are counts of what was recorded, not
+    experiments.
     """
 
     attempt_count: int
@@ -1394,8 +1397,8 @@ class SkillFindingsFields(TypedDict, total=False):
     Up to 200 characters, on one line.
     """
     ways: Iterable[SkillWayFields | skill_service_pb2.SkillWay]
-    """How successes went, the most frequent first; up to three that at least two
-    successes share.
+    """How successes went, the most frequent way first; up to three that at least
+    two successes share.
     """
     shared: Iterable[SkillDifferenceFields | skill_service_pb2.SkillDifference]
     """Tools that at least eight in ten successes called, and how many did."""
@@ -1412,7 +1415,7 @@ class SkillFindingsFields(TypedDict, total=False):
 
 
 class SkillRecordFields(TypedDict, total=False):
-    """SkillRecord is how a skill did so far."""
+    """SkillRecord says how a skill has done so far."""
 
     uses: int
     """How often it was used: as reported, plus the episodes that it came from."""
@@ -1457,7 +1460,7 @@ class SkillWayFields(TypedDict, total=False):
     tools: Iterable[str]
     """The tools it called, in order; repeats in a row count once."""
     success_count: int
-    """How many successes went so."""
+    """How many successes went this way."""
 
 
 class SpaceFields(TypedDict, total=False):
@@ -1530,7 +1533,7 @@ class StructuralPatternFields(TypedDict, total=False):
     Up to 16 KiB encoded and 32 levels deep.
     """
     target: StructureOfChoice
-    """What it is held against.
+    """What is checked against it.
     Default: METADATA.
     """
 
@@ -1565,12 +1568,12 @@ class ToolSequencesParamsFields(TypedDict, total=False):
     """Parameters of TOOL_SEQUENCES."""
 
     min_length: int
-    """Tools in a sequence at least.
+    """The least number of tools in a sequence.
     1 to 6. Default: 1.
     """
     max_length: int
-    """Tools in a sequence at most; not less than `min_length`. Left out: 4, or
-    `min_length` where that is more.
+    """The greatest number of tools in a sequence; not less than `min_length`.
+    Unset: 4, or `min_length` if that is more.
     1 to 6.
     """
     min_support: int

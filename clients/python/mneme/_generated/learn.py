@@ -278,7 +278,8 @@ class LearnMethods(SyncCaller):
         page_token: str | None = None,
         timeout: float | None = None,
     ) -> ListLessonsResponse:
-        """Lists lessons, most recently updated first. Does not count as access.
+        """Lists lessons, most recently updated first. This does not count as an
+        access.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -313,7 +314,8 @@ class LearnMethods(SyncCaller):
     ) -> Iterator[Lesson]:
         """Walks all pages of `list_lessons`, fetching each when it is reached.
 
-        Lists lessons, most recently updated first. Does not count as access.
+        Lists lessons, most recently updated first. This does not count as an
+        access.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -857,7 +859,7 @@ class LearnMethods(SyncCaller):
 
         Args:
             query: What to look for, in words. Required; up to 8,192 characters.
-            project: Of this project; empty means of all. Up to 200 characters, on one line.
+            project: Of this project; empty: of all. Up to 200 characters, on one line.
             type: Of this kind.
             tags: With all of these labels. Up to 64 entries, each up to 100 characters, on one
                 line.
@@ -993,7 +995,8 @@ class AsyncLearnMethods(AsyncCaller):
         page_token: str | None = None,
         timeout: float | None = None,
     ) -> ListLessonsResponse:
-        """Lists lessons, most recently updated first. Does not count as access.
+        """Lists lessons, most recently updated first. This does not count as an
+        access.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -1028,7 +1031,8 @@ class AsyncLearnMethods(AsyncCaller):
     ) -> AsyncIterator[Lesson]:
         """Walks all pages of `list_lessons`, fetching each when it is reached.
 
-        Lists lessons, most recently updated first. Does not count as access.
+        Lists lessons, most recently updated first. This does not count as an
+        access.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -1572,7 +1576,7 @@ class AsyncLearnMethods(AsyncCaller):
 
         Args:
             query: What to look for, in words. Required; up to 8,192 characters.
-            project: Of this project; empty means of all. Up to 200 characters, on one line.
+            project: Of this project; empty: of all. Up to 200 characters, on one line.
             type: Of this kind.
             tags: With all of these labels. Up to 64 entries, each up to 100 characters, on one
                 line.

@@ -219,15 +219,15 @@ class MemoryMethods(SyncCaller):
         unless the embedding backend is too slow (see `wait_indexed`).
 
         A text that is stored already, for the same user, agent and project, is not
-        stored again: the answer is the memory that says it, with `already_known`.
-        Two texts say the same if they differ only in white space, in the case of
-        their first letter or in a full stop at the end; whether two different
-        sentences mean the same is left to the caller. A superseded memory does not
-        count: what was true once may become true again.
+        stored again: the answer is the memory that already says it, with
+        `already_known`. Two texts say the same if they differ only in white space,
+        in the case of their first letter or in a full stop at the end; whether two
+        different sentences mean the same is left to the caller. A superseded
+        memory does not count: what was true once may become true again.
 
-        Beside a memory come the closest older ones of the same user, with their
-        dates. If it replaces one of them, send it once more with `supersedes`:
-        nothing is stored twice, and the older one is marked.
+        The answer also has the closest older memories of the same user, with their
+        dates. If the new one replaces one of them, send it once more with
+        `supersedes`: nothing is stored twice, and the older one is marked.
 
         Also called: `remember`, in the clients.
         Scope: write. Repeatable: with `memory_id`, which the clients fill in.
@@ -241,14 +241,14 @@ class MemoryMethods(SyncCaller):
 
         Args:
             text: What is to be remembered. Required; up to 65,536 characters.
-            user_id: The user whom it is about. Up to 200 characters, on one line.
+            user_id: The user it is about. Up to 200 characters, on one line.
             agent_id: The agent that remembers it; if empty, every agent of the tenant. Up to
                 200 characters, on one line.
             project: The project it is about. Up to 200 characters, on one line.
             tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
             metadata: Free JSON, to filter by. Up to 16 KiB encoded and 32 levels deep.
             importance: How much it matters. Default: NORMAL.
-            since: Since when it holds; unset: since now. From 1970 to 9999.
+            since: When it began to hold; unset: now. From 1970 to 9999.
             supersedes: Ids of the memories of the same user that it replaces. They are kept and
                 marked. If the text is known already, the memory that says it supersedes them.
                 Up to 100 entries, each up to 200 characters, on one line.
@@ -256,13 +256,14 @@ class MemoryMethods(SyncCaller):
                 Up to 200 characters, on one line.
             keep_copy: Store it even if another memory says the same. An id that is known is
                 still answered as known.
-            similar_limit: At most so many similar ones; 0 looks for none. 0 to 20. Default: 3.
+            similar_limit: Return at most this many similar ones; 0 looks for none. 0 to 20.
+                Default: 3.
             wait_indexed: Answer only when it can be found by its meaning too. It matters only
                 when the embedding backend is slow.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            The memory, and what there is beside it.
+            The memory, and what came with storing it.
         """
         return self._unary(
             _INSERT_MEMORY,
@@ -293,22 +294,23 @@ class MemoryMethods(SyncCaller):
         timeout: float | None = None,
     ) -> Stream[InsertMemoriesResponse]:
         """Stores a stream of memories in batches and acknowledges each batch once it
-        is durable, with counts and times so far. What InsertMemory says of one holds
-        for each, except that no similar ones are looked for.
+        is durable, with counts and times so far. What InsertMemory says about one
+        memory holds for each, except that no similar ones are looked for.
 
         A batch is written when it holds 500 memories or 4 MiB, and at the latest
-        200 ms after its first memory arrived, so that a stream may stay open between
-        memories; one that sends nothing for 60 seconds is ended, and so is one whose
-        acknowledgements are not taken for as long. After its last memory the client
-        ends its side, and the server ends the call once all is acknowledged.
+        200 ms after its first memory arrived, so that a stream may stay open
+        between memories; one that sends nothing for 60 seconds is ended, and so is
+        one whose acknowledgements are not read for that long. After its last
+        memory the client ends its side, and the server ends the call once all is
+        acknowledged.
 
         A broken stream is resumed by another one that begins after what was
-        acknowledged: what was stored and not acknowledged any more is answered as
-        known when it comes again under its id; the clients make the ids. When the
+        acknowledged. What was stored but not yet acknowledged is answered as known
+        when it is sent again under the same id; the clients make the ids. When the
         call fails, ErrorInfo.metadata["recorded"] counts the memories that are
-        acknowledged and ["message_index"] is the place of the first message that is
-        refused, from 0. A server that shuts down acknowledges what has arrived and
-        ends the stream with UNAVAILABLE.
+        acknowledged and ["message_index"] is the place of the first message that
+        is refused, from 0. A server that shuts down acknowledges what has arrived
+        and ends the stream with UNAVAILABLE.
 
         Scope: write. Repeatable: with `memory.id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND when `supersedes` names a memory that does
@@ -327,7 +329,7 @@ class MemoryMethods(SyncCaller):
 
         Returns:
             An acknowledgement. Its counts and figures are of the whole stream so far, so the
-            last one tells what became of the stream. A stream without memories gets one, too.
+            last one says what became of the stream. A stream without memories gets one, too.
         """
         return self._bidirectional(
             _INSERT_MEMORIES,
@@ -397,21 +399,22 @@ class MemoryMethods(SyncCaller):
             tags: Labels, sorted, without repeats. Up to 64 entries, each up to 100 characters,
                 on one line.
             metadata: Free JSON, to filter by. Up to 16 KiB encoded and 32 levels deep.
-            user_id: The user whom it is about; may be empty. Up to 200 characters, on one line.
+            user_id: The user it is about; may be empty. Up to 200 characters, on one line.
             agent_id: The agent that remembers it; if empty, every agent of the tenant. Up to
                 200 characters, on one line.
             project: The project it is about; may be empty. Up to 200 characters, on one line.
             importance: How much it matters. Default: NORMAL.
-            since: Since when it holds: as given, else when it was stored. From 1970 to 9999.
-            supersedes: Ids of the memories that it supersedes itself, sorted; not those that
-                these superseded. Up to 100 entries, each up to 200 characters, on one line.
-            etag: Identifies this state of the memory: it changes when the memory does, also
-                when another comes to supersede it. The server returns it with every memory.
-                Pass it to an update, and the call is refused (ABORTED) if the memory has
-                changed since; if empty, the call goes ahead in any case. Clients retry a call
-                whose answer was lost. If the first attempt did arrive, the second is refused,
-                so read the memory before you conclude that someone else changed it. Opaque:
-                only compare it with other etags. Up to 100 characters, on one line.
+            since: When it began to hold: as given, else when it was stored. From 1970 to 9999.
+            supersedes: Ids of the memories that it supersedes directly, sorted; not of those
+                that these superseded. Up to 100 entries, each up to 200 characters, on one
+                line.
+            etag: Identifies this state of the memory: it changes when the memory does, and when
+                another one supersedes it. The server returns it with every memory. Pass it to
+                an update, and the call is refused (ABORTED) if the memory has changed since; if
+                empty, the call goes ahead in any case. Clients retry a call whose answer was
+                lost. If the first attempt did arrive, the second is refused, so read the memory
+                before you conclude that someone else changed it. Opaque: only compare it with
+                other etags. Up to 100 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -447,7 +450,7 @@ class MemoryMethods(SyncCaller):
         page_token: str | None = None,
         timeout: float | None = None,
     ) -> ListMemoriesResponse:
-        """Lists memories, those that hold since the latest time first.
+        """Lists memories, those that began to hold last first.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -485,7 +488,7 @@ class MemoryMethods(SyncCaller):
     ) -> Iterator[Memory]:
         """Walks all pages of `list_memories`, fetching each when it is reached.
 
-        Lists memories, those that hold since the latest time first.
+        Lists memories, those that began to hold last first.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -532,15 +535,14 @@ class MemoryMethods(SyncCaller):
             query: What to look for, in words. Required; up to 8,192 characters.
             filter: Which memories.
             limit: Maximum number of memories. 1 to 100. Default: 10.
-            min_similarity: Leave out memories whose similarity is below this; 0 leaves out
-                those that are farther from the query than what has nothing to do with it. 0 to
-                1.
+            min_similarity: Leave out memories whose similarity is below this; 0 only leaves out
+                those whose similarity is negative. 0 to 1.
             include_superseded: Superseded ones too.
             rerank: Rank the closest 100 by 0.7 * similarity + 0.3 * uplift instead: the uplift
-                that a causal edge states of the memory (`memory:ID` as its cause; see AddEdge),
-                cut off at -1 and 1. Of several edges out of one memory the one with the
-                greatest confidence times uplift counts, if its confidence is at least 0.5;
-                without any, the uplift is 0.
+                that a causal edge states for the memory (with `memory:ID` as its cause; see
+                AddEdge), cut off at -1 and 1. If several edges lead out of one memory, the one
+                with the greatest confidence times uplift counts, provided its confidence is at
+                least 0.5; without such an edge, the uplift is 0.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -568,13 +570,14 @@ class MemoryMethods(SyncCaller):
         cascade: bool | None = None,
         timeout: float | None = None,
     ) -> DeleteMemoriesResponse:
-        """Deletes memories for good, superseded ones too, by their ids or by a filter.
-        What a deleted memory superseded is then superseded by what superseded the
-        deleted one; if nothing did, it holds again. With `dry_run` nothing is deleted
-        and the answer is the one that the same call would give without.
+        """Deletes memories for good, superseded ones too, by their ids or by a
+        filter. What a deleted memory superseded is then superseded by what
+        superseded the deleted one; if nothing did, it holds again. With `dry_run`
+        nothing is deleted and the answer is the one that the same call would give
+        without it.
 
-        With `cascade` goes what rests on them. Without, episodes merely stop naming
-        them.
+        With `cascade`, what rests on them is deleted, too. Without it, episodes
+        merely stop naming them.
 
         Many are deleted in steps of 500; a call that is cut off may have deleted some
         of them, and can be sent again.
@@ -588,10 +591,10 @@ class MemoryMethods(SyncCaller):
                 each up to 200 characters, on one line.
             filter: All memories that it picks, superseded ones too. One without any condition
                 picks none.
-            dry_run: Delete nothing, and tell what would be deleted.
+            dry_run: Delete nothing, and return what would be deleted.
             cascade: Delete what rests on them, too: episodes whose `memory_ids` name one of
-                them, skills that came from episodes that are all deleted then, and the edges of
-                cause and effect that begin or end at one of all these.
+                them, skills all of whose source episodes are then deleted, and the edges of
+                cause and effect that begin or end at any of these.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -740,8 +743,8 @@ class MemoryMethods(SyncCaller):
         *,
         timeout: float | None = None,
     ) -> DeletePatternResponse:
-        """Deletes a pattern, with what was said of its matches. Deleting it again is
-        NOT_FOUND.
+        """Deletes a pattern, with what was reported about its matches. Deleting it
+        again is NOT_FOUND.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
@@ -771,9 +774,9 @@ class MemoryMethods(SyncCaller):
         omit_matches: bool | None = None,
         timeout: float | None = None,
     ) -> SearchPatternResponse:
-        """Searches memories with a stored pattern, and tells where they match. All
-        memories that pass the filter are looked at: with a regular expression or a
-        structure that takes time in proportion to them.
+        """Searches memories with a stored pattern, and says where they match. All
+        memories that pass the filter are looked at: for a regular expression or a
+        structure, that takes time in proportion to their number.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern; UNAVAILABLE
@@ -786,7 +789,7 @@ class MemoryMethods(SyncCaller):
             filter: Which memories.
             limit: Maximum number of memories. 1 to 100. Default: 10.
             include_superseded: Superseded ones too.
-            omit_matches: Leave out where the texts match.
+            omit_matches: Do not return where the texts match.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -811,8 +814,8 @@ class MemoryMethods(SyncCaller):
         *,
         timeout: float | None = None,
     ) -> ReportPatternMatchesResponse:
-        """Says of matches whether they were right: that is what a pattern's success
-        rate is made of.
+        """Reports whether matches were right: a pattern's success rate is computed
+        from that.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern, or a memory
@@ -825,7 +828,7 @@ class MemoryMethods(SyncCaller):
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            What is known of the pattern now.
+            What is now known about the pattern.
         """
         return self._unary(
             _REPORT_PATTERN_MATCHES,
@@ -844,7 +847,7 @@ class MemoryMethods(SyncCaller):
         page_token: str | None = None,
         timeout: float | None = None,
     ) -> GetPatternStatsResponse:
-        """Returns how patterns were used, and what was said of their matches.
+        """Returns how patterns were used, and what was reported about their matches.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -881,7 +884,7 @@ class MemoryMethods(SyncCaller):
     ) -> Iterator[PatternStats]:
         """Walks all pages of `get_pattern_stats`, fetching each when it is reached.
 
-        Returns how patterns were used, and what was said of their matches.
+        Returns how patterns were used, and what was reported about their matches.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -913,9 +916,9 @@ class MemoryMethods(SyncCaller):
         confirm_tenant_id: str | None = None,
         timeout: float | None = None,
     ) -> InitMemoryResponse:
-        """Makes a tenant's memory ready, which any first call does too, and says what
-        is there. The model is the server's; a request that asks for another is
-        refused.
+        """Makes a tenant's memory ready, as any first call does, too, and returns
+        what it holds. The model is the server's; a request that asks for another
+        is refused.
 
         Scope: write. Repeatable: no.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` without the tenant's
@@ -924,16 +927,16 @@ class MemoryMethods(SyncCaller):
         server's model is another, or has another dimension.
 
         Args:
-            dimension: What the vectors' dimension should be; 0: what it is. 0 to 65,536.
-            model: The model that should make them, by its name or the end of it; empty: what it
-                is. Up to 200 characters, on one line.
-            reset: Begin anew: everything that the tenant holds is replaced by nothing, of every
-                service. A backup of it is kept.
+            dimension: What the vectors' dimension should be; 0: whatever it is. 0 to 65,536.
+            model: The model that should make them, by its name or the end of it; empty:
+                whatever it is. Up to 200 characters, on one line.
+            reset: Start empty: everything that the tenant holds, in every service, is removed.
+                A backup of it is kept.
             confirm_tenant_id: With `reset`, the tenant's id. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            What is there.
+            What the memory holds.
         """
         return self._unary(
             _INIT_MEMORY,
@@ -953,7 +956,8 @@ class MemoryMethods(SyncCaller):
         include_quality: bool | None = None,
         timeout: float | None = None,
     ) -> MemoryServiceGetStatsResponse:
-        """Says what the caller's tenant holds, what it takes, and how searches went.
+        """Returns what the caller's tenant holds, how much room that takes, and how
+        searches went.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
@@ -983,9 +987,9 @@ class MemoryMethods(SyncCaller):
         vacuum: bool | None = None,
         timeout: float | None = None,
     ) -> ClearCacheResponse:
-        """Forgets what is kept of the caller's tenant only to be faster: nothing that
-        is stored is lost. With `vacuum` its database gives back the room that
-        deleted rows left.
+        """Drops what is kept for the caller's tenant only to make it faster: nothing
+        that is stored is lost. With `vacuum`, its database gives back the space
+        that deleted rows left.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
@@ -993,12 +997,13 @@ class MemoryMethods(SyncCaller):
 
         Args:
             caches: Which; empty: EMBEDDINGS. Up to 3 entries.
-            older_than_days: Only what was put there at least so many days ago. 0 to 3,650,000.
-            vacuum: Have the tenant's database give back the room that deleted rows left. One of
-                up to 64 MB is rewritten; writes of the tenant wait for it. A larger one gives
-                back its free pages, a few at a time, and writes go on. Where a version of Mneme
-                made it that could not do this, it is rewritten once, if at least a hundredth of
-                it is free, which takes as much room on the disk once more.
+            older_than_days: Only what was put there at least this many days ago. 0 to
+                3,650,000.
+            vacuum: Make the tenant's database give back the space that deleted rows left. One
+                of up to 64 MB is rewritten; the tenant's writes wait for that. A larger one
+                gives back its free pages, a few at a time, and writes go on. If it was made by
+                a version of Mneme that could not do this, it is rewritten once, provided at
+                least a hundredth of it is free; that takes as much disk space once more.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1048,15 +1053,15 @@ class AsyncMemoryMethods(AsyncCaller):
         unless the embedding backend is too slow (see `wait_indexed`).
 
         A text that is stored already, for the same user, agent and project, is not
-        stored again: the answer is the memory that says it, with `already_known`.
-        Two texts say the same if they differ only in white space, in the case of
-        their first letter or in a full stop at the end; whether two different
-        sentences mean the same is left to the caller. A superseded memory does not
-        count: what was true once may become true again.
+        stored again: the answer is the memory that already says it, with
+        `already_known`. Two texts say the same if they differ only in white space,
+        in the case of their first letter or in a full stop at the end; whether two
+        different sentences mean the same is left to the caller. A superseded
+        memory does not count: what was true once may become true again.
 
-        Beside a memory come the closest older ones of the same user, with their
-        dates. If it replaces one of them, send it once more with `supersedes`:
-        nothing is stored twice, and the older one is marked.
+        The answer also has the closest older memories of the same user, with their
+        dates. If the new one replaces one of them, send it once more with
+        `supersedes`: nothing is stored twice, and the older one is marked.
 
         Also called: `remember`, in the clients.
         Scope: write. Repeatable: with `memory_id`, which the clients fill in.
@@ -1070,14 +1075,14 @@ class AsyncMemoryMethods(AsyncCaller):
 
         Args:
             text: What is to be remembered. Required; up to 65,536 characters.
-            user_id: The user whom it is about. Up to 200 characters, on one line.
+            user_id: The user it is about. Up to 200 characters, on one line.
             agent_id: The agent that remembers it; if empty, every agent of the tenant. Up to
                 200 characters, on one line.
             project: The project it is about. Up to 200 characters, on one line.
             tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
             metadata: Free JSON, to filter by. Up to 16 KiB encoded and 32 levels deep.
             importance: How much it matters. Default: NORMAL.
-            since: Since when it holds; unset: since now. From 1970 to 9999.
+            since: When it began to hold; unset: now. From 1970 to 9999.
             supersedes: Ids of the memories of the same user that it replaces. They are kept and
                 marked. If the text is known already, the memory that says it supersedes them.
                 Up to 100 entries, each up to 200 characters, on one line.
@@ -1085,13 +1090,14 @@ class AsyncMemoryMethods(AsyncCaller):
                 Up to 200 characters, on one line.
             keep_copy: Store it even if another memory says the same. An id that is known is
                 still answered as known.
-            similar_limit: At most so many similar ones; 0 looks for none. 0 to 20. Default: 3.
+            similar_limit: Return at most this many similar ones; 0 looks for none. 0 to 20.
+                Default: 3.
             wait_indexed: Answer only when it can be found by its meaning too. It matters only
                 when the embedding backend is slow.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            The memory, and what there is beside it.
+            The memory, and what came with storing it.
         """
         return await self._unary(
             _INSERT_MEMORY,
@@ -1122,22 +1128,23 @@ class AsyncMemoryMethods(AsyncCaller):
         timeout: float | None = None,
     ) -> AsyncStream[InsertMemoriesResponse]:
         """Stores a stream of memories in batches and acknowledges each batch once it
-        is durable, with counts and times so far. What InsertMemory says of one holds
-        for each, except that no similar ones are looked for.
+        is durable, with counts and times so far. What InsertMemory says about one
+        memory holds for each, except that no similar ones are looked for.
 
         A batch is written when it holds 500 memories or 4 MiB, and at the latest
-        200 ms after its first memory arrived, so that a stream may stay open between
-        memories; one that sends nothing for 60 seconds is ended, and so is one whose
-        acknowledgements are not taken for as long. After its last memory the client
-        ends its side, and the server ends the call once all is acknowledged.
+        200 ms after its first memory arrived, so that a stream may stay open
+        between memories; one that sends nothing for 60 seconds is ended, and so is
+        one whose acknowledgements are not read for that long. After its last
+        memory the client ends its side, and the server ends the call once all is
+        acknowledged.
 
         A broken stream is resumed by another one that begins after what was
-        acknowledged: what was stored and not acknowledged any more is answered as
-        known when it comes again under its id; the clients make the ids. When the
+        acknowledged. What was stored but not yet acknowledged is answered as known
+        when it is sent again under the same id; the clients make the ids. When the
         call fails, ErrorInfo.metadata["recorded"] counts the memories that are
-        acknowledged and ["message_index"] is the place of the first message that is
-        refused, from 0. A server that shuts down acknowledges what has arrived and
-        ends the stream with UNAVAILABLE.
+        acknowledged and ["message_index"] is the place of the first message that
+        is refused, from 0. A server that shuts down acknowledges what has arrived
+        and ends the stream with UNAVAILABLE.
 
         Scope: write. Repeatable: with `memory.id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND when `supersedes` names a memory that does
@@ -1156,7 +1163,7 @@ class AsyncMemoryMethods(AsyncCaller):
 
         Returns:
             An acknowledgement. Its counts and figures are of the whole stream so far, so the
-            last one tells what became of the stream. A stream without memories gets one, too.
+            last one says what became of the stream. A stream without memories gets one, too.
         """
         return self._bidirectional(
             _INSERT_MEMORIES,
@@ -1226,21 +1233,22 @@ class AsyncMemoryMethods(AsyncCaller):
             tags: Labels, sorted, without repeats. Up to 64 entries, each up to 100 characters,
                 on one line.
             metadata: Free JSON, to filter by. Up to 16 KiB encoded and 32 levels deep.
-            user_id: The user whom it is about; may be empty. Up to 200 characters, on one line.
+            user_id: The user it is about; may be empty. Up to 200 characters, on one line.
             agent_id: The agent that remembers it; if empty, every agent of the tenant. Up to
                 200 characters, on one line.
             project: The project it is about; may be empty. Up to 200 characters, on one line.
             importance: How much it matters. Default: NORMAL.
-            since: Since when it holds: as given, else when it was stored. From 1970 to 9999.
-            supersedes: Ids of the memories that it supersedes itself, sorted; not those that
-                these superseded. Up to 100 entries, each up to 200 characters, on one line.
-            etag: Identifies this state of the memory: it changes when the memory does, also
-                when another comes to supersede it. The server returns it with every memory.
-                Pass it to an update, and the call is refused (ABORTED) if the memory has
-                changed since; if empty, the call goes ahead in any case. Clients retry a call
-                whose answer was lost. If the first attempt did arrive, the second is refused,
-                so read the memory before you conclude that someone else changed it. Opaque:
-                only compare it with other etags. Up to 100 characters, on one line.
+            since: When it began to hold: as given, else when it was stored. From 1970 to 9999.
+            supersedes: Ids of the memories that it supersedes directly, sorted; not of those
+                that these superseded. Up to 100 entries, each up to 200 characters, on one
+                line.
+            etag: Identifies this state of the memory: it changes when the memory does, and when
+                another one supersedes it. The server returns it with every memory. Pass it to
+                an update, and the call is refused (ABORTED) if the memory has changed since; if
+                empty, the call goes ahead in any case. Clients retry a call whose answer was
+                lost. If the first attempt did arrive, the second is refused, so read the memory
+                before you conclude that someone else changed it. Opaque: only compare it with
+                other etags. Up to 100 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1276,7 +1284,7 @@ class AsyncMemoryMethods(AsyncCaller):
         page_token: str | None = None,
         timeout: float | None = None,
     ) -> ListMemoriesResponse:
-        """Lists memories, those that hold since the latest time first.
+        """Lists memories, those that began to hold last first.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -1314,7 +1322,7 @@ class AsyncMemoryMethods(AsyncCaller):
     ) -> AsyncIterator[Memory]:
         """Walks all pages of `list_memories`, fetching each when it is reached.
 
-        Lists memories, those that hold since the latest time first.
+        Lists memories, those that began to hold last first.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -1361,15 +1369,14 @@ class AsyncMemoryMethods(AsyncCaller):
             query: What to look for, in words. Required; up to 8,192 characters.
             filter: Which memories.
             limit: Maximum number of memories. 1 to 100. Default: 10.
-            min_similarity: Leave out memories whose similarity is below this; 0 leaves out
-                those that are farther from the query than what has nothing to do with it. 0 to
-                1.
+            min_similarity: Leave out memories whose similarity is below this; 0 only leaves out
+                those whose similarity is negative. 0 to 1.
             include_superseded: Superseded ones too.
             rerank: Rank the closest 100 by 0.7 * similarity + 0.3 * uplift instead: the uplift
-                that a causal edge states of the memory (`memory:ID` as its cause; see AddEdge),
-                cut off at -1 and 1. Of several edges out of one memory the one with the
-                greatest confidence times uplift counts, if its confidence is at least 0.5;
-                without any, the uplift is 0.
+                that a causal edge states for the memory (with `memory:ID` as its cause; see
+                AddEdge), cut off at -1 and 1. If several edges lead out of one memory, the one
+                with the greatest confidence times uplift counts, provided its confidence is at
+                least 0.5; without such an edge, the uplift is 0.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1397,13 +1404,14 @@ class AsyncMemoryMethods(AsyncCaller):
         cascade: bool | None = None,
         timeout: float | None = None,
     ) -> DeleteMemoriesResponse:
-        """Deletes memories for good, superseded ones too, by their ids or by a filter.
-        What a deleted memory superseded is then superseded by what superseded the
-        deleted one; if nothing did, it holds again. With `dry_run` nothing is deleted
-        and the answer is the one that the same call would give without.
+        """Deletes memories for good, superseded ones too, by their ids or by a
+        filter. What a deleted memory superseded is then superseded by what
+        superseded the deleted one; if nothing did, it holds again. With `dry_run`
+        nothing is deleted and the answer is the one that the same call would give
+        without it.
 
-        With `cascade` goes what rests on them. Without, episodes merely stop naming
-        them.
+        With `cascade`, what rests on them is deleted, too. Without it, episodes
+        merely stop naming them.
 
         Many are deleted in steps of 500; a call that is cut off may have deleted some
         of them, and can be sent again.
@@ -1417,10 +1425,10 @@ class AsyncMemoryMethods(AsyncCaller):
                 each up to 200 characters, on one line.
             filter: All memories that it picks, superseded ones too. One without any condition
                 picks none.
-            dry_run: Delete nothing, and tell what would be deleted.
+            dry_run: Delete nothing, and return what would be deleted.
             cascade: Delete what rests on them, too: episodes whose `memory_ids` name one of
-                them, skills that came from episodes that are all deleted then, and the edges of
-                cause and effect that begin or end at one of all these.
+                them, skills all of whose source episodes are then deleted, and the edges of
+                cause and effect that begin or end at any of these.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1569,8 +1577,8 @@ class AsyncMemoryMethods(AsyncCaller):
         *,
         timeout: float | None = None,
     ) -> DeletePatternResponse:
-        """Deletes a pattern, with what was said of its matches. Deleting it again is
-        NOT_FOUND.
+        """Deletes a pattern, with what was reported about its matches. Deleting it
+        again is NOT_FOUND.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
@@ -1600,9 +1608,9 @@ class AsyncMemoryMethods(AsyncCaller):
         omit_matches: bool | None = None,
         timeout: float | None = None,
     ) -> SearchPatternResponse:
-        """Searches memories with a stored pattern, and tells where they match. All
-        memories that pass the filter are looked at: with a regular expression or a
-        structure that takes time in proportion to them.
+        """Searches memories with a stored pattern, and says where they match. All
+        memories that pass the filter are looked at: for a regular expression or a
+        structure, that takes time in proportion to their number.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern; UNAVAILABLE
@@ -1615,7 +1623,7 @@ class AsyncMemoryMethods(AsyncCaller):
             filter: Which memories.
             limit: Maximum number of memories. 1 to 100. Default: 10.
             include_superseded: Superseded ones too.
-            omit_matches: Leave out where the texts match.
+            omit_matches: Do not return where the texts match.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1640,8 +1648,8 @@ class AsyncMemoryMethods(AsyncCaller):
         *,
         timeout: float | None = None,
     ) -> ReportPatternMatchesResponse:
-        """Says of matches whether they were right: that is what a pattern's success
-        rate is made of.
+        """Reports whether matches were right: a pattern's success rate is computed
+        from that.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern, or a memory
@@ -1654,7 +1662,7 @@ class AsyncMemoryMethods(AsyncCaller):
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            What is known of the pattern now.
+            What is now known about the pattern.
         """
         return await self._unary(
             _REPORT_PATTERN_MATCHES,
@@ -1673,7 +1681,7 @@ class AsyncMemoryMethods(AsyncCaller):
         page_token: str | None = None,
         timeout: float | None = None,
     ) -> GetPatternStatsResponse:
-        """Returns how patterns were used, and what was said of their matches.
+        """Returns how patterns were used, and what was reported about their matches.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -1710,7 +1718,7 @@ class AsyncMemoryMethods(AsyncCaller):
     ) -> AsyncIterator[PatternStats]:
         """Walks all pages of `get_pattern_stats`, fetching each when it is reached.
 
-        Returns how patterns were used, and what was said of their matches.
+        Returns how patterns were used, and what was reported about their matches.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -1742,9 +1750,9 @@ class AsyncMemoryMethods(AsyncCaller):
         confirm_tenant_id: str | None = None,
         timeout: float | None = None,
     ) -> InitMemoryResponse:
-        """Makes a tenant's memory ready, which any first call does too, and says what
-        is there. The model is the server's; a request that asks for another is
-        refused.
+        """Makes a tenant's memory ready, as any first call does, too, and returns
+        what it holds. The model is the server's; a request that asks for another
+        is refused.
 
         Scope: write. Repeatable: no.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` without the tenant's
@@ -1753,16 +1761,16 @@ class AsyncMemoryMethods(AsyncCaller):
         server's model is another, or has another dimension.
 
         Args:
-            dimension: What the vectors' dimension should be; 0: what it is. 0 to 65,536.
-            model: The model that should make them, by its name or the end of it; empty: what it
-                is. Up to 200 characters, on one line.
-            reset: Begin anew: everything that the tenant holds is replaced by nothing, of every
-                service. A backup of it is kept.
+            dimension: What the vectors' dimension should be; 0: whatever it is. 0 to 65,536.
+            model: The model that should make them, by its name or the end of it; empty:
+                whatever it is. Up to 200 characters, on one line.
+            reset: Start empty: everything that the tenant holds, in every service, is removed.
+                A backup of it is kept.
             confirm_tenant_id: With `reset`, the tenant's id. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            What is there.
+            What the memory holds.
         """
         return await self._unary(
             _INIT_MEMORY,
@@ -1782,7 +1790,8 @@ class AsyncMemoryMethods(AsyncCaller):
         include_quality: bool | None = None,
         timeout: float | None = None,
     ) -> MemoryServiceGetStatsResponse:
-        """Says what the caller's tenant holds, what it takes, and how searches went.
+        """Returns what the caller's tenant holds, how much room that takes, and how
+        searches went.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
@@ -1812,9 +1821,9 @@ class AsyncMemoryMethods(AsyncCaller):
         vacuum: bool | None = None,
         timeout: float | None = None,
     ) -> ClearCacheResponse:
-        """Forgets what is kept of the caller's tenant only to be faster: nothing that
-        is stored is lost. With `vacuum` its database gives back the room that
-        deleted rows left.
+        """Drops what is kept for the caller's tenant only to make it faster: nothing
+        that is stored is lost. With `vacuum`, its database gives back the space
+        that deleted rows left.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
@@ -1822,12 +1831,13 @@ class AsyncMemoryMethods(AsyncCaller):
 
         Args:
             caches: Which; empty: EMBEDDINGS. Up to 3 entries.
-            older_than_days: Only what was put there at least so many days ago. 0 to 3,650,000.
-            vacuum: Have the tenant's database give back the room that deleted rows left. One of
-                up to 64 MB is rewritten; writes of the tenant wait for it. A larger one gives
-                back its free pages, a few at a time, and writes go on. Where a version of Mneme
-                made it that could not do this, it is rewritten once, if at least a hundredth of
-                it is free, which takes as much room on the disk once more.
+            older_than_days: Only what was put there at least this many days ago. 0 to
+                3,650,000.
+            vacuum: Make the tenant's database give back the space that deleted rows left. One
+                of up to 64 MB is rewritten; the tenant's writes wait for that. A larger one
+                gives back its free pages, a few at a time, and writes go on. If it was made by
+                a version of Mneme that could not do this, it is rewritten once, provided at
+                least a hundredth of it is free; that takes as much disk space once more.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:

@@ -537,7 +537,7 @@ class SkillMethods(SyncCaller):
             tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
             metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
             claimed_success_rate: The success rate that is expected of it. It counts for
-                `min_success_rate` until the skill was used, and for nothing else. 0 to 1.
+                `min_success_rate` until the skill is first used, and for nothing else. 0 to 1.
             source_episode_ids: The episodes that it comes from. They need not be stored here,
                 and do not count as uses. Up to 1,000 entries, each up to 200 characters, on one
                 line.
@@ -625,8 +625,8 @@ class SkillMethods(SyncCaller):
             tags: Labels, sorted, without repeats. Up to 64 entries, each up to 100 characters,
                 on one line.
             metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
-            claimed_success_rate: The success rate that its author expects, 0 to 1; unset if
-                nobody said. It does not count in the record. 0 to 1.
+            claimed_success_rate: The success rate that its author expects, 0 to 1; unset if not
+                stated. It does not count in the record. 0 to 1.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -802,8 +802,8 @@ class SkillMethods(SyncCaller):
         metadata: Mapping[str, Any] | None = None,
         timeout: float | None = None,
     ) -> LinkSkillsResponse:
-        """Says how two skills belong together. The same link again replaces its weight
-        and metadata.
+        """Links two skills and says how they belong together. Linking them again in
+        the same way replaces the link's weight and metadata.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -902,11 +902,12 @@ class SkillMethods(SyncCaller):
         filter: EpisodeFilterFields | episode_pb2.EpisodeFilter | None = None,
         timeout: float | None = None,
     ) -> ConsolidateSkillsResponse:
-        """Makes skills of what succeeded again and again: groups the episodes by the
-        meaning of their tasks, and makes each group with enough successes a skill
-        that says what its successes share and what its failures lack. A group that
-        is a skill already is kept up to date; when nothing was stored since,
-        nothing changes. A skill of a group that was deleted is made again.
+        """Makes skills out of what succeeded again and again: groups the episodes by
+        the meaning of their tasks, and turns each group with enough successes into
+        a skill that says what its successes share and what its failures lack. A
+        group that already is a skill is kept up to date; if nothing was stored
+        since, nothing changes. If the skill of a group was deleted, it is made
+        again.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUEUE_FULL) when the skills
@@ -915,9 +916,9 @@ class SkillMethods(SyncCaller):
 
         Args:
             min_attempts: How many successes a group needs. 1 to 10,000. Default: 3.
-            min_reward: What an episode's reward must be at least to count as a success; it must
-                also have succeeded. -1,000,000,000 to 10^9. Default: 0.7.
-            dry_run: Change nothing, and return what would be.
+            min_reward: The least reward with which an episode counts as a success; it must also
+                have succeeded. -1,000,000,000 to 10^9. Default: 0.7.
+            dry_run: Change nothing, and return what would change.
             filter: Which episodes to look at.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -1289,7 +1290,7 @@ class AsyncSkillMethods(AsyncCaller):
             tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
             metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
             claimed_success_rate: The success rate that is expected of it. It counts for
-                `min_success_rate` until the skill was used, and for nothing else. 0 to 1.
+                `min_success_rate` until the skill is first used, and for nothing else. 0 to 1.
             source_episode_ids: The episodes that it comes from. They need not be stored here,
                 and do not count as uses. Up to 1,000 entries, each up to 200 characters, on one
                 line.
@@ -1377,8 +1378,8 @@ class AsyncSkillMethods(AsyncCaller):
             tags: Labels, sorted, without repeats. Up to 64 entries, each up to 100 characters,
                 on one line.
             metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
-            claimed_success_rate: The success rate that its author expects, 0 to 1; unset if
-                nobody said. It does not count in the record. 0 to 1.
+            claimed_success_rate: The success rate that its author expects, 0 to 1; unset if not
+                stated. It does not count in the record. 0 to 1.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1554,8 +1555,8 @@ class AsyncSkillMethods(AsyncCaller):
         metadata: Mapping[str, Any] | None = None,
         timeout: float | None = None,
     ) -> LinkSkillsResponse:
-        """Says how two skills belong together. The same link again replaces its weight
-        and metadata.
+        """Links two skills and says how they belong together. Linking them again in
+        the same way replaces the link's weight and metadata.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -1654,11 +1655,12 @@ class AsyncSkillMethods(AsyncCaller):
         filter: EpisodeFilterFields | episode_pb2.EpisodeFilter | None = None,
         timeout: float | None = None,
     ) -> ConsolidateSkillsResponse:
-        """Makes skills of what succeeded again and again: groups the episodes by the
-        meaning of their tasks, and makes each group with enough successes a skill
-        that says what its successes share and what its failures lack. A group that
-        is a skill already is kept up to date; when nothing was stored since,
-        nothing changes. A skill of a group that was deleted is made again.
+        """Makes skills out of what succeeded again and again: groups the episodes by
+        the meaning of their tasks, and turns each group with enough successes into
+        a skill that says what its successes share and what its failures lack. A
+        group that already is a skill is kept up to date; if nothing was stored
+        since, nothing changes. If the skill of a group was deleted, it is made
+        again.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUEUE_FULL) when the skills
@@ -1667,9 +1669,9 @@ class AsyncSkillMethods(AsyncCaller):
 
         Args:
             min_attempts: How many successes a group needs. 1 to 10,000. Default: 3.
-            min_reward: What an episode's reward must be at least to count as a success; it must
-                also have succeeded. -1,000,000,000 to 10^9. Default: 0.7.
-            dry_run: Change nothing, and return what would be.
+            min_reward: The least reward with which an episode counts as a success; it must also
+                have succeeded. -1,000,000,000 to 10^9. Default: 0.7.
+            dry_run: Change nothing, and return what would change.
             filter: Which episodes to look at.
             timeout: seconds for the call, retries included; None: the client's.
 

@@ -75,8 +75,9 @@ class ContextServiceServicer:
     def GetContext(self, request, context):
         """Returns the past sessions that bear on a topic, ranked by relevance and
         recency, each with its summary and key events, along with lessons,
-        reflections, episodes and skills. What Recall is less sure of than 0.05 is
-        left out (see `RecallResponse.confidence`): each of these for itself.
+        reflections, episodes and skills. Whatever Recall is less than 0.05 sure of
+        is left out (see `RecallResponse.confidence`), which is decided for each of
+        these kinds separately.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
@@ -112,8 +113,8 @@ class ContextServiceServicer:
     def WakeUp(self, request, context):
         """Returns what an agent needs at the start of a session: the last handover,
         related past sessions, patterns and next steps with the evidence for them,
-        and everything as one text. A lesson, a reflection, a skill or an episode is
-        named only where Recall is at least 0.05 sure of it; the handover, with its
+        and everything as one text. A lesson, a reflection, a skill or an episode
+        is named only if Recall is at least 0.05 sure of it; the handover, with its
         open todos and locked contexts, is always there.
 
         Scope: read. Repeatable: yes, it changes nothing.

@@ -42,8 +42,9 @@ class ContextServiceStub:
     GetContext: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.GetContextRequest, _context_service_pb2.GetContextResponse]
     """Returns the past sessions that bear on a topic, ranked by relevance and
     recency, each with its summary and key events, along with lessons,
-    reflections, episodes and skills. What Recall is less sure of than 0.05 is
-    left out (see `RecallResponse.confidence`): each of these for itself.
+    reflections, episodes and skills. Whatever Recall is less than 0.05 sure of
+    is left out (see `RecallResponse.confidence`), which is decided for each of
+    these kinds separately.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
@@ -71,8 +72,8 @@ class ContextServiceStub:
     WakeUp: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.WakeUpRequest, _context_service_pb2.WakeUpResponse]
     """Returns what an agent needs at the start of a session: the last handover,
     related past sessions, patterns and next steps with the evidence for them,
-    and everything as one text. A lesson, a reflection, a skill or an episode is
-    named only where Recall is at least 0.05 sure of it; the handover, with its
+    and everything as one text. A lesson, a reflection, a skill or an episode
+    is named only if Recall is at least 0.05 sure of it; the handover, with its
     open todos and locked contexts, is always there.
 
     Scope: read. Repeatable: yes, it changes nothing.
@@ -106,8 +107,9 @@ class ContextServiceAsyncStub(ContextServiceStub):
     GetContext: _aio.UnaryUnaryMultiCallable[_context_service_pb2.GetContextRequest, _context_service_pb2.GetContextResponse]  # type: ignore[assignment]
     """Returns the past sessions that bear on a topic, ranked by relevance and
     recency, each with its summary and key events, along with lessons,
-    reflections, episodes and skills. What Recall is less sure of than 0.05 is
-    left out (see `RecallResponse.confidence`): each of these for itself.
+    reflections, episodes and skills. Whatever Recall is less than 0.05 sure of
+    is left out (see `RecallResponse.confidence`), which is decided for each of
+    these kinds separately.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
@@ -135,8 +137,8 @@ class ContextServiceAsyncStub(ContextServiceStub):
     WakeUp: _aio.UnaryUnaryMultiCallable[_context_service_pb2.WakeUpRequest, _context_service_pb2.WakeUpResponse]  # type: ignore[assignment]
     """Returns what an agent needs at the start of a session: the last handover,
     related past sessions, patterns and next steps with the evidence for them,
-    and everything as one text. A lesson, a reflection, a skill or an episode is
-    named only where Recall is at least 0.05 sure of it; the handover, with its
+    and everything as one text. A lesson, a reflection, a skill or an episode
+    is named only if Recall is at least 0.05 sure of it; the handover, with its
     open todos and locked contexts, is always there.
 
     Scope: read. Repeatable: yes, it changes nothing.
@@ -173,8 +175,9 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_context_service_pb2.GetContextResponse, _abc.Awaitable[_context_service_pb2.GetContextResponse]]:
         """Returns the past sessions that bear on a topic, ranked by relevance and
         recency, each with its summary and key events, along with lessons,
-        reflections, episodes and skills. What Recall is less sure of than 0.05 is
-        left out (see `RecallResponse.confidence`): each of these for itself.
+        reflections, episodes and skills. Whatever Recall is less than 0.05 sure of
+        is left out (see `RecallResponse.confidence`), which is decided for each of
+        these kinds separately.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
@@ -214,8 +217,8 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_context_service_pb2.WakeUpResponse, _abc.Awaitable[_context_service_pb2.WakeUpResponse]]:
         """Returns what an agent needs at the start of a session: the last handover,
         related past sessions, patterns and next steps with the evidence for them,
-        and everything as one text. A lesson, a reflection, a skill or an episode is
-        named only where Recall is at least 0.05 sure of it; the handover, with its
+        and everything as one text. A lesson, a reflection, a skill or an episode
+        is named only if Recall is at least 0.05 sure of it; the handover, with its
         open todos and locked contexts, is always there.
 
         Scope: read. Repeatable: yes, it changes nothing.

@@ -27,7 +27,7 @@ if _version_not_supported:
 
 class EventServiceStub:
     """EventService records what agents do. Events belong to sessions, are
-    append-only, and are hash-chained per session. What was acknowledged is
+    append-only, and are hash-chained per session. Whatever was acknowledged is
     durable: it survives a killed process and a power cut.
 
     Every call acts on the tenant of the caller's API key; another tenant's id is
@@ -94,7 +94,7 @@ class EventServiceStub:
 
 class EventServiceServicer:
     """EventService records what agents do. Events belong to sessions, are
-    append-only, and are hash-chained per session. What was acknowledged is
+    append-only, and are hash-chained per session. Whatever was acknowledged is
     durable: it survives a killed process and a power cut.
 
     Every call acts on the tenant of the caller's API key; another tenant's id is
@@ -142,19 +142,20 @@ class EventServiceServicer:
     def StreamEvents(self, request_iterator, context):
         """Records a stream of events in batches, and acknowledges each batch once it
         is durable: what is acknowledged is safe, whatever becomes of the stream. A
-        batch is written when it holds 500 events or 4 MiB, and at the latest 200 ms
-        after its first event arrived, so that a stream may stay open between
+        batch is written when it holds 500 events or 4 MiB, and at the latest 200
+        ms after its first event arrived, so that a stream may stay open between
         events; one that sends nothing for 60 seconds is ended, and so is one whose
-        acknowledgements are not taken for as long. After its last event the client
-        ends its side, and the server ends the call once all is acknowledged.
+        acknowledgements are not read for that long. After its last event the
+        client ends its side, and the server ends the call once all is
+        acknowledged.
 
         A broken stream is resumed by another one that begins after what was
-        acknowledged. An event that was recorded and not acknowledged any more is
-        answered as a duplicate when it comes again under its id; the clients make
-        the ids. When the call fails, ErrorInfo.metadata["recorded"] counts the
-        events that are acknowledged and ["message_index"] is the place of the first
-        message that is refused, from 0. A server that shuts down acknowledges what
-        has arrived and ends the stream with UNAVAILABLE.
+        acknowledged. An event that was recorded but not yet acknowledged is
+        answered as a duplicate when it is sent again under the same id; the
+        clients make the ids. When the call fails, ErrorInfo.metadata["recorded"]
+        counts the events that are acknowledged and ["message_index"] is the place
+        of the first message that is refused, from 0. A server that shuts down
+        acknowledges what has arrived and ends the stream with UNAVAILABLE.
 
         Scope: write. Repeatable: with `event.id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
@@ -215,8 +216,8 @@ class EventServiceServicer:
     def WatchEvents(self, request, context):
         """Streams events as they are recorded, preceded by those since
         `after_cursor`, if given. The stream stays open until the caller ends it or
-        the server shuts down (UNAVAILABLE). A caller that takes no messages for a
-        second while there are some is cut off (CANCELLED). In both cases resume
+        the server shuts down (UNAVAILABLE). A caller that reads no messages for a
+        second while some are waiting is cut off (CANCELLED). In both cases resume
         with the last cursor: nothing is missed, and nothing is repeated.
 
         Scope: read. Repeatable: yes, it changes nothing.
@@ -303,7 +304,7 @@ def add_EventServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class EventService:
     """EventService records what agents do. Events belong to sessions, are
-    append-only, and are hash-chained per session. What was acknowledged is
+    append-only, and are hash-chained per session. Whatever was acknowledged is
     durable: it survives a killed process and a power cut.
 
     Every call acts on the tenant of the caller's API key; another tenant's id is

@@ -28,7 +28,7 @@ GRPC_VERSION: str
 
 class EventServiceStub:
     """EventService records what agents do. Events belong to sessions, are
-    append-only, and are hash-chained per session. What was acknowledged is
+    append-only, and are hash-chained per session. Whatever was acknowledged is
     durable: it survives a killed process and a power cut.
 
     Every call acts on the tenant of the caller's API key; another tenant's id is
@@ -68,19 +68,20 @@ class EventServiceStub:
     StreamEvents: _grpc.StreamStreamMultiCallable[_event_service_pb2.StreamEventsRequest, _event_service_pb2.StreamEventsResponse]
     """Records a stream of events in batches, and acknowledges each batch once it
     is durable: what is acknowledged is safe, whatever becomes of the stream. A
-    batch is written when it holds 500 events or 4 MiB, and at the latest 200 ms
-    after its first event arrived, so that a stream may stay open between
+    batch is written when it holds 500 events or 4 MiB, and at the latest 200
+    ms after its first event arrived, so that a stream may stay open between
     events; one that sends nothing for 60 seconds is ended, and so is one whose
-    acknowledgements are not taken for as long. After its last event the client
-    ends its side, and the server ends the call once all is acknowledged.
+    acknowledgements are not read for that long. After its last event the
+    client ends its side, and the server ends the call once all is
+    acknowledged.
 
     A broken stream is resumed by another one that begins after what was
-    acknowledged. An event that was recorded and not acknowledged any more is
-    answered as a duplicate when it comes again under its id; the clients make
-    the ids. When the call fails, ErrorInfo.metadata["recorded"] counts the
-    events that are acknowledged and ["message_index"] is the place of the first
-    message that is refused, from 0. A server that shuts down acknowledges what
-    has arrived and ends the stream with UNAVAILABLE.
+    acknowledged. An event that was recorded but not yet acknowledged is
+    answered as a duplicate when it is sent again under the same id; the
+    clients make the ids. When the call fails, ErrorInfo.metadata["recorded"]
+    counts the events that are acknowledged and ["message_index"] is the place
+    of the first message that is refused, from 0. A server that shuts down
+    acknowledges what has arrived and ends the stream with UNAVAILABLE.
 
     Scope: write. Repeatable: with `event.id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
@@ -121,8 +122,8 @@ class EventServiceStub:
     WatchEvents: _grpc.UnaryStreamMultiCallable[_event_service_pb2.WatchEventsRequest, _event_service_pb2.WatchEventsResponse]
     """Streams events as they are recorded, preceded by those since
     `after_cursor`, if given. The stream stays open until the caller ends it or
-    the server shuts down (UNAVAILABLE). A caller that takes no messages for a
-    second while there are some is cut off (CANCELLED). In both cases resume
+    the server shuts down (UNAVAILABLE). A caller that reads no messages for a
+    second while some are waiting is cut off (CANCELLED). In both cases resume
     with the last cursor: nothing is missed, and nothing is repeated.
 
     Scope: read. Repeatable: yes, it changes nothing.
@@ -142,7 +143,7 @@ class EventServiceStub:
 @_typing.type_check_only
 class EventServiceAsyncStub(EventServiceStub):
     """EventService records what agents do. Events belong to sessions, are
-    append-only, and are hash-chained per session. What was acknowledged is
+    append-only, and are hash-chained per session. Whatever was acknowledged is
     durable: it survives a killed process and a power cut.
 
     Every call acts on the tenant of the caller's API key; another tenant's id is
@@ -179,19 +180,20 @@ class EventServiceAsyncStub(EventServiceStub):
     StreamEvents: _aio.StreamStreamMultiCallable[_event_service_pb2.StreamEventsRequest, _event_service_pb2.StreamEventsResponse]  # type: ignore[assignment]
     """Records a stream of events in batches, and acknowledges each batch once it
     is durable: what is acknowledged is safe, whatever becomes of the stream. A
-    batch is written when it holds 500 events or 4 MiB, and at the latest 200 ms
-    after its first event arrived, so that a stream may stay open between
+    batch is written when it holds 500 events or 4 MiB, and at the latest 200
+    ms after its first event arrived, so that a stream may stay open between
     events; one that sends nothing for 60 seconds is ended, and so is one whose
-    acknowledgements are not taken for as long. After its last event the client
-    ends its side, and the server ends the call once all is acknowledged.
+    acknowledgements are not read for that long. After its last event the
+    client ends its side, and the server ends the call once all is
+    acknowledged.
 
     A broken stream is resumed by another one that begins after what was
-    acknowledged. An event that was recorded and not acknowledged any more is
-    answered as a duplicate when it comes again under its id; the clients make
-    the ids. When the call fails, ErrorInfo.metadata["recorded"] counts the
-    events that are acknowledged and ["message_index"] is the place of the first
-    message that is refused, from 0. A server that shuts down acknowledges what
-    has arrived and ends the stream with UNAVAILABLE.
+    acknowledged. An event that was recorded but not yet acknowledged is
+    answered as a duplicate when it is sent again under the same id; the
+    clients make the ids. When the call fails, ErrorInfo.metadata["recorded"]
+    counts the events that are acknowledged and ["message_index"] is the place
+    of the first message that is refused, from 0. A server that shuts down
+    acknowledges what has arrived and ends the stream with UNAVAILABLE.
 
     Scope: write. Repeatable: with `event.id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
@@ -232,8 +234,8 @@ class EventServiceAsyncStub(EventServiceStub):
     WatchEvents: _aio.UnaryStreamMultiCallable[_event_service_pb2.WatchEventsRequest, _event_service_pb2.WatchEventsResponse]  # type: ignore[assignment]
     """Streams events as they are recorded, preceded by those since
     `after_cursor`, if given. The stream stays open until the caller ends it or
-    the server shuts down (UNAVAILABLE). A caller that takes no messages for a
-    second while there are some is cut off (CANCELLED). In both cases resume
+    the server shuts down (UNAVAILABLE). A caller that reads no messages for a
+    second while some are waiting is cut off (CANCELLED). In both cases resume
     with the last cursor: nothing is missed, and nothing is repeated.
 
     Scope: read. Repeatable: yes, it changes nothing.
@@ -252,7 +254,7 @@ class EventServiceAsyncStub(EventServiceStub):
 
 class EventServiceServicer(metaclass=_abc_1.ABCMeta):
     """EventService records what agents do. Events belong to sessions, are
-    append-only, and are hash-chained per session. What was acknowledged is
+    append-only, and are hash-chained per session. Whatever was acknowledged is
     durable: it survives a killed process and a power cut.
 
     Every call acts on the tenant of the caller's API key; another tenant's id is
@@ -311,19 +313,20 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_event_service_pb2.StreamEventsResponse], _abc.AsyncIterator[_event_service_pb2.StreamEventsResponse]]:
         """Records a stream of events in batches, and acknowledges each batch once it
         is durable: what is acknowledged is safe, whatever becomes of the stream. A
-        batch is written when it holds 500 events or 4 MiB, and at the latest 200 ms
-        after its first event arrived, so that a stream may stay open between
+        batch is written when it holds 500 events or 4 MiB, and at the latest 200
+        ms after its first event arrived, so that a stream may stay open between
         events; one that sends nothing for 60 seconds is ended, and so is one whose
-        acknowledgements are not taken for as long. After its last event the client
-        ends its side, and the server ends the call once all is acknowledged.
+        acknowledgements are not read for that long. After its last event the
+        client ends its side, and the server ends the call once all is
+        acknowledged.
 
         A broken stream is resumed by another one that begins after what was
-        acknowledged. An event that was recorded and not acknowledged any more is
-        answered as a duplicate when it comes again under its id; the clients make
-        the ids. When the call fails, ErrorInfo.metadata["recorded"] counts the
-        events that are acknowledged and ["message_index"] is the place of the first
-        message that is refused, from 0. A server that shuts down acknowledges what
-        has arrived and ends the stream with UNAVAILABLE.
+        acknowledged. An event that was recorded but not yet acknowledged is
+        answered as a duplicate when it is sent again under the same id; the
+        clients make the ids. When the call fails, ErrorInfo.metadata["recorded"]
+        counts the events that are acknowledged and ["message_index"] is the place
+        of the first message that is refused, from 0. A server that shuts down
+        acknowledges what has arrived and ends the stream with UNAVAILABLE.
 
         Scope: write. Repeatable: with `event.id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
@@ -394,8 +397,8 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_event_service_pb2.WatchEventsResponse], _abc.AsyncIterator[_event_service_pb2.WatchEventsResponse]]:
         """Streams events as they are recorded, preceded by those since
         `after_cursor`, if given. The stream stays open until the caller ends it or
-        the server shuts down (UNAVAILABLE). A caller that takes no messages for a
-        second while there are some is cut off (CANCELLED). In both cases resume
+        the server shuts down (UNAVAILABLE). A caller that reads no messages for a
+        second while some are waiting is cut off (CANCELLED). In both cases resume
         with the last cursor: nothing is missed, and nothing is repeated.
 
         Scope: read. Repeatable: yes, it changes nothing.

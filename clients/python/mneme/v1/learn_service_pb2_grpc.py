@@ -154,7 +154,8 @@ class LearnServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListLessons(self, request, context):
-        """Lists lessons, most recently updated first. Does not count as access.
+        """Lists lessons, most recently updated first. This does not count as an
+        access.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page

@@ -60,7 +60,8 @@ class LearnServiceStub:
     Errors: INVALID_ARGUMENT; NOT_FOUND.
     """
     ListLessons: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.ListLessonsRequest, _learn_service_pb2.ListLessonsResponse]
-    """Lists lessons, most recently updated first. Does not count as access.
+    """Lists lessons, most recently updated first. This does not count as an
+    access.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -193,7 +194,8 @@ class LearnServiceAsyncStub(LearnServiceStub):
     Errors: INVALID_ARGUMENT; NOT_FOUND.
     """
     ListLessons: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.ListLessonsRequest, _learn_service_pb2.ListLessonsResponse]  # type: ignore[assignment]
-    """Lists lessons, most recently updated first. Does not count as access.
+    """Lists lessons, most recently updated first. This does not count as an
+    access.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -341,7 +343,8 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _learn_service_pb2.ListLessonsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_learn_service_pb2.ListLessonsResponse, _abc.Awaitable[_learn_service_pb2.ListLessonsResponse]]:
-        """Lists lessons, most recently updated first. Does not count as access.
+        """Lists lessons, most recently updated first. This does not count as an
+        access.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page

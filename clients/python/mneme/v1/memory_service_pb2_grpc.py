@@ -147,15 +147,15 @@ class MemoryServiceServicer:
         unless the embedding backend is too slow (see `wait_indexed`).
 
         A text that is stored already, for the same user, agent and project, is not
-        stored again: the answer is the memory that says it, with `already_known`.
-        Two texts say the same if they differ only in white space, in the case of
-        their first letter or in a full stop at the end; whether two different
-        sentences mean the same is left to the caller. A superseded memory does not
-        count: what was true once may become true again.
+        stored again: the answer is the memory that already says it, with
+        `already_known`. Two texts say the same if they differ only in white space,
+        in the case of their first letter or in a full stop at the end; whether two
+        different sentences mean the same is left to the caller. A superseded
+        memory does not count: what was true once may become true again.
 
-        Beside a memory come the closest older ones of the same user, with their
-        dates. If it replaces one of them, send it once more with `supersedes`:
-        nothing is stored twice, and the older one is marked.
+        The answer also has the closest older memories of the same user, with their
+        dates. If the new one replaces one of them, send it once more with
+        `supersedes`: nothing is stored twice, and the older one is marked.
 
         Also called: `remember`, in the clients.
         Scope: write. Repeatable: with `memory_id`, which the clients fill in.
@@ -173,22 +173,23 @@ class MemoryServiceServicer:
 
     def InsertMemories(self, request_iterator, context):
         """Stores a stream of memories in batches and acknowledges each batch once it
-        is durable, with counts and times so far. What InsertMemory says of one holds
-        for each, except that no similar ones are looked for.
+        is durable, with counts and times so far. What InsertMemory says about one
+        memory holds for each, except that no similar ones are looked for.
 
         A batch is written when it holds 500 memories or 4 MiB, and at the latest
-        200 ms after its first memory arrived, so that a stream may stay open between
-        memories; one that sends nothing for 60 seconds is ended, and so is one whose
-        acknowledgements are not taken for as long. After its last memory the client
-        ends its side, and the server ends the call once all is acknowledged.
+        200 ms after its first memory arrived, so that a stream may stay open
+        between memories; one that sends nothing for 60 seconds is ended, and so is
+        one whose acknowledgements are not read for that long. After its last
+        memory the client ends its side, and the server ends the call once all is
+        acknowledged.
 
         A broken stream is resumed by another one that begins after what was
-        acknowledged: what was stored and not acknowledged any more is answered as
-        known when it comes again under its id; the clients make the ids. When the
+        acknowledged. What was stored but not yet acknowledged is answered as known
+        when it is sent again under the same id; the clients make the ids. When the
         call fails, ErrorInfo.metadata["recorded"] counts the memories that are
-        acknowledged and ["message_index"] is the place of the first message that is
-        refused, from 0. A server that shuts down acknowledges what has arrived and
-        ends the stream with UNAVAILABLE.
+        acknowledged and ["message_index"] is the place of the first message that
+        is refused, from 0. A server that shuts down acknowledges what has arrived
+        and ends the stream with UNAVAILABLE.
 
         Scope: write. Repeatable: with `memory.id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND when `supersedes` names a memory that does
@@ -234,7 +235,7 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListMemories(self, request, context):
-        """Lists memories, those that hold since the latest time first.
+        """Lists memories, those that began to hold last first.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -259,13 +260,14 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DeleteMemories(self, request, context):
-        """Deletes memories for good, superseded ones too, by their ids or by a filter.
-        What a deleted memory superseded is then superseded by what superseded the
-        deleted one; if nothing did, it holds again. With `dry_run` nothing is deleted
-        and the answer is the one that the same call would give without.
+        """Deletes memories for good, superseded ones too, by their ids or by a
+        filter. What a deleted memory superseded is then superseded by what
+        superseded the deleted one; if nothing did, it holds again. With `dry_run`
+        nothing is deleted and the answer is the one that the same call would give
+        without it.
 
-        With `cascade` goes what rests on them. Without, episodes merely stop naming
-        them.
+        With `cascade`, what rests on them is deleted, too. Without it, episodes
+        merely stop naming them.
 
         Many are deleted in steps of 500; a call that is cut off may have deleted some
         of them, and can be sent again.
@@ -314,8 +316,8 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DeletePattern(self, request, context):
-        """Deletes a pattern, with what was said of its matches. Deleting it again is
-        NOT_FOUND.
+        """Deletes a pattern, with what was reported about its matches. Deleting it
+        again is NOT_FOUND.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
@@ -325,9 +327,9 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SearchPattern(self, request, context):
-        """Searches memories with a stored pattern, and tells where they match. All
-        memories that pass the filter are looked at: with a regular expression or a
-        structure that takes time in proportion to them.
+        """Searches memories with a stored pattern, and says where they match. All
+        memories that pass the filter are looked at: for a regular expression or a
+        structure, that takes time in proportion to their number.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern; UNAVAILABLE
@@ -340,8 +342,8 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ReportPatternMatches(self, request, context):
-        """Says of matches whether they were right: that is what a pattern's success
-        rate is made of.
+        """Reports whether matches were right: a pattern's success rate is computed
+        from that.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern, or a memory
@@ -352,7 +354,7 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetPatternStats(self, request, context):
-        """Returns how patterns were used, and what was said of their matches.
+        """Returns how patterns were used, and what was reported about their matches.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -364,9 +366,9 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def InitMemory(self, request, context):
-        """Makes a tenant's memory ready, which any first call does too, and says what
-        is there. The model is the server's; a request that asks for another is
-        refused.
+        """Makes a tenant's memory ready, as any first call does, too, and returns
+        what it holds. The model is the server's; a request that asks for another
+        is refused.
 
         Scope: write. Repeatable: no.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` without the tenant's
@@ -379,7 +381,8 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetStats(self, request, context):
-        """Says what the caller's tenant holds, what it takes, and how searches went.
+        """Returns what the caller's tenant holds, how much room that takes, and how
+        searches went.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
@@ -389,9 +392,9 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ClearCache(self, request, context):
-        """Forgets what is kept of the caller's tenant only to be faster: nothing that
-        is stored is lost. With `vacuum` its database gives back the room that
-        deleted rows left.
+        """Drops what is kept for the caller's tenant only to make it faster: nothing
+        that is stored is lost. With `vacuum`, its database gives back the space
+        that deleted rows left.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk

@@ -48,15 +48,15 @@ class MemoryServiceStub:
     unless the embedding backend is too slow (see `wait_indexed`).
 
     A text that is stored already, for the same user, agent and project, is not
-    stored again: the answer is the memory that says it, with `already_known`.
-    Two texts say the same if they differ only in white space, in the case of
-    their first letter or in a full stop at the end; whether two different
-    sentences mean the same is left to the caller. A superseded memory does not
-    count: what was true once may become true again.
+    stored again: the answer is the memory that already says it, with
+    `already_known`. Two texts say the same if they differ only in white space,
+    in the case of their first letter or in a full stop at the end; whether two
+    different sentences mean the same is left to the caller. A superseded
+    memory does not count: what was true once may become true again.
 
-    Beside a memory come the closest older ones of the same user, with their
-    dates. If it replaces one of them, send it once more with `supersedes`:
-    nothing is stored twice, and the older one is marked.
+    The answer also has the closest older memories of the same user, with their
+    dates. If the new one replaces one of them, send it once more with
+    `supersedes`: nothing is stored twice, and the older one is marked.
 
     Also called: `remember`, in the clients.
     Scope: write. Repeatable: with `memory_id`, which the clients fill in.
@@ -70,22 +70,23 @@ class MemoryServiceStub:
     """
     InsertMemories: _grpc.StreamStreamMultiCallable[_memory_service_pb2.InsertMemoriesRequest, _memory_service_pb2.InsertMemoriesResponse]
     """Stores a stream of memories in batches and acknowledges each batch once it
-    is durable, with counts and times so far. What InsertMemory says of one holds
-    for each, except that no similar ones are looked for.
+    is durable, with counts and times so far. What InsertMemory says about one
+    memory holds for each, except that no similar ones are looked for.
 
     A batch is written when it holds 500 memories or 4 MiB, and at the latest
-    200 ms after its first memory arrived, so that a stream may stay open between
-    memories; one that sends nothing for 60 seconds is ended, and so is one whose
-    acknowledgements are not taken for as long. After its last memory the client
-    ends its side, and the server ends the call once all is acknowledged.
+    200 ms after its first memory arrived, so that a stream may stay open
+    between memories; one that sends nothing for 60 seconds is ended, and so is
+    one whose acknowledgements are not read for that long. After its last
+    memory the client ends its side, and the server ends the call once all is
+    acknowledged.
 
     A broken stream is resumed by another one that begins after what was
-    acknowledged: what was stored and not acknowledged any more is answered as
-    known when it comes again under its id; the clients make the ids. When the
+    acknowledged. What was stored but not yet acknowledged is answered as known
+    when it is sent again under the same id; the clients make the ids. When the
     call fails, ErrorInfo.metadata["recorded"] counts the memories that are
-    acknowledged and ["message_index"] is the place of the first message that is
-    refused, from 0. A server that shuts down acknowledges what has arrived and
-    ends the stream with UNAVAILABLE.
+    acknowledged and ["message_index"] is the place of the first message that
+    is refused, from 0. A server that shuts down acknowledges what has arrived
+    and ends the stream with UNAVAILABLE.
 
     Scope: write. Repeatable: with `memory.id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; NOT_FOUND when `supersedes` names a memory that does
@@ -119,7 +120,7 @@ class MemoryServiceStub:
     texts are already waiting (nothing is changed).
     """
     ListMemories: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.ListMemoriesRequest, _memory_service_pb2.ListMemoriesResponse]
-    """Lists memories, those that hold since the latest time first.
+    """Lists memories, those that began to hold last first.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -136,13 +137,14 @@ class MemoryServiceStub:
     tenant's vectors were made with another model.
     """
     DeleteMemories: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.DeleteMemoriesRequest, _memory_service_pb2.DeleteMemoriesResponse]
-    """Deletes memories for good, superseded ones too, by their ids or by a filter.
-    What a deleted memory superseded is then superseded by what superseded the
-    deleted one; if nothing did, it holds again. With `dry_run` nothing is deleted
-    and the answer is the one that the same call would give without.
+    """Deletes memories for good, superseded ones too, by their ids or by a
+    filter. What a deleted memory superseded is then superseded by what
+    superseded the deleted one; if nothing did, it holds again. With `dry_run`
+    nothing is deleted and the answer is the one that the same call would give
+    without it.
 
-    With `cascade` goes what rests on them. Without, episodes merely stop naming
-    them.
+    With `cascade`, what rests on them is deleted, too. Without it, episodes
+    merely stop naming them.
 
     Many are deleted in steps of 500; a call that is cut off may have deleted some
     of them, and can be sent again.
@@ -175,16 +177,16 @@ class MemoryServiceStub:
     token is damaged.
     """
     DeletePattern: _grpc.UnaryUnaryMultiCallable[_pattern_pb2.DeletePatternRequest, _pattern_pb2.DeletePatternResponse]
-    """Deletes a pattern, with what was said of its matches. Deleting it again is
-    NOT_FOUND.
+    """Deletes a pattern, with what was reported about its matches. Deleting it
+    again is NOT_FOUND.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
     """
     SearchPattern: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.SearchPatternRequest, _memory_service_pb2.SearchPatternResponse]
-    """Searches memories with a stored pattern, and tells where they match. All
-    memories that pass the filter are looked at: with a regular expression or a
-    structure that takes time in proportion to them.
+    """Searches memories with a stored pattern, and says where they match. All
+    memories that pass the filter are looked at: for a regular expression or a
+    structure, that takes time in proportion to their number.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern; UNAVAILABLE
@@ -193,15 +195,15 @@ class MemoryServiceStub:
     were made with another model.
     """
     ReportPatternMatches: _grpc.UnaryUnaryMultiCallable[_pattern_pb2.ReportPatternMatchesRequest, _pattern_pb2.ReportPatternMatchesResponse]
-    """Says of matches whether they were right: that is what a pattern's success
-    rate is made of.
+    """Reports whether matches were right: a pattern's success rate is computed
+    from that.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern, or a memory
     does not exist (nothing is noted).
     """
     GetPatternStats: _grpc.UnaryUnaryMultiCallable[_pattern_pb2.GetPatternStatsRequest, _pattern_pb2.GetPatternStatsResponse]
-    """Returns how patterns were used, and what was said of their matches.
+    """Returns how patterns were used, and what was reported about their matches.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -209,9 +211,9 @@ class MemoryServiceStub:
     such pattern.
     """
     InitMemory: _grpc.UnaryUnaryMultiCallable[_memory_stats_pb2.InitMemoryRequest, _memory_service_pb2.InitMemoryResponse]
-    """Makes a tenant's memory ready, which any first call does too, and says what
-    is there. The model is the server's; a request that asks for another is
-    refused.
+    """Makes a tenant's memory ready, as any first call does, too, and returns
+    what it holds. The model is the server's; a request that asks for another
+    is refused.
 
     Scope: write. Repeatable: no.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` without the tenant's
@@ -220,15 +222,16 @@ class MemoryServiceStub:
     server's model is another, or has another dimension.
     """
     GetStats: _grpc.UnaryUnaryMultiCallable[_memory_stats_pb2.MemoryServiceGetStatsRequest, _memory_service_pb2.MemoryServiceGetStatsResponse]
-    """Says what the caller's tenant holds, what it takes, and how searches went.
+    """Returns what the caller's tenant holds, how much room that takes, and how
+    searches went.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
     """
     ClearCache: _grpc.UnaryUnaryMultiCallable[_memory_stats_pb2.ClearCacheRequest, _memory_stats_pb2.ClearCacheResponse]
-    """Forgets what is kept of the caller's tenant only to be faster: nothing that
-    is stored is lost. With `vacuum` its database gives back the room that
-    deleted rows left.
+    """Drops what is kept for the caller's tenant only to make it faster: nothing
+    that is stored is lost. With `vacuum`, its database gives back the space
+    that deleted rows left.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
@@ -253,15 +256,15 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     unless the embedding backend is too slow (see `wait_indexed`).
 
     A text that is stored already, for the same user, agent and project, is not
-    stored again: the answer is the memory that says it, with `already_known`.
-    Two texts say the same if they differ only in white space, in the case of
-    their first letter or in a full stop at the end; whether two different
-    sentences mean the same is left to the caller. A superseded memory does not
-    count: what was true once may become true again.
+    stored again: the answer is the memory that already says it, with
+    `already_known`. Two texts say the same if they differ only in white space,
+    in the case of their first letter or in a full stop at the end; whether two
+    different sentences mean the same is left to the caller. A superseded
+    memory does not count: what was true once may become true again.
 
-    Beside a memory come the closest older ones of the same user, with their
-    dates. If it replaces one of them, send it once more with `supersedes`:
-    nothing is stored twice, and the older one is marked.
+    The answer also has the closest older memories of the same user, with their
+    dates. If the new one replaces one of them, send it once more with
+    `supersedes`: nothing is stored twice, and the older one is marked.
 
     Also called: `remember`, in the clients.
     Scope: write. Repeatable: with `memory_id`, which the clients fill in.
@@ -275,22 +278,23 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     """
     InsertMemories: _aio.StreamStreamMultiCallable[_memory_service_pb2.InsertMemoriesRequest, _memory_service_pb2.InsertMemoriesResponse]  # type: ignore[assignment]
     """Stores a stream of memories in batches and acknowledges each batch once it
-    is durable, with counts and times so far. What InsertMemory says of one holds
-    for each, except that no similar ones are looked for.
+    is durable, with counts and times so far. What InsertMemory says about one
+    memory holds for each, except that no similar ones are looked for.
 
     A batch is written when it holds 500 memories or 4 MiB, and at the latest
-    200 ms after its first memory arrived, so that a stream may stay open between
-    memories; one that sends nothing for 60 seconds is ended, and so is one whose
-    acknowledgements are not taken for as long. After its last memory the client
-    ends its side, and the server ends the call once all is acknowledged.
+    200 ms after its first memory arrived, so that a stream may stay open
+    between memories; one that sends nothing for 60 seconds is ended, and so is
+    one whose acknowledgements are not read for that long. After its last
+    memory the client ends its side, and the server ends the call once all is
+    acknowledged.
 
     A broken stream is resumed by another one that begins after what was
-    acknowledged: what was stored and not acknowledged any more is answered as
-    known when it comes again under its id; the clients make the ids. When the
+    acknowledged. What was stored but not yet acknowledged is answered as known
+    when it is sent again under the same id; the clients make the ids. When the
     call fails, ErrorInfo.metadata["recorded"] counts the memories that are
-    acknowledged and ["message_index"] is the place of the first message that is
-    refused, from 0. A server that shuts down acknowledges what has arrived and
-    ends the stream with UNAVAILABLE.
+    acknowledged and ["message_index"] is the place of the first message that
+    is refused, from 0. A server that shuts down acknowledges what has arrived
+    and ends the stream with UNAVAILABLE.
 
     Scope: write. Repeatable: with `memory.id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; NOT_FOUND when `supersedes` names a memory that does
@@ -324,7 +328,7 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     texts are already waiting (nothing is changed).
     """
     ListMemories: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.ListMemoriesRequest, _memory_service_pb2.ListMemoriesResponse]  # type: ignore[assignment]
-    """Lists memories, those that hold since the latest time first.
+    """Lists memories, those that began to hold last first.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -341,13 +345,14 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     tenant's vectors were made with another model.
     """
     DeleteMemories: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.DeleteMemoriesRequest, _memory_service_pb2.DeleteMemoriesResponse]  # type: ignore[assignment]
-    """Deletes memories for good, superseded ones too, by their ids or by a filter.
-    What a deleted memory superseded is then superseded by what superseded the
-    deleted one; if nothing did, it holds again. With `dry_run` nothing is deleted
-    and the answer is the one that the same call would give without.
+    """Deletes memories for good, superseded ones too, by their ids or by a
+    filter. What a deleted memory superseded is then superseded by what
+    superseded the deleted one; if nothing did, it holds again. With `dry_run`
+    nothing is deleted and the answer is the one that the same call would give
+    without it.
 
-    With `cascade` goes what rests on them. Without, episodes merely stop naming
-    them.
+    With `cascade`, what rests on them is deleted, too. Without it, episodes
+    merely stop naming them.
 
     Many are deleted in steps of 500; a call that is cut off may have deleted some
     of them, and can be sent again.
@@ -380,16 +385,16 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     token is damaged.
     """
     DeletePattern: _aio.UnaryUnaryMultiCallable[_pattern_pb2.DeletePatternRequest, _pattern_pb2.DeletePatternResponse]  # type: ignore[assignment]
-    """Deletes a pattern, with what was said of its matches. Deleting it again is
-    NOT_FOUND.
+    """Deletes a pattern, with what was reported about its matches. Deleting it
+    again is NOT_FOUND.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
     """
     SearchPattern: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.SearchPatternRequest, _memory_service_pb2.SearchPatternResponse]  # type: ignore[assignment]
-    """Searches memories with a stored pattern, and tells where they match. All
-    memories that pass the filter are looked at: with a regular expression or a
-    structure that takes time in proportion to them.
+    """Searches memories with a stored pattern, and says where they match. All
+    memories that pass the filter are looked at: for a regular expression or a
+    structure, that takes time in proportion to their number.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern; UNAVAILABLE
@@ -398,15 +403,15 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     were made with another model.
     """
     ReportPatternMatches: _aio.UnaryUnaryMultiCallable[_pattern_pb2.ReportPatternMatchesRequest, _pattern_pb2.ReportPatternMatchesResponse]  # type: ignore[assignment]
-    """Says of matches whether they were right: that is what a pattern's success
-    rate is made of.
+    """Reports whether matches were right: a pattern's success rate is computed
+    from that.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern, or a memory
     does not exist (nothing is noted).
     """
     GetPatternStats: _aio.UnaryUnaryMultiCallable[_pattern_pb2.GetPatternStatsRequest, _pattern_pb2.GetPatternStatsResponse]  # type: ignore[assignment]
-    """Returns how patterns were used, and what was said of their matches.
+    """Returns how patterns were used, and what was reported about their matches.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -414,9 +419,9 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     such pattern.
     """
     InitMemory: _aio.UnaryUnaryMultiCallable[_memory_stats_pb2.InitMemoryRequest, _memory_service_pb2.InitMemoryResponse]  # type: ignore[assignment]
-    """Makes a tenant's memory ready, which any first call does too, and says what
-    is there. The model is the server's; a request that asks for another is
-    refused.
+    """Makes a tenant's memory ready, as any first call does, too, and returns
+    what it holds. The model is the server's; a request that asks for another
+    is refused.
 
     Scope: write. Repeatable: no.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` without the tenant's
@@ -425,15 +430,16 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     server's model is another, or has another dimension.
     """
     GetStats: _aio.UnaryUnaryMultiCallable[_memory_stats_pb2.MemoryServiceGetStatsRequest, _memory_service_pb2.MemoryServiceGetStatsResponse]  # type: ignore[assignment]
-    """Says what the caller's tenant holds, what it takes, and how searches went.
+    """Returns what the caller's tenant holds, how much room that takes, and how
+    searches went.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
     """
     ClearCache: _aio.UnaryUnaryMultiCallable[_memory_stats_pb2.ClearCacheRequest, _memory_stats_pb2.ClearCacheResponse]  # type: ignore[assignment]
-    """Forgets what is kept of the caller's tenant only to be faster: nothing that
-    is stored is lost. With `vacuum` its database gives back the room that
-    deleted rows left.
+    """Drops what is kept for the caller's tenant only to make it faster: nothing
+    that is stored is lost. With `vacuum`, its database gives back the space
+    that deleted rows left.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
@@ -461,15 +467,15 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         unless the embedding backend is too slow (see `wait_indexed`).
 
         A text that is stored already, for the same user, agent and project, is not
-        stored again: the answer is the memory that says it, with `already_known`.
-        Two texts say the same if they differ only in white space, in the case of
-        their first letter or in a full stop at the end; whether two different
-        sentences mean the same is left to the caller. A superseded memory does not
-        count: what was true once may become true again.
+        stored again: the answer is the memory that already says it, with
+        `already_known`. Two texts say the same if they differ only in white space,
+        in the case of their first letter or in a full stop at the end; whether two
+        different sentences mean the same is left to the caller. A superseded
+        memory does not count: what was true once may become true again.
 
-        Beside a memory come the closest older ones of the same user, with their
-        dates. If it replaces one of them, send it once more with `supersedes`:
-        nothing is stored twice, and the older one is marked.
+        The answer also has the closest older memories of the same user, with their
+        dates. If the new one replaces one of them, send it once more with
+        `supersedes`: nothing is stored twice, and the older one is marked.
 
         Also called: `remember`, in the clients.
         Scope: write. Repeatable: with `memory_id`, which the clients fill in.
@@ -489,22 +495,23 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_memory_service_pb2.InsertMemoriesResponse], _abc.AsyncIterator[_memory_service_pb2.InsertMemoriesResponse]]:
         """Stores a stream of memories in batches and acknowledges each batch once it
-        is durable, with counts and times so far. What InsertMemory says of one holds
-        for each, except that no similar ones are looked for.
+        is durable, with counts and times so far. What InsertMemory says about one
+        memory holds for each, except that no similar ones are looked for.
 
         A batch is written when it holds 500 memories or 4 MiB, and at the latest
-        200 ms after its first memory arrived, so that a stream may stay open between
-        memories; one that sends nothing for 60 seconds is ended, and so is one whose
-        acknowledgements are not taken for as long. After its last memory the client
-        ends its side, and the server ends the call once all is acknowledged.
+        200 ms after its first memory arrived, so that a stream may stay open
+        between memories; one that sends nothing for 60 seconds is ended, and so is
+        one whose acknowledgements are not read for that long. After its last
+        memory the client ends its side, and the server ends the call once all is
+        acknowledged.
 
         A broken stream is resumed by another one that begins after what was
-        acknowledged: what was stored and not acknowledged any more is answered as
-        known when it comes again under its id; the clients make the ids. When the
+        acknowledged. What was stored but not yet acknowledged is answered as known
+        when it is sent again under the same id; the clients make the ids. When the
         call fails, ErrorInfo.metadata["recorded"] counts the memories that are
-        acknowledged and ["message_index"] is the place of the first message that is
-        refused, from 0. A server that shuts down acknowledges what has arrived and
-        ends the stream with UNAVAILABLE.
+        acknowledged and ["message_index"] is the place of the first message that
+        is refused, from 0. A server that shuts down acknowledges what has arrived
+        and ends the stream with UNAVAILABLE.
 
         Scope: write. Repeatable: with `memory.id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND when `supersedes` names a memory that does
@@ -556,7 +563,7 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _memory_service_pb2.ListMemoriesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_memory_service_pb2.ListMemoriesResponse, _abc.Awaitable[_memory_service_pb2.ListMemoriesResponse]]:
-        """Lists memories, those that hold since the latest time first.
+        """Lists memories, those that began to hold last first.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -585,13 +592,14 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _memory_service_pb2.DeleteMemoriesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_memory_service_pb2.DeleteMemoriesResponse, _abc.Awaitable[_memory_service_pb2.DeleteMemoriesResponse]]:
-        """Deletes memories for good, superseded ones too, by their ids or by a filter.
-        What a deleted memory superseded is then superseded by what superseded the
-        deleted one; if nothing did, it holds again. With `dry_run` nothing is deleted
-        and the answer is the one that the same call would give without.
+        """Deletes memories for good, superseded ones too, by their ids or by a
+        filter. What a deleted memory superseded is then superseded by what
+        superseded the deleted one; if nothing did, it holds again. With `dry_run`
+        nothing is deleted and the answer is the one that the same call would give
+        without it.
 
-        With `cascade` goes what rests on them. Without, episodes merely stop naming
-        them.
+        With `cascade`, what rests on them is deleted, too. Without it, episodes
+        merely stop naming them.
 
         Many are deleted in steps of 500; a call that is cut off may have deleted some
         of them, and can be sent again.
@@ -648,8 +656,8 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _pattern_pb2.DeletePatternRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_pattern_pb2.DeletePatternResponse, _abc.Awaitable[_pattern_pb2.DeletePatternResponse]]:
-        """Deletes a pattern, with what was said of its matches. Deleting it again is
-        NOT_FOUND.
+        """Deletes a pattern, with what was reported about its matches. Deleting it
+        again is NOT_FOUND.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
@@ -661,9 +669,9 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _memory_service_pb2.SearchPatternRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_memory_service_pb2.SearchPatternResponse, _abc.Awaitable[_memory_service_pb2.SearchPatternResponse]]:
-        """Searches memories with a stored pattern, and tells where they match. All
-        memories that pass the filter are looked at: with a regular expression or a
-        structure that takes time in proportion to them.
+        """Searches memories with a stored pattern, and says where they match. All
+        memories that pass the filter are looked at: for a regular expression or a
+        structure, that takes time in proportion to their number.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern; UNAVAILABLE
@@ -678,8 +686,8 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _pattern_pb2.ReportPatternMatchesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_pattern_pb2.ReportPatternMatchesResponse, _abc.Awaitable[_pattern_pb2.ReportPatternMatchesResponse]]:
-        """Says of matches whether they were right: that is what a pattern's success
-        rate is made of.
+        """Reports whether matches were right: a pattern's success rate is computed
+        from that.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern, or a memory
@@ -692,7 +700,7 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _pattern_pb2.GetPatternStatsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_pattern_pb2.GetPatternStatsResponse, _abc.Awaitable[_pattern_pb2.GetPatternStatsResponse]]:
-        """Returns how patterns were used, and what was said of their matches.
+        """Returns how patterns were used, and what was reported about their matches.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -706,9 +714,9 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _memory_stats_pb2.InitMemoryRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_memory_service_pb2.InitMemoryResponse, _abc.Awaitable[_memory_service_pb2.InitMemoryResponse]]:
-        """Makes a tenant's memory ready, which any first call does too, and says what
-        is there. The model is the server's; a request that asks for another is
-        refused.
+        """Makes a tenant's memory ready, as any first call does, too, and returns
+        what it holds. The model is the server's; a request that asks for another
+        is refused.
 
         Scope: write. Repeatable: no.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` without the tenant's
@@ -723,7 +731,8 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _memory_stats_pb2.MemoryServiceGetStatsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_memory_service_pb2.MemoryServiceGetStatsResponse, _abc.Awaitable[_memory_service_pb2.MemoryServiceGetStatsResponse]]:
-        """Says what the caller's tenant holds, what it takes, and how searches went.
+        """Returns what the caller's tenant holds, how much room that takes, and how
+        searches went.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
@@ -735,9 +744,9 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _memory_stats_pb2.ClearCacheRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_memory_stats_pb2.ClearCacheResponse, _abc.Awaitable[_memory_stats_pb2.ClearCacheResponse]]:
-        """Forgets what is kept of the caller's tenant only to be faster: nothing that
-        is stored is lost. With `vacuum` its database gives back the room that
-        deleted rows left.
+        """Drops what is kept for the caller's tenant only to make it faster: nothing
+        that is stored is lost. With `vacuum`, its database gives back the space
+        that deleted rows left.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk

@@ -68,10 +68,10 @@ class ReflectServiceServicer:
         """Runs one analysis and returns its typed result, and the same findings in
         words, as insights.
 
-        A session's outcome is taken from its metadata where that says so: "reward"
-        (a number; success from 0.5), "success" (a boolean) or "outcome" (a word);
-        else from its status: COMPLETED is success, ERROR is failure, ACTIVE is
-        not known.
+        A session's outcome is taken from its metadata if that says so: "reward" (a
+        number; success from 0.5), "success" (a boolean) or "outcome" (a word);
+        else from its status: COMPLETED is success, ERROR is failure, ACTIVE means
+        that it is not known.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are of another

@@ -293,8 +293,8 @@ class SkillServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def LinkSkills(self, request, context):
-        """Says how two skills belong together. The same link again replaces its weight
-        and metadata.
+        """Links two skills and says how they belong together. Linking them again in
+        the same way replaces the link's weight and metadata.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -327,11 +327,12 @@ class SkillServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ConsolidateSkills(self, request, context):
-        """Makes skills of what succeeded again and again: groups the episodes by the
-        meaning of their tasks, and makes each group with enough successes a skill
-        that says what its successes share and what its failures lack. A group that
-        is a skill already is kept up to date; when nothing was stored since,
-        nothing changes. A skill of a group that was deleted is made again.
+        """Makes skills out of what succeeded again and again: groups the episodes by
+        the meaning of their tasks, and turns each group with enough successes into
+        a skill that says what its successes share and what its failures lack. A
+        group that already is a skill is kept up to date; if nothing was stored
+        since, nothing changes. If the skill of a group was deleted, it is made
+        again.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUEUE_FULL) when the skills

@@ -142,8 +142,8 @@ class SkillServiceStub:
     by another use.
     """
     LinkSkills: _grpc.UnaryUnaryMultiCallable[_skill_service_pb2.LinkSkillsRequest, _skill_service_pb2.LinkSkillsResponse]
-    """Says how two skills belong together. The same link again replaces its weight
-    and metadata.
+    """Links two skills and says how they belong together. Linking them again in
+    the same way replaces the link's weight and metadata.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -164,11 +164,12 @@ class SkillServiceStub:
     Errors: INVALID_ARGUMENT; NOT_FOUND.
     """
     ConsolidateSkills: _grpc.UnaryUnaryMultiCallable[_skill_service_pb2.ConsolidateSkillsRequest, _skill_service_pb2.ConsolidateSkillsResponse]
-    """Makes skills of what succeeded again and again: groups the episodes by the
-    meaning of their tasks, and makes each group with enough successes a skill
-    that says what its successes share and what its failures lack. A group that
-    is a skill already is kept up to date; when nothing was stored since,
-    nothing changes. A skill of a group that was deleted is made again.
+    """Makes skills out of what succeeded again and again: groups the episodes by
+    the meaning of their tasks, and turns each group with enough successes into
+    a skill that says what its successes share and what its failures lack. A
+    group that already is a skill is kept up to date; if nothing was stored
+    since, nothing changes. If the skill of a group was deleted, it is made
+    again.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUEUE_FULL) when the skills
@@ -289,8 +290,8 @@ class SkillServiceAsyncStub(SkillServiceStub):
     by another use.
     """
     LinkSkills: _aio.UnaryUnaryMultiCallable[_skill_service_pb2.LinkSkillsRequest, _skill_service_pb2.LinkSkillsResponse]  # type: ignore[assignment]
-    """Says how two skills belong together. The same link again replaces its weight
-    and metadata.
+    """Links two skills and says how they belong together. Linking them again in
+    the same way replaces the link's weight and metadata.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -311,11 +312,12 @@ class SkillServiceAsyncStub(SkillServiceStub):
     Errors: INVALID_ARGUMENT; NOT_FOUND.
     """
     ConsolidateSkills: _aio.UnaryUnaryMultiCallable[_skill_service_pb2.ConsolidateSkillsRequest, _skill_service_pb2.ConsolidateSkillsResponse]  # type: ignore[assignment]
-    """Makes skills of what succeeded again and again: groups the episodes by the
-    meaning of their tasks, and makes each group with enough successes a skill
-    that says what its successes share and what its failures lack. A group that
-    is a skill already is kept up to date; when nothing was stored since,
-    nothing changes. A skill of a group that was deleted is made again.
+    """Makes skills out of what succeeded again and again: groups the episodes by
+    the meaning of their tasks, and turns each group with enough successes into
+    a skill that says what its successes share and what its failures lack. A
+    group that already is a skill is kept up to date; if nothing was stored
+    since, nothing changes. If the skill of a group was deleted, it is made
+    again.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUEUE_FULL) when the skills
@@ -517,8 +519,8 @@ class SkillServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _skill_service_pb2.LinkSkillsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_skill_service_pb2.LinkSkillsResponse, _abc.Awaitable[_skill_service_pb2.LinkSkillsResponse]]:
-        """Says how two skills belong together. The same link again replaces its weight
-        and metadata.
+        """Links two skills and says how they belong together. Linking them again in
+        the same way replaces the link's weight and metadata.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -557,11 +559,12 @@ class SkillServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _skill_service_pb2.ConsolidateSkillsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_skill_service_pb2.ConsolidateSkillsResponse, _abc.Awaitable[_skill_service_pb2.ConsolidateSkillsResponse]]:
-        """Makes skills of what succeeded again and again: groups the episodes by the
-        meaning of their tasks, and makes each group with enough successes a skill
-        that says what its successes share and what its failures lack. A group that
-        is a skill already is kept up to date; when nothing was stored since,
-        nothing changes. A skill of a group that was deleted is made again.
+        """Makes skills out of what succeeded again and again: groups the episodes by
+        the meaning of their tasks, and turns each group with enough successes into
+        a skill that says what its successes share and what its failures lack. A
+        group that already is a skill is kept up to date; if nothing was stored
+        since, nothing changes. If the skill of a group was deleted, it is made
+        again.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUEUE_FULL) when the skills

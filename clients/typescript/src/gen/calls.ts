@@ -743,19 +743,20 @@ export const calls = {
   /**
    * Records a stream of events in batches, and acknowledges each batch once it
    * is durable: what is acknowledged is safe, whatever becomes of the stream. A
-   * batch is written when it holds 500 events or 4 MiB, and at the latest 200 ms
-   * after its first event arrived, so that a stream may stay open between
+   * batch is written when it holds 500 events or 4 MiB, and at the latest 200
+   * ms after its first event arrived, so that a stream may stay open between
    * events; one that sends nothing for 60 seconds is ended, and so is one whose
-   * acknowledgements are not taken for as long. After its last event the client
-   * ends its side, and the server ends the call once all is acknowledged.
+   * acknowledgements are not read for that long. After its last event the
+   * client ends its side, and the server ends the call once all is
+   * acknowledged.
    *
    * A broken stream is resumed by another one that begins after what was
-   * acknowledged. An event that was recorded and not acknowledged any more is
-   * answered as a duplicate when it comes again under its id; the clients make
-   * the ids. When the call fails, ErrorInfo.metadata["recorded"] counts the
-   * events that are acknowledged and ["message_index"] is the place of the first
-   * message that is refused, from 0. A server that shuts down acknowledges what
-   * has arrived and ends the stream with UNAVAILABLE.
+   * acknowledged. An event that was recorded but not yet acknowledged is
+   * answered as a duplicate when it is sent again under the same id; the
+   * clients make the ids. When the call fails, ErrorInfo.metadata["recorded"]
+   * counts the events that are acknowledged and ["message_index"] is the place
+   * of the first message that is refused, from 0. A server that shuts down
+   * acknowledges what has arrived and ends the stream with UNAVAILABLE.
    *
    * Scope: write. Repeatable: with `event.id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
@@ -827,8 +828,8 @@ export const calls = {
   /**
    * Streams events as they are recorded, preceded by those since
    * `after_cursor`, if given. The stream stays open until the caller ends it or
-   * the server shuts down (UNAVAILABLE). A caller that takes no messages for a
-   * second while there are some is cut off (CANCELLED). In both cases resume
+   * the server shuts down (UNAVAILABLE). A caller that reads no messages for a
+   * second while some are waiting is cut off (CANCELLED). In both cases resume
    * with the last cursor: nothing is missed, and nothing is repeated.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
@@ -886,7 +887,8 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Lists lessons, most recently updated first. Does not count as access.
+   * Lists lessons, most recently updated first. This does not count as an
+   * access.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -1072,8 +1074,9 @@ export const calls = {
   /**
    * Returns the past sessions that bear on a topic, ranked by relevance and
    * recency, each with its summary and key events, along with lessons,
-   * reflections, episodes and skills. What Recall is less sure of than 0.05 is
-   * left out (see `RecallResponse.confidence`): each of these for itself.
+   * reflections, episodes and skills. Whatever Recall is less than 0.05 sure of
+   * is left out (see `RecallResponse.confidence`), which is decided for each of
+   * these kinds separately.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
@@ -1113,8 +1116,8 @@ export const calls = {
   /**
    * Returns what an agent needs at the start of a session: the last handover,
    * related past sessions, patterns and next steps with the evidence for them,
-   * and everything as one text. A lesson, a reflection, a skill or an episode is
-   * named only where Recall is at least 0.05 sure of it; the handover, with its
+   * and everything as one text. A lesson, a reflection, a skill or an episode
+   * is named only if Recall is at least 0.05 sure of it; the handover, with its
    * open todos and locked contexts, is always there.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
@@ -1553,15 +1556,15 @@ export const calls = {
    * unless the embedding backend is too slow (see `wait_indexed`).
    *
    * A text that is stored already, for the same user, agent and project, is not
-   * stored again: the answer is the memory that says it, with `already_known`.
-   * Two texts say the same if they differ only in white space, in the case of
-   * their first letter or in a full stop at the end; whether two different
-   * sentences mean the same is left to the caller. A superseded memory does not
-   * count: what was true once may become true again.
+   * stored again: the answer is the memory that already says it, with
+   * `already_known`. Two texts say the same if they differ only in white space,
+   * in the case of their first letter or in a full stop at the end; whether two
+   * different sentences mean the same is left to the caller. A superseded
+   * memory does not count: what was true once may become true again.
    *
-   * Beside a memory come the closest older ones of the same user, with their
-   * dates. If it replaces one of them, send it once more with `supersedes`:
-   * nothing is stored twice, and the older one is marked.
+   * The answer also has the closest older memories of the same user, with their
+   * dates. If the new one replaces one of them, send it once more with
+   * `supersedes`: nothing is stored twice, and the older one is marked.
    *
    * Also called: `remember`, in the clients.
    * Scope: write. Repeatable: with `memory_id`, which the clients fill in.
@@ -1584,15 +1587,15 @@ export const calls = {
    * unless the embedding backend is too slow (see `wait_indexed`).
    *
    * A text that is stored already, for the same user, agent and project, is not
-   * stored again: the answer is the memory that says it, with `already_known`.
-   * Two texts say the same if they differ only in white space, in the case of
-   * their first letter or in a full stop at the end; whether two different
-   * sentences mean the same is left to the caller. A superseded memory does not
-   * count: what was true once may become true again.
+   * stored again: the answer is the memory that already says it, with
+   * `already_known`. Two texts say the same if they differ only in white space,
+   * in the case of their first letter or in a full stop at the end; whether two
+   * different sentences mean the same is left to the caller. A superseded
+   * memory does not count: what was true once may become true again.
    *
-   * Beside a memory come the closest older ones of the same user, with their
-   * dates. If it replaces one of them, send it once more with `supersedes`:
-   * nothing is stored twice, and the older one is marked.
+   * The answer also has the closest older memories of the same user, with their
+   * dates. If the new one replaces one of them, send it once more with
+   * `supersedes`: nothing is stored twice, and the older one is marked.
    *
    * Also called: `remember`, in the clients.
    * Scope: write. Repeatable: with `memory_id`, which the clients fill in.
@@ -1612,22 +1615,23 @@ export const calls = {
   },
   /**
    * Stores a stream of memories in batches and acknowledges each batch once it
-   * is durable, with counts and times so far. What InsertMemory says of one holds
-   * for each, except that no similar ones are looked for.
+   * is durable, with counts and times so far. What InsertMemory says about one
+   * memory holds for each, except that no similar ones are looked for.
    *
    * A batch is written when it holds 500 memories or 4 MiB, and at the latest
-   * 200 ms after its first memory arrived, so that a stream may stay open between
-   * memories; one that sends nothing for 60 seconds is ended, and so is one whose
-   * acknowledgements are not taken for as long. After its last memory the client
-   * ends its side, and the server ends the call once all is acknowledged.
+   * 200 ms after its first memory arrived, so that a stream may stay open
+   * between memories; one that sends nothing for 60 seconds is ended, and so is
+   * one whose acknowledgements are not read for that long. After its last
+   * memory the client ends its side, and the server ends the call once all is
+   * acknowledged.
    *
    * A broken stream is resumed by another one that begins after what was
-   * acknowledged: what was stored and not acknowledged any more is answered as
-   * known when it comes again under its id; the clients make the ids. When the
+   * acknowledged. What was stored but not yet acknowledged is answered as known
+   * when it is sent again under the same id; the clients make the ids. When the
    * call fails, ErrorInfo.metadata["recorded"] counts the memories that are
-   * acknowledged and ["message_index"] is the place of the first message that is
-   * refused, from 0. A server that shuts down acknowledges what has arrived and
-   * ends the stream with UNAVAILABLE.
+   * acknowledged and ["message_index"] is the place of the first message that
+   * is refused, from 0. A server that shuts down acknowledges what has arrived
+   * and ends the stream with UNAVAILABLE.
    *
    * Scope: write. Repeatable: with `memory.id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; NOT_FOUND when `supersedes` names a memory that does
@@ -1681,7 +1685,7 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Lists memories, those that hold since the latest time first.
+   * Lists memories, those that began to hold last first.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -1710,13 +1714,14 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Deletes memories for good, superseded ones too, by their ids or by a filter.
-   * What a deleted memory superseded is then superseded by what superseded the
-   * deleted one; if nothing did, it holds again. With `dry_run` nothing is deleted
-   * and the answer is the one that the same call would give without.
+   * Deletes memories for good, superseded ones too, by their ids or by a
+   * filter. What a deleted memory superseded is then superseded by what
+   * superseded the deleted one; if nothing did, it holds again. With `dry_run`
+   * nothing is deleted and the answer is the one that the same call would give
+   * without it.
    *
-   * With `cascade` goes what rests on them. Without, episodes merely stop naming
-   * them.
+   * With `cascade`, what rests on them is deleted, too. Without it, episodes
+   * merely stop naming them.
    *
    * Many are deleted in steps of 500; a call that is cut off may have deleted some
    * of them, and can be sent again.
@@ -1773,8 +1778,8 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Deletes a pattern, with what was said of its matches. Deleting it again is
-   * NOT_FOUND.
+   * Deletes a pattern, with what was reported about its matches. Deleting it
+   * again is NOT_FOUND.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
@@ -1786,9 +1791,9 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Searches memories with a stored pattern, and tells where they match. All
-   * memories that pass the filter are looked at: with a regular expression or a
-   * structure that takes time in proportion to them.
+   * Searches memories with a stored pattern, and says where they match. All
+   * memories that pass the filter are looked at: for a regular expression or a
+   * structure, that takes time in proportion to their number.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern; UNAVAILABLE
@@ -1803,8 +1808,8 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Says of matches whether they were right: that is what a pattern's success
-   * rate is made of.
+   * Reports whether matches were right: a pattern's success rate is computed
+   * from that.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern, or a memory
@@ -1817,7 +1822,7 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Returns how patterns were used, and what was said of their matches.
+   * Returns how patterns were used, and what was reported about their matches.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -1831,9 +1836,9 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Makes a tenant's memory ready, which any first call does too, and says what
-   * is there. The model is the server's; a request that asks for another is
-   * refused.
+   * Makes a tenant's memory ready, as any first call does, too, and returns
+   * what it holds. The model is the server's; a request that asks for another
+   * is refused.
    *
    * Scope: write. Repeatable: no.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` without the tenant's
@@ -1848,7 +1853,8 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Says what the caller's tenant holds, what it takes, and how searches went.
+   * Returns what the caller's tenant holds, how much room that takes, and how
+   * searches went.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
@@ -1860,9 +1866,9 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Forgets what is kept of the caller's tenant only to be faster: nothing that
-   * is stored is lost. With `vacuum` its database gives back the room that
-   * deleted rows left.
+   * Drops what is kept for the caller's tenant only to make it faster: nothing
+   * that is stored is lost. With `vacuum`, its database gives back the space
+   * that deleted rows left.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
@@ -2076,10 +2082,10 @@ export const calls = {
    * Runs one analysis and returns its typed result, and the same findings in
    * words, as insights.
    *
-   * A session's outcome is taken from its metadata where that says so: "reward"
-   * (a number; success from 0.5), "success" (a boolean) or "outcome" (a word);
-   * else from its status: COMPLETED is success, ERROR is failure, ACTIVE is
-   * not known.
+   * A session's outcome is taken from its metadata if that says so: "reward" (a
+   * number; success from 0.5), "success" (a boolean) or "outcome" (a word);
+   * else from its status: COMPLETED is success, ERROR is failure, ACTIVE means
+   * that it is not known.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are of another
@@ -2270,8 +2276,8 @@ export const calls = {
     madeIds: [["useId"]],
   },
   /**
-   * Says how two skills belong together. The same link again replaces its weight
-   * and metadata.
+   * Links two skills and says how they belong together. Linking them again in
+   * the same way replaces the link's weight and metadata.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -2310,11 +2316,12 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Makes skills of what succeeded again and again: groups the episodes by the
-   * meaning of their tasks, and makes each group with enough successes a skill
-   * that says what its successes share and what its failures lack. A group that
-   * is a skill already is kept up to date; when nothing was stored since,
-   * nothing changes. A skill of a group that was deleted is made again.
+   * Makes skills out of what succeeded again and again: groups the episodes by
+   * the meaning of their tasks, and turns each group with enough successes into
+   * a skill that says what its successes share and what its failures lack. A
+   * group that already is a skill is kept up to date; if nothing was stored
+   * since, nothing changes. If the skill of a group was deleted, it is made
+   * again.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUEUE_FULL) when the skills
@@ -2407,7 +2414,8 @@ export const walks = {
    */
   iterAgents: { call: "listAgents", items: "agents" },
   /**
-   * Lists lessons, most recently updated first. Does not count as access.
+   * Lists lessons, most recently updated first. This does not count as an
+   * access.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -2449,7 +2457,7 @@ export const walks = {
    */
   iterTrajectories: { call: "listTrajectories", items: "trajectories" },
   /**
-   * Lists memories, those that hold since the latest time first.
+   * Lists memories, those that began to hold last first.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -2465,7 +2473,7 @@ export const walks = {
    */
   iterPatterns: { call: "listPatterns", items: "patterns" },
   /**
-   * Returns how patterns were used, and what was said of their matches.
+   * Returns how patterns were used, and what was reported about their matches.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page

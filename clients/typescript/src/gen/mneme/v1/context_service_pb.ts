@@ -866,7 +866,7 @@ export type GetContextResponse = Message<"mneme.v1.GetContextResponse"> & {
 
   /**
    * Earlier attempts that bear on the topic, best first; at most `limit`. The
-   * filters hold for them, too.
+   * filters apply to them, too.
    *
    * @generated from field: repeated mneme.v1.ContextEpisode episodes = 7;
    */
@@ -933,7 +933,7 @@ export type GetContextResponseJson = {
 
   /**
    * Earlier attempts that bear on the topic, best first; at most `limit`. The
-   * filters hold for them, too.
+   * filters apply to them, too.
    *
    * @generated from field: repeated mneme.v1.ContextEpisode episodes = 7;
    */
@@ -2919,8 +2919,9 @@ export const ContextService: GenService<{
   /**
    * Returns the past sessions that bear on a topic, ranked by relevance and
    * recency, each with its summary and key events, along with lessons,
-   * reflections, episodes and skills. What Recall is less sure of than 0.05 is
-   * left out (see `RecallResponse.confidence`): each of these for itself.
+   * reflections, episodes and skills. Whatever Recall is less than 0.05 sure of
+   * is left out (see `RecallResponse.confidence`), which is decided for each of
+   * these kinds separately.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
@@ -2962,8 +2963,8 @@ export const ContextService: GenService<{
   /**
    * Returns what an agent needs at the start of a session: the last handover,
    * related past sessions, patterns and next steps with the evidence for them,
-   * and everything as one text. A lesson, a reflection, a skill or an episode is
-   * named only where Recall is at least 0.05 sure of it; the handover, with its
+   * and everything as one text. A lesson, a reflection, a skill or an episode
+   * is named only if Recall is at least 0.05 sure of it; the handover, with its
    * open todos and locked contexts, is always there.
    *
    * Scope: read. Repeatable: yes, it changes nothing.

@@ -169,8 +169,8 @@ export type Episode = Message<"mneme.v1.Episode"> & {
   createdAt?: Timestamp;
 
   /**
-   * Which of these fields were taken from the session's record when it was
-   * stored, because the request left them out, e.g. "task".
+   * Which of these fields were taken from the session's record when the episode
+   * was stored, because the request left them out, e.g. "task".
    * Up to 32 entries, each of the form `^[a-z_]{1,40}$`.
    *
    * @generated from field: repeated string filled_fields = 19;
@@ -339,8 +339,8 @@ export type EpisodeJson = {
   createdAt?: TimestampJson;
 
   /**
-   * Which of these fields were taken from the session's record when it was
-   * stored, because the request left them out, e.g. "task".
+   * Which of these fields were taken from the session's record when the episode
+   * was stored, because the request left them out, e.g. "task".
    * Up to 32 entries, each of the form `^[a-z_]{1,40}$`.
    *
    * @generated from field: repeated string filled_fields = 19;
@@ -545,7 +545,7 @@ export const EpisodeFilterSchema: GenMessage<EpisodeFilter, {jsonType: EpisodeFi
  *
  * With the id of a session that is recorded here, nothing else is required:
  * what is left out is taken from the record, and `Episode.filled_fields` says
- * what was. Without, `task` is required, and `success` or `reward`.
+ * what was. Without it, `task` is required, and `success` or `reward`.
  *
  * @generated from message mneme.v1.StoreEpisodeRequest
  */
@@ -709,7 +709,7 @@ export type StoreEpisodeRequest = Message<"mneme.v1.StoreEpisodeRequest"> & {
  *
  * With the id of a session that is recorded here, nothing else is required:
  * what is left out is taken from the record, and `Episode.filled_fields` says
- * what was. Without, `task` is required, and `success` or `reward`.
+ * what was. Without it, `task` is required, and `success` or `reward`.
  *
  * @generated from message mneme.v1.StoreEpisodeRequest
  */
@@ -1275,7 +1275,7 @@ export type CritiquePoint = Message<"mneme.v1.CritiquePoint"> & {
 
   /**
    * The episodes whose critiques say it in these words, or in nearly the same:
-   * at least six in ten of the words that tell something are shared.
+   * at least six in ten of the meaningful words are shared.
    * Up to 1,000 entries, each up to 200 characters, on one line.
    *
    * @generated from field: repeated string episode_ids = 2;
@@ -1312,7 +1312,7 @@ export type CritiquePointJson = {
 
   /**
    * The episodes whose critiques say it in these words, or in nearly the same:
-   * at least six in ten of the words that tell something are shared.
+   * at least six in ten of the meaningful words are shared.
    * Up to 1,000 entries, each up to 200 characters, on one line.
    *
    * @generated from field: repeated string episode_ids = 2;

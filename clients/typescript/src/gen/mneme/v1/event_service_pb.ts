@@ -542,7 +542,8 @@ export type NewEvent = Message<"mneme.v1.NewEvent"> & {
 
   /**
    * Additional free JSON: versions, hosts. Its "userId" (or "user_id") is the
-   * user the event is about, and its session's user if that has none.
+   * user the event is about, and becomes its session's user if the session has
+   * none.
    * Up to 64 KiB encoded and 32 levels deep.
    *
    * @generated from field: google.protobuf.Struct metadata = 9;
@@ -708,7 +709,8 @@ export type NewEventJson = {
 
   /**
    * Additional free JSON: versions, hosts. Its "userId" (or "user_id") is the
-   * user the event is about, and its session's user if that has none.
+   * user the event is about, and becomes its session's user if the session has
+   * none.
    * Up to 64 KiB encoded and 32 levels deep.
    *
    * @generated from field: google.protobuf.Struct metadata = 9;
@@ -944,7 +946,7 @@ export type Event = Message<"mneme.v1.Event"> & {
   recordedAt?: Timestamp;
 
   /**
-   * Hash of the session's event before it, hex; empty for the first.
+   * Hash of the session's previous event, hex; empty for the first.
    *
    * @generated from field: string prev_hash = 21;
    */
@@ -952,8 +954,8 @@ export type Event = Message<"mneme.v1.Event"> & {
 
   /**
    * SHA-256, hex, over the event's place in the chain and its commitment, or,
-   * in version 1, over the hash before it and its content. docs/adr/0009 has
-   * the exact bytes of both, so that anyone can recompute it.
+   * in version 1, over the previous hash and its content. docs/adr/0009 has the
+   * exact bytes of both, so that anyone can recompute it.
    *
    * @generated from field: string hash = 22;
    */
@@ -961,7 +963,7 @@ export type Event = Message<"mneme.v1.Event"> & {
 
   /**
    * Which bytes `hash` covers: 2; 1 for events that were recorded before there
-   * was a second version.
+   * was a version 2.
    *
    * @generated from field: int32 hash_version = 23;
    */
@@ -969,7 +971,7 @@ export type Event = Message<"mneme.v1.Event"> & {
 
   /**
    * 16 random bytes that are hashed before the content, so that nobody can
-   * guess an erased content by its commitment. Empty in version 1.
+   * guess erased content from its commitment. Empty in version 1.
    *
    * @generated from field: bytes salt = 24;
    */
@@ -1132,7 +1134,7 @@ export type EventJson = {
   recordedAt?: TimestampJson;
 
   /**
-   * Hash of the session's event before it, hex; empty for the first.
+   * Hash of the session's previous event, hex; empty for the first.
    *
    * @generated from field: string prev_hash = 21;
    */
@@ -1140,8 +1142,8 @@ export type EventJson = {
 
   /**
    * SHA-256, hex, over the event's place in the chain and its commitment, or,
-   * in version 1, over the hash before it and its content. docs/adr/0009 has
-   * the exact bytes of both, so that anyone can recompute it.
+   * in version 1, over the previous hash and its content. docs/adr/0009 has the
+   * exact bytes of both, so that anyone can recompute it.
    *
    * @generated from field: string hash = 22;
    */
@@ -1149,7 +1151,7 @@ export type EventJson = {
 
   /**
    * Which bytes `hash` covers: 2; 1 for events that were recorded before there
-   * was a second version.
+   * was a version 2.
    *
    * @generated from field: int32 hash_version = 23;
    */
@@ -1157,7 +1159,7 @@ export type EventJson = {
 
   /**
    * 16 random bytes that are hashed before the content, so that nobody can
-   * guess an erased content by its commitment. Empty in version 1.
+   * guess erased content from its commitment. Empty in version 1.
    *
    * @generated from field: bytes salt = 24;
    */
@@ -1211,7 +1213,7 @@ export type StartSessionRequest = Message<"mneme.v1.StartSessionRequest"> & {
 
   /**
    * The user it serves; empty: the one that `metadata` names as "userId" or
-   * "user_id", or else that its events' metadata does.
+   * "user_id", or else the one that its events' metadata names.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string user_id = 4;
@@ -1243,7 +1245,7 @@ export type StartSessionRequest = Message<"mneme.v1.StartSessionRequest"> & {
   metadata?: JsonObject;
 
   /**
-   * When it started; unset: now, or the time of its first event when events
+   * When it started; unset: now, or the time of its first event if events
    * opened it.
    * From 1970 to 9999.
    *
@@ -1284,7 +1286,7 @@ export type StartSessionRequestJson = {
 
   /**
    * The user it serves; empty: the one that `metadata` names as "userId" or
-   * "user_id", or else that its events' metadata does.
+   * "user_id", or else the one that its events' metadata names.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string user_id = 4;
@@ -1316,7 +1318,7 @@ export type StartSessionRequestJson = {
   metadata?: StructJson;
 
   /**
-   * When it started; unset: now, or the time of its first event when events
+   * When it started; unset: now, or the time of its first event if events
    * opened it.
    * From 1970 to 9999.
    *
@@ -1339,7 +1341,7 @@ export const StartSessionRequestSchema: GenMessage<StartSessionRequest, {jsonTyp
  */
 export type StartSessionResponse = Message<"mneme.v1.StartSessionResponse"> & {
   /**
-   * The session as it now is.
+   * The session as it is now.
    *
    * @generated from field: mneme.v1.Session session = 1;
    */
@@ -1353,7 +1355,7 @@ export type StartSessionResponse = Message<"mneme.v1.StartSessionResponse"> & {
  */
 export type StartSessionResponseJson = {
   /**
-   * The session as it now is.
+   * The session as it is now.
    *
    * @generated from field: mneme.v1.Session session = 1;
    */
@@ -1443,7 +1445,7 @@ export const EndSessionRequestSchema: GenMessage<EndSessionRequest, {jsonType: E
  */
 export type EndSessionResponse = Message<"mneme.v1.EndSessionResponse"> & {
   /**
-   * The session as it now is.
+   * The session as it is now.
    *
    * @generated from field: mneme.v1.Session session = 1;
    */
@@ -1457,7 +1459,7 @@ export type EndSessionResponse = Message<"mneme.v1.EndSessionResponse"> & {
  */
 export type EndSessionResponseJson = {
   /**
-   * The session as it now is.
+   * The session as it is now.
    *
    * @generated from field: mneme.v1.Session session = 1;
    */
@@ -1486,8 +1488,8 @@ export type RecordEventsRequest = Message<"mneme.v1.RecordEventsRequest"> & {
   events: NewEvent[];
 
   /**
-   * Answer only when they can be found by meaning too. Without it, words find
-   * them at once and meaning a moment later.
+   * Answer only when they can be found by meaning, too. Without it, they are
+   * found by words at once and by meaning a moment later.
    *
    * @generated from field: bool wait_indexed = 2;
    */
@@ -1509,8 +1511,8 @@ export type RecordEventsRequestJson = {
   events?: NewEventJson[];
 
   /**
-   * Answer only when they can be found by meaning too. Without it, words find
-   * them at once and meaning a moment later.
+   * Answer only when they can be found by meaning, too. Without it, they are
+   * found by words at once and by meaning a moment later.
    *
    * @generated from field: bool wait_indexed = 2;
    */
@@ -1702,8 +1704,8 @@ export const StreamEventsRequestSchema: GenMessage<StreamEventsRequest, {jsonTyp
   messageDesc(file_mneme_v1_event_service, 11);
 
 /**
- * An acknowledgement. Its counts are of the whole stream so far, so the last one
- * tells what became of the stream. A stream without events gets one, too.
+ * An acknowledgement. Its counts are of the whole stream so far, so the last
+ * one says what became of the stream. A stream without events gets one, too.
  *
  * @generated from message mneme.v1.StreamEventsResponse
  */
@@ -1723,8 +1725,8 @@ export type StreamEventsResponse = Message<"mneme.v1.StreamEventsResponse"> & {
   duplicateCount: bigint;
 
   /**
-   * Events that are durable, from the stream's beginning: resume after the first
-   * so many messages.
+   * Events that are durable, from the stream's beginning: resume after that
+   * many messages.
    *
    * @generated from field: int64 acknowledged_count = 3;
    */
@@ -1732,8 +1734,8 @@ export type StreamEventsResponse = Message<"mneme.v1.StreamEventsResponse"> & {
 };
 
 /**
- * An acknowledgement. Its counts are of the whole stream so far, so the last one
- * tells what became of the stream. A stream without events gets one, too.
+ * An acknowledgement. Its counts are of the whole stream so far, so the last
+ * one says what became of the stream. A stream without events gets one, too.
  *
  * @generated from message mneme.v1.StreamEventsResponse
  */
@@ -1753,8 +1755,8 @@ export type StreamEventsResponseJson = {
   duplicateCount?: string;
 
   /**
-   * Events that are durable, from the stream's beginning: resume after the first
-   * so many messages.
+   * Events that are durable, from the stream's beginning: resume after that
+   * many messages.
    *
    * @generated from field: int64 acknowledged_count = 3;
    */
@@ -2442,8 +2444,8 @@ export type WatchEventsRequest = Message<"mneme.v1.WatchEventsRequest"> & {
   minSeverity: Severity;
 
   /**
-   * Start after this cursor, as a watched event carried it; empty: with what
-   * is recorded from now on; "0": with the first event ever recorded.
+   * Start after this cursor, as sent with a watched event; empty: with what is
+   * recorded from now on; "0": with the first event ever recorded.
    * Up to 20 characters; of the form `^[0-9]*$`.
    *
    * @generated from field: string after_cursor = 5;
@@ -2495,8 +2497,8 @@ export type WatchEventsRequestJson = {
   minSeverity?: SeverityJson;
 
   /**
-   * Start after this cursor, as a watched event carried it; empty: with what
-   * is recorded from now on; "0": with the first event ever recorded.
+   * Start after this cursor, as sent with a watched event; empty: with what is
+   * recorded from now on; "0": with the first event ever recorded.
    * Up to 20 characters; of the form `^[0-9]*$`.
    *
    * @generated from field: string after_cursor = 5;
@@ -2518,8 +2520,8 @@ export const WatchEventsRequestSchema: GenMessage<WatchEventsRequest, {jsonType:
  */
 export type WatchEventsResponse = Message<"mneme.v1.WatchEventsResponse"> & {
   /**
-   * The event, unset in the first message of a stream, which only tells that
-   * watching has begun and from where.
+   * The event, unset in the first message of a stream, which only says that
+   * watching has begun, and from where.
    *
    * @generated from field: mneme.v1.Event event = 1;
    */
@@ -2541,8 +2543,8 @@ export type WatchEventsResponse = Message<"mneme.v1.WatchEventsResponse"> & {
  */
 export type WatchEventsResponseJson = {
   /**
-   * The event, unset in the first message of a stream, which only tells that
-   * watching has begun and from where.
+   * The event, unset in the first message of a stream, which only says that
+   * watching has begun, and from where.
    *
    * @generated from field: mneme.v1.Event event = 1;
    */
@@ -2715,21 +2717,22 @@ export type VerifyEventsResponse = Message<"mneme.v1.VerifyEventsResponse"> & {
   broken: BrokenChain[];
 
   /**
-   * Chains that do not verify, all of them.
+   * All chains that do not verify.
    *
    * @generated from field: int64 broken_count = 5;
    */
   brokenCount: bigint;
 
   /**
-   * The head hash of the session asked for, hex; empty when all were walked.
+   * The head hash of the session asked for, hex; empty if all chains were
+   * walked.
    *
    * @generated from field: string head_hash = 6;
    */
   headHash: string;
 
   /**
-   * Events among those walked that were forgotten: only their places are left.
+   * Walked events that were forgotten: only their places are left.
    *
    * @generated from field: int64 events_forgotten = 7;
    */
@@ -2771,21 +2774,22 @@ export type VerifyEventsResponseJson = {
   broken?: BrokenChainJson[];
 
   /**
-   * Chains that do not verify, all of them.
+   * All chains that do not verify.
    *
    * @generated from field: int64 broken_count = 5;
    */
   brokenCount?: string;
 
   /**
-   * The head hash of the session asked for, hex; empty when all were walked.
+   * The head hash of the session asked for, hex; empty if all chains were
+   * walked.
    *
    * @generated from field: string head_hash = 6;
    */
   headHash?: string;
 
   /**
-   * Events among those walked that were forgotten: only their places are left.
+   * Walked events that were forgotten: only their places are left.
    *
    * @generated from field: int64 events_forgotten = 7;
    */
@@ -2913,7 +2917,7 @@ export const SessionStatusSchema: GenEnum<SessionStatus, SessionStatusJson> = /*
 
 /**
  * EventService records what agents do. Events belong to sessions, are
- * append-only, and are hash-chained per session. What was acknowledged is
+ * append-only, and are hash-chained per session. Whatever was acknowledged is
  * durable: it survives a killed process and a power cut.
  *
  * Every call acts on the tenant of the caller's API key; another tenant's id is
@@ -2972,19 +2976,20 @@ export const EventService: GenService<{
   /**
    * Records a stream of events in batches, and acknowledges each batch once it
    * is durable: what is acknowledged is safe, whatever becomes of the stream. A
-   * batch is written when it holds 500 events or 4 MiB, and at the latest 200 ms
-   * after its first event arrived, so that a stream may stay open between
+   * batch is written when it holds 500 events or 4 MiB, and at the latest 200
+   * ms after its first event arrived, so that a stream may stay open between
    * events; one that sends nothing for 60 seconds is ended, and so is one whose
-   * acknowledgements are not taken for as long. After its last event the client
-   * ends its side, and the server ends the call once all is acknowledged.
+   * acknowledgements are not read for that long. After its last event the
+   * client ends its side, and the server ends the call once all is
+   * acknowledged.
    *
    * A broken stream is resumed by another one that begins after what was
-   * acknowledged. An event that was recorded and not acknowledged any more is
-   * answered as a duplicate when it comes again under its id; the clients make
-   * the ids. When the call fails, ErrorInfo.metadata["recorded"] counts the
-   * events that are acknowledged and ["message_index"] is the place of the first
-   * message that is refused, from 0. A server that shuts down acknowledges what
-   * has arrived and ends the stream with UNAVAILABLE.
+   * acknowledged. An event that was recorded but not yet acknowledged is
+   * answered as a duplicate when it is sent again under the same id; the
+   * clients make the ids. When the call fails, ErrorInfo.metadata["recorded"]
+   * counts the events that are acknowledged and ["message_index"] is the place
+   * of the first message that is refused, from 0. A server that shuts down
+   * acknowledges what has arrived and ends the stream with UNAVAILABLE.
    *
    * Scope: write. Repeatable: with `event.id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
@@ -3060,8 +3065,8 @@ export const EventService: GenService<{
   /**
    * Streams events as they are recorded, preceded by those since
    * `after_cursor`, if given. The stream stays open until the caller ends it or
-   * the server shuts down (UNAVAILABLE). A caller that takes no messages for a
-   * second while there are some is cut off (CANCELLED). In both cases resume
+   * the server shuts down (UNAVAILABLE). A caller that reads no messages for a
+   * second while some are waiting is cut off (CANCELLED). In both cases resume
    * with the last cursor: nothing is missed, and nothing is repeated.
    *
    * Scope: read. Repeatable: yes, it changes nothing.

@@ -477,7 +477,7 @@ export type QueryKnowledgeRequest = Message<"mneme.v1.QueryKnowledgeRequest"> & 
   query: string;
 
   /**
-   * Of this project; empty means of all.
+   * Of this project; empty: of all.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string project = 2;
@@ -534,7 +534,7 @@ export type QueryKnowledgeRequestJson = {
   query?: string;
 
   /**
-   * Of this project; empty means of all.
+   * Of this project; empty: of all.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string project = 2;
@@ -678,7 +678,8 @@ export type QueryKnowledgeResponse = Message<"mneme.v1.QueryKnowledgeResponse"> 
   entries: FoundKnowledge[];
 
   /**
-   * The entries as text for a context window; says so when there are none.
+   * The entries as text for a context window; if there are none, the text says
+   * so.
    *
    * @generated from field: string markdown = 2;
    */
@@ -721,7 +722,8 @@ export type QueryKnowledgeResponseJson = {
   entries?: FoundKnowledgeJson[];
 
   /**
-   * The entries as text for a context window; says so when there are none.
+   * The entries as text for a context window; if there are none, the text says
+   * so.
    *
    * @generated from field: string markdown = 2;
    */

@@ -1663,7 +1663,8 @@ export const LearnService: GenService<{
     output: typeof GetLessonResponseSchema;
   },
   /**
-   * Lists lessons, most recently updated first. Does not count as access.
+   * Lists lessons, most recently updated first. This does not count as an
+   * access.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page

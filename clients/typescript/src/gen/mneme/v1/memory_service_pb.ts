@@ -64,7 +64,7 @@ export type Memory = Message<"mneme.v1.Memory"> & {
   metadata?: JsonObject;
 
   /**
-   * The user whom it is about; may be empty.
+   * The user it is about; may be empty.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string user_id = 5;
@@ -96,7 +96,7 @@ export type Memory = Message<"mneme.v1.Memory"> & {
   importance: Importance;
 
   /**
-   * Since when it holds: as given, else when it was stored.
+   * When it began to hold: as given, else when it was stored.
    * From 1970 to 9999.
    *
    * @generated from field: google.protobuf.Timestamp since = 9;
@@ -104,8 +104,8 @@ export type Memory = Message<"mneme.v1.Memory"> & {
   since?: Timestamp;
 
   /**
-   * Ids of the memories that it supersedes itself, sorted; not those that these
-   * superseded.
+   * Ids of the memories that it supersedes directly, sorted; not of those that
+   * these superseded.
    * Up to 100 entries, each up to 200 characters, on one line.
    *
    * @generated from field: repeated string supersedes = 10;
@@ -120,7 +120,7 @@ export type Memory = Message<"mneme.v1.Memory"> & {
   supersededBy: string;
 
   /**
-   * Until when it held, which is since when the one that supersedes it holds;
+   * Until when it held, which is when the one that supersedes it began to hold;
    * unset while it holds.
    *
    * @generated from field: google.protobuf.Timestamp until = 12;
@@ -135,15 +135,15 @@ export type Memory = Message<"mneme.v1.Memory"> & {
   createdAt?: Timestamp;
 
   /**
-   * When one of the fields that can be changed last was.
+   * When one of its changeable fields was last changed.
    *
    * @generated from field: google.protobuf.Timestamp updated_at = 14;
    */
   updatedAt?: Timestamp;
 
   /**
-   * Identifies this state of the memory: it changes when the memory does, also
-   * when another comes to supersede it. The server returns it with every memory.
+   * Identifies this state of the memory: it changes when the memory does, and
+   * when another one supersedes it. The server returns it with every memory.
    * Pass it to an update, and the call is refused (ABORTED) if the memory has
    * changed since; if empty, the call goes ahead in any case. Clients retry a
    * call whose answer was lost. If the first attempt did arrive, the second is
@@ -195,7 +195,7 @@ export type MemoryJson = {
   metadata?: StructJson;
 
   /**
-   * The user whom it is about; may be empty.
+   * The user it is about; may be empty.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string user_id = 5;
@@ -227,7 +227,7 @@ export type MemoryJson = {
   importance?: ImportanceJson;
 
   /**
-   * Since when it holds: as given, else when it was stored.
+   * When it began to hold: as given, else when it was stored.
    * From 1970 to 9999.
    *
    * @generated from field: google.protobuf.Timestamp since = 9;
@@ -235,8 +235,8 @@ export type MemoryJson = {
   since?: TimestampJson;
 
   /**
-   * Ids of the memories that it supersedes itself, sorted; not those that these
-   * superseded.
+   * Ids of the memories that it supersedes directly, sorted; not of those that
+   * these superseded.
    * Up to 100 entries, each up to 200 characters, on one line.
    *
    * @generated from field: repeated string supersedes = 10;
@@ -251,7 +251,7 @@ export type MemoryJson = {
   supersededBy?: string;
 
   /**
-   * Until when it held, which is since when the one that supersedes it holds;
+   * Until when it held, which is when the one that supersedes it began to hold;
    * unset while it holds.
    *
    * @generated from field: google.protobuf.Timestamp until = 12;
@@ -266,15 +266,15 @@ export type MemoryJson = {
   createdAt?: TimestampJson;
 
   /**
-   * When one of the fields that can be changed last was.
+   * When one of its changeable fields was last changed.
    *
    * @generated from field: google.protobuf.Timestamp updated_at = 14;
    */
   updatedAt?: TimestampJson;
 
   /**
-   * Identifies this state of the memory: it changes when the memory does, also
-   * when another comes to supersede it. The server returns it with every memory.
+   * Identifies this state of the memory: it changes when the memory does, and
+   * when another one supersedes it. The server returns it with every memory.
    * Pass it to an update, and the call is refused (ABORTED) if the memory has
    * changed since; if empty, the call goes ahead in any case. Clients retry a
    * call whose answer was lost. If the first attempt did arrive, the second is
@@ -309,7 +309,7 @@ export type NewMemory = Message<"mneme.v1.NewMemory"> & {
   text: string;
 
   /**
-   * The user whom it is about.
+   * The user it is about.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string user_id = 2;
@@ -357,7 +357,7 @@ export type NewMemory = Message<"mneme.v1.NewMemory"> & {
   importance: Importance;
 
   /**
-   * Since when it holds; unset: since now.
+   * When it began to hold; unset: now.
    * From 1970 to 9999.
    *
    * @generated from field: google.protobuf.Timestamp since = 8;
@@ -406,7 +406,7 @@ export type NewMemoryJson = {
   text?: string;
 
   /**
-   * The user whom it is about.
+   * The user it is about.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string user_id = 2;
@@ -454,7 +454,7 @@ export type NewMemoryJson = {
   importance?: ImportanceJson;
 
   /**
-   * Since when it holds; unset: since now.
+   * When it began to hold; unset: now.
    * From 1970 to 9999.
    *
    * @generated from field: google.protobuf.Timestamp since = 8;
@@ -510,7 +510,7 @@ export type InsertMemoryRequest = Message<"mneme.v1.InsertMemoryRequest"> & {
   text: string;
 
   /**
-   * The user whom it is about.
+   * The user it is about.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string user_id = 2;
@@ -558,7 +558,7 @@ export type InsertMemoryRequest = Message<"mneme.v1.InsertMemoryRequest"> & {
   importance: Importance;
 
   /**
-   * Since when it holds; unset: since now.
+   * When it began to hold; unset: now.
    * From 1970 to 9999.
    *
    * @generated from field: google.protobuf.Timestamp since = 8;
@@ -592,7 +592,7 @@ export type InsertMemoryRequest = Message<"mneme.v1.InsertMemoryRequest"> & {
   keepCopy: boolean;
 
   /**
-   * At most so many similar ones; 0 looks for none.
+   * Return at most this many similar ones; 0 looks for none.
    * 0 to 20. Default: 3.
    *
    * @generated from field: optional int32 similar_limit = 12;
@@ -623,7 +623,7 @@ export type InsertMemoryRequestJson = {
   text?: string;
 
   /**
-   * The user whom it is about.
+   * The user it is about.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string user_id = 2;
@@ -671,7 +671,7 @@ export type InsertMemoryRequestJson = {
   importance?: ImportanceJson;
 
   /**
-   * Since when it holds; unset: since now.
+   * When it began to hold; unset: now.
    * From 1970 to 9999.
    *
    * @generated from field: google.protobuf.Timestamp since = 8;
@@ -705,7 +705,7 @@ export type InsertMemoryRequestJson = {
   keepCopy?: boolean;
 
   /**
-   * At most so many similar ones; 0 looks for none.
+   * Return at most this many similar ones; 0 looks for none.
    * 0 to 20. Default: 3.
    *
    * @generated from field: optional int32 similar_limit = 12;
@@ -749,8 +749,8 @@ export type FoundMemory = Message<"mneme.v1.FoundMemory"> & {
   similarity: number;
 
   /**
-   * What a causal edge says that it changes; set if a search was asked to rerank
-   * and there is one.
+   * What it changes, according to a causal edge; set if a search was asked to
+   * rerank and there is such an edge.
    *
    * @generated from field: optional double causal_uplift = 3;
    */
@@ -785,8 +785,8 @@ export type FoundMemoryJson = {
   similarity?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * What a causal edge says that it changes; set if a search was asked to rerank
-   * and there is one.
+   * What it changes, according to a causal edge; set if a search was asked to
+   * rerank and there is such an edge.
    *
    * @generated from field: optional double causal_uplift = 3;
    */
@@ -808,14 +808,14 @@ export const FoundMemorySchema: GenMessage<FoundMemory, {jsonType: FoundMemoryJs
   messageDesc(file_mneme_v1_memory_service, 3);
 
 /**
- * InsertionFigures tell what storing took, as measured.
+ * InsertionFigures says what storing took, as measured.
  *
  * @generated from message mneme.v1.InsertionFigures
  */
 export type InsertionFigures = Message<"mneme.v1.InsertionFigures"> & {
   /**
-   * Texts whose vectors were known: embedded lately by the server, or stored by
-   * the tenant.
+   * Texts whose vectors were known: recently embedded by the server, or stored
+   * by the tenant.
    *
    * @generated from field: int64 cache_hits = 1;
    */
@@ -829,7 +829,7 @@ export type InsertionFigures = Message<"mneme.v1.InsertionFigures"> & {
   cacheMisses: bigint;
 
   /**
-   * Texts that could not be embedded at once and wait in the queue.
+   * Texts that could not be embedded at once and are waiting in the queue.
    *
    * @generated from field: int64 queued_count = 3;
    */
@@ -850,8 +850,8 @@ export type InsertionFigures = Message<"mneme.v1.InsertionFigures"> & {
   writingMs: number;
 
   /**
-   * Memories stored with their vectors, by the seconds that embedding and writing
-   * took; 0 when none was.
+   * Memories stored with their vectors, divided by the seconds that embedding
+   * and writing took; 0 if there were none.
    *
    * @generated from field: double vectors_per_second = 6;
    */
@@ -866,14 +866,14 @@ export type InsertionFigures = Message<"mneme.v1.InsertionFigures"> & {
 };
 
 /**
- * InsertionFigures tell what storing took, as measured.
+ * InsertionFigures says what storing took, as measured.
  *
  * @generated from message mneme.v1.InsertionFigures
  */
 export type InsertionFiguresJson = {
   /**
-   * Texts whose vectors were known: embedded lately by the server, or stored by
-   * the tenant.
+   * Texts whose vectors were known: recently embedded by the server, or stored
+   * by the tenant.
    *
    * @generated from field: int64 cache_hits = 1;
    */
@@ -887,7 +887,7 @@ export type InsertionFiguresJson = {
   cacheMisses?: string;
 
   /**
-   * Texts that could not be embedded at once and wait in the queue.
+   * Texts that could not be embedded at once and are waiting in the queue.
    *
    * @generated from field: int64 queued_count = 3;
    */
@@ -908,8 +908,8 @@ export type InsertionFiguresJson = {
   writingMs?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Memories stored with their vectors, by the seconds that embedding and writing
-   * took; 0 when none was.
+   * Memories stored with their vectors, divided by the seconds that embedding
+   * and writing took; 0 if there were none.
    *
    * @generated from field: double vectors_per_second = 6;
    */
@@ -931,7 +931,7 @@ export const InsertionFiguresSchema: GenMessage<InsertionFigures, {jsonType: Ins
   messageDesc(file_mneme_v1_memory_service, 4);
 
 /**
- * The memory, and what there is beside it.
+ * The memory, and what came with storing it.
  *
  * @generated from message mneme.v1.InsertMemoryResponse
  */
@@ -945,8 +945,8 @@ export type InsertMemoryResponse = Message<"mneme.v1.InsertMemoryResponse"> & {
 
   /**
    * True when nothing was stored, because the same is stored already: under
-   * another id, or under this one, as when a call is retried whose first attempt
-   * did arrive.
+   * another id, or under this one, as when a call is retried although its first
+   * attempt did arrive.
    *
    * @generated from field: bool already_known = 2;
    */
@@ -993,7 +993,7 @@ export type InsertMemoryResponse = Message<"mneme.v1.InsertMemoryResponse"> & {
 };
 
 /**
- * The memory, and what there is beside it.
+ * The memory, and what came with storing it.
  *
  * @generated from message mneme.v1.InsertMemoryResponse
  */
@@ -1007,8 +1007,8 @@ export type InsertMemoryResponseJson = {
 
   /**
    * True when nothing was stored, because the same is stored already: under
-   * another id, or under this one, as when a call is retried whose first attempt
-   * did arrive.
+   * another id, or under this one, as when a call is retried although its first
+   * attempt did arrive.
    *
    * @generated from field: bool already_known = 2;
    */
@@ -1149,7 +1149,7 @@ export const MemoryReceiptSchema: GenMessage<MemoryReceipt, {jsonType: MemoryRec
 
 /**
  * An acknowledgement. Its counts and figures are of the whole stream so far, so
- * the last one tells what became of the stream. A stream without memories gets
+ * the last one says what became of the stream. A stream without memories gets
  * one, too.
  *
  * @generated from message mneme.v1.InsertMemoriesResponse
@@ -1170,8 +1170,8 @@ export type InsertMemoriesResponse = Message<"mneme.v1.InsertMemoriesResponse"> 
   knownCount: bigint;
 
   /**
-   * Memories that are durable, from the stream's beginning: resume after the
-   * first so many messages.
+   * Memories that are durable, from the stream's beginning: resume after that
+   * many messages.
    *
    * @generated from field: int64 acknowledged_count = 3;
    */
@@ -1195,7 +1195,7 @@ export type InsertMemoriesResponse = Message<"mneme.v1.InsertMemoriesResponse"> 
 
 /**
  * An acknowledgement. Its counts and figures are of the whole stream so far, so
- * the last one tells what became of the stream. A stream without memories gets
+ * the last one says what became of the stream. A stream without memories gets
  * one, too.
  *
  * @generated from message mneme.v1.InsertMemoriesResponse
@@ -1216,8 +1216,8 @@ export type InsertMemoriesResponseJson = {
   knownCount?: string;
 
   /**
-   * Memories that are durable, from the stream's beginning: resume after the
-   * first so many messages.
+   * Memories that are durable, from the stream's beginning: resume after that
+   * many messages.
    *
    * @generated from field: int64 acknowledged_count = 3;
    */
@@ -1566,8 +1566,8 @@ export type MemoryFilter = Message<"mneme.v1.MemoryFilter"> & {
 
   /**
    * With all of these values in their metadata: each text, number, truth value,
-   * null or list must be the same; of a nested object, what it names. At most 64
-   * values.
+   * null or list must be the same; of a nested object, only what is named here.
+   * At most 64 values.
    * Up to 16 KiB encoded and 32 levels deep.
    *
    * @generated from field: google.protobuf.Struct metadata = 6;
@@ -1583,21 +1583,21 @@ export type MemoryFilter = Message<"mneme.v1.MemoryFilter"> & {
   where: MetadataCondition[];
 
   /**
-   * That hold since this time or later.
+   * That began to hold at this time or later.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 8;
    */
   startTime?: Timestamp;
 
   /**
-   * That hold since before this time.
+   * That began to hold before this time.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 9;
    */
   endTime?: Timestamp;
 
   /**
-   * That hold since at least so many days ago.
+   * That began to hold at least this many days ago.
    * 0 to 3,650,000.
    *
    * @generated from field: double min_age_days = 10;
@@ -1654,8 +1654,8 @@ export type MemoryFilterJson = {
 
   /**
    * With all of these values in their metadata: each text, number, truth value,
-   * null or list must be the same; of a nested object, what it names. At most 64
-   * values.
+   * null or list must be the same; of a nested object, only what is named here.
+   * At most 64 values.
    * Up to 16 KiB encoded and 32 levels deep.
    *
    * @generated from field: google.protobuf.Struct metadata = 6;
@@ -1671,21 +1671,21 @@ export type MemoryFilterJson = {
   where?: MetadataConditionJson[];
 
   /**
-   * That hold since this time or later.
+   * That began to hold at this time or later.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 8;
    */
   startTime?: TimestampJson;
 
   /**
-   * That hold since before this time.
+   * That began to hold before this time.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 9;
    */
   endTime?: TimestampJson;
 
   /**
-   * That hold since at least so many days ago.
+   * That began to hold at least this many days ago.
    * 0 to 3,650,000.
    *
    * @generated from field: double min_age_days = 10;
@@ -1788,7 +1788,7 @@ export const ListMemoriesRequestSchema: GenMessage<ListMemoriesRequest, {jsonTyp
  */
 export type ListMemoriesResponse = Message<"mneme.v1.ListMemoriesResponse"> & {
   /**
-   * Those that hold since the latest time first.
+   * Those that began to hold last first.
    *
    * @generated from field: repeated mneme.v1.Memory memories = 1;
    */
@@ -1816,7 +1816,7 @@ export type ListMemoriesResponse = Message<"mneme.v1.ListMemoriesResponse"> & {
  */
 export type ListMemoriesResponseJson = {
   /**
-   * Those that hold since the latest time first.
+   * Those that began to hold last first.
    *
    * @generated from field: repeated mneme.v1.Memory memories = 1;
    */
@@ -1874,8 +1874,8 @@ export type SearchMemoriesRequest = Message<"mneme.v1.SearchMemoriesRequest"> & 
   limit: number;
 
   /**
-   * Leave out memories whose similarity is below this; 0 leaves out those that
-   * are farther from the query than what has nothing to do with it.
+   * Leave out memories whose similarity is below this; 0 only leaves out those
+   * whose similarity is negative.
    * 0 to 1.
    *
    * @generated from field: double min_similarity = 4;
@@ -1891,10 +1891,10 @@ export type SearchMemoriesRequest = Message<"mneme.v1.SearchMemoriesRequest"> & 
 
   /**
    * Rank the closest 100 by 0.7 * similarity + 0.3 * uplift instead: the uplift
-   * that a causal edge states of the memory (`memory:ID` as its cause; see
-   * AddEdge), cut off at -1 and 1. Of several edges out of one memory the one
-   * with the greatest confidence times uplift counts, if its confidence is at
-   * least 0.5; without any, the uplift is 0.
+   * that a causal edge states for the memory (with `memory:ID` as its cause;
+   * see AddEdge), cut off at -1 and 1. If several edges lead out of one memory,
+   * the one with the greatest confidence times uplift counts, provided its
+   * confidence is at least 0.5; without such an edge, the uplift is 0.
    *
    * @generated from field: bool rerank = 6;
    */
@@ -1931,8 +1931,8 @@ export type SearchMemoriesRequestJson = {
   limit?: number;
 
   /**
-   * Leave out memories whose similarity is below this; 0 leaves out those that
-   * are farther from the query than what has nothing to do with it.
+   * Leave out memories whose similarity is below this; 0 only leaves out those
+   * whose similarity is negative.
    * 0 to 1.
    *
    * @generated from field: double min_similarity = 4;
@@ -1948,10 +1948,10 @@ export type SearchMemoriesRequestJson = {
 
   /**
    * Rank the closest 100 by 0.7 * similarity + 0.3 * uplift instead: the uplift
-   * that a causal edge states of the memory (`memory:ID` as its cause; see
-   * AddEdge), cut off at -1 and 1. Of several edges out of one memory the one
-   * with the greatest confidence times uplift counts, if its confidence is at
-   * least 0.5; without any, the uplift is 0.
+   * that a causal edge states for the memory (with `memory:ID` as its cause;
+   * see AddEdge), cut off at -1 and 1. If several edges lead out of one memory,
+   * the one with the greatest confidence times uplift counts, provided its
+   * confidence is at least 0.5; without such an edge, the uplift is 0.
    *
    * @generated from field: bool rerank = 6;
    */
@@ -1995,8 +1995,8 @@ export type SearchMemoriesResponse = Message<"mneme.v1.SearchMemoriesResponse"> 
   matchesCapped: boolean;
 
   /**
-   * Memories that pass the filter; all of them were searched, but for those that
-   * wait to be embedded.
+   * Memories that pass the filter; all of them were searched, except for those
+   * that are still waiting to be embedded.
    *
    * @generated from field: int64 searched_count = 4;
    */
@@ -2077,8 +2077,8 @@ export type SearchMemoriesResponseJson = {
   matchesCapped?: boolean;
 
   /**
-   * Memories that pass the filter; all of them were searched, but for those that
-   * wait to be embedded.
+   * Memories that pass the filter; all of them were searched, except for those
+   * that are still waiting to be embedded.
    *
    * @generated from field: int64 searched_count = 4;
    */
@@ -2137,8 +2137,8 @@ export const SearchMemoriesResponseSchema: GenMessage<SearchMemoriesResponse, {j
   messageDesc(file_mneme_v1_memory_service, 18);
 
 /**
- * A request to delete memories: those with the ids and those that the filter
- * picks, of which each needs to be given only if the other is not.
+ * A request to delete memories: those with the ids, and those that the filter
+ * picks. At least one of the two is required.
  *
  * @generated from message mneme.v1.DeleteMemoriesRequest
  */
@@ -2160,16 +2160,16 @@ export type DeleteMemoriesRequest = Message<"mneme.v1.DeleteMemoriesRequest"> & 
   filter?: MemoryFilter;
 
   /**
-   * Delete nothing, and tell what would be deleted.
+   * Delete nothing, and return what would be deleted.
    *
    * @generated from field: bool dry_run = 3;
    */
   dryRun: boolean;
 
   /**
-   * Delete what rests on them, too: episodes whose `memory_ids` name one of them,
-   * skills that came from episodes that are all deleted then, and the edges of
-   * cause and effect that begin or end at one of all these.
+   * Delete what rests on them, too: episodes whose `memory_ids` name one of
+   * them, skills all of whose source episodes are then deleted, and the edges
+   * of cause and effect that begin or end at any of these.
    *
    * @generated from field: bool cascade = 4;
    */
@@ -2177,8 +2177,8 @@ export type DeleteMemoriesRequest = Message<"mneme.v1.DeleteMemoriesRequest"> & 
 };
 
 /**
- * A request to delete memories: those with the ids and those that the filter
- * picks, of which each needs to be given only if the other is not.
+ * A request to delete memories: those with the ids, and those that the filter
+ * picks. At least one of the two is required.
  *
  * @generated from message mneme.v1.DeleteMemoriesRequest
  */
@@ -2200,16 +2200,16 @@ export type DeleteMemoriesRequestJson = {
   filter?: MemoryFilterJson;
 
   /**
-   * Delete nothing, and tell what would be deleted.
+   * Delete nothing, and return what would be deleted.
    *
    * @generated from field: bool dry_run = 3;
    */
   dryRun?: boolean;
 
   /**
-   * Delete what rests on them, too: episodes whose `memory_ids` name one of them,
-   * skills that came from episodes that are all deleted then, and the edges of
-   * cause and effect that begin or end at one of all these.
+   * Delete what rests on them, too: episodes whose `memory_ids` name one of
+   * them, skills all of whose source episodes are then deleted, and the edges
+   * of cause and effect that begin or end at any of these.
    *
    * @generated from field: bool cascade = 4;
    */
@@ -2429,8 +2429,8 @@ export type MatchedMemory = Message<"mneme.v1.MatchedMemory"> & {
 
   /**
    * Where: each match of a regular expression, in order, the first 100; for a
-   * semantic pattern and a structural one of texts the whole text; empty for one
-   * of metadata.
+   * semantic pattern, and a structural one for texts, the whole text; empty for
+   * one for metadata.
    *
    * @generated from field: repeated mneme.v1.PatternMatch matches = 2;
    */
@@ -2459,8 +2459,8 @@ export type MatchedMemoryJson = {
 
   /**
    * Where: each match of a regular expression, in order, the first 100; for a
-   * semantic pattern and a structural one of texts the whole text; empty for one
-   * of metadata.
+   * semantic pattern, and a structural one for texts, the whole text; empty for
+   * one for metadata.
    *
    * @generated from field: repeated mneme.v1.PatternMatch matches = 2;
    */
@@ -2518,7 +2518,7 @@ export type SearchPatternRequest = Message<"mneme.v1.SearchPatternRequest"> & {
   includeSuperseded: boolean;
 
   /**
-   * Leave out where the texts match.
+   * Do not return where the texts match.
    *
    * @generated from field: bool omit_matches = 5;
    */
@@ -2562,7 +2562,7 @@ export type SearchPatternRequestJson = {
   includeSuperseded?: boolean;
 
   /**
-   * Leave out where the texts match.
+   * Do not return where the texts match.
    *
    * @generated from field: bool omit_matches = 5;
    */
@@ -2583,15 +2583,15 @@ export const SearchPatternRequestSchema: GenMessage<SearchPatternRequest, {jsonT
  */
 export type SearchPatternResponse = Message<"mneme.v1.SearchPatternResponse"> & {
   /**
-   * The memories that hold since the latest time first; for a semantic pattern
-   * the closest first. Fewer than `limit` if more would not fit in 3 MiB.
+   * The memories that began to hold last come first; for a semantic pattern,
+   * the closest. Fewer than `limit` if more would not fit in 3 MiB.
    *
    * @generated from field: repeated mneme.v1.MatchedMemory results = 1;
    */
   results: MatchedMemory[];
 
   /**
-   * Memories that match, before `limit` is applied; for a semantic pattern
+   * Memories that match, before `limit` is applied; for a semantic pattern,
    * among the closest 100.
    *
    * @generated from field: int64 total_matches = 2;
@@ -2635,15 +2635,15 @@ export type SearchPatternResponse = Message<"mneme.v1.SearchPatternResponse"> & 
  */
 export type SearchPatternResponseJson = {
   /**
-   * The memories that hold since the latest time first; for a semantic pattern
-   * the closest first. Fewer than `limit` if more would not fit in 3 MiB.
+   * The memories that began to hold last come first; for a semantic pattern,
+   * the closest. Fewer than `limit` if more would not fit in 3 MiB.
    *
    * @generated from field: repeated mneme.v1.MatchedMemory results = 1;
    */
   results?: MatchedMemoryJson[];
 
   /**
-   * Memories that match, before `limit` is applied; for a semantic pattern
+   * Memories that match, before `limit` is applied; for a semantic pattern,
    * among the closest 100.
    *
    * @generated from field: int64 total_matches = 2;
@@ -2709,7 +2709,7 @@ export type IndexStats = Message<"mneme.v1.IndexStats"> & {
   memoryBytes: bigint;
 
   /**
-   * Bytes that its copy takes on the disk.
+   * Bytes that its copy on disk takes.
    *
    * @generated from field: int64 disk_bytes = 3;
    */
@@ -2731,7 +2731,8 @@ export type IndexStats = Message<"mneme.v1.IndexStats"> & {
   searchCount: bigint;
 
   /**
-   * Of `memory_bytes` what vectors take, with the graphs that lead through them.
+   * The part of `memory_bytes` that vectors take, with the graphs that lead
+   * through them.
    *
    * @generated from field: int64 vector_bytes = 6;
    */
@@ -2760,7 +2761,7 @@ export type IndexStatsJson = {
   memoryBytes?: string;
 
   /**
-   * Bytes that its copy takes on the disk.
+   * Bytes that its copy on disk takes.
    *
    * @generated from field: int64 disk_bytes = 3;
    */
@@ -2782,7 +2783,8 @@ export type IndexStatsJson = {
   searchCount?: string;
 
   /**
-   * Of `memory_bytes` what vectors take, with the graphs that lead through them.
+   * The part of `memory_bytes` that vectors take, with the graphs that lead
+   * through them.
    *
    * @generated from field: int64 vector_bytes = 6;
    */
@@ -2810,7 +2812,7 @@ export type MemoryServiceGetStatsResponse = Message<"mneme.v1.MemoryServiceGetSt
   database?: DatabaseInfo;
 
   /**
-   * What there is.
+   * What it holds.
    *
    * @generated from field: mneme.v1.MemoryCounts counts = 2;
    */
@@ -2845,7 +2847,7 @@ export type MemoryServiceGetStatsResponse = Message<"mneme.v1.MemoryServiceGetSt
   quality?: MemoryQuality;
 
   /**
-   * Milliseconds that it took to find out.
+   * Milliseconds that it took to find this out.
    *
    * @generated from field: double took_ms = 7;
    */
@@ -2866,7 +2868,7 @@ export type MemoryServiceGetStatsResponseJson = {
   database?: DatabaseInfoJson;
 
   /**
-   * What there is.
+   * What it holds.
    *
    * @generated from field: mneme.v1.MemoryCounts counts = 2;
    */
@@ -2901,7 +2903,7 @@ export type MemoryServiceGetStatsResponseJson = {
   quality?: MemoryQualityJson;
 
   /**
-   * Milliseconds that it took to find out.
+   * Milliseconds that it took to find this out.
    *
    * @generated from field: double took_ms = 7;
    */
@@ -2916,7 +2918,7 @@ export const MemoryServiceGetStatsResponseSchema: GenMessage<MemoryServiceGetSta
   messageDesc(file_mneme_v1_memory_service, 25);
 
 /**
- * What is there.
+ * What the memory holds.
  *
  * @generated from message mneme.v1.InitMemoryResponse
  */
@@ -2929,7 +2931,7 @@ export type InitMemoryResponse = Message<"mneme.v1.InitMemoryResponse"> & {
   database?: DatabaseInfo;
 
   /**
-   * What there is.
+   * What it holds.
    *
    * @generated from field: mneme.v1.MemoryCounts counts = 2;
    */
@@ -2972,7 +2974,7 @@ export type InitMemoryResponse = Message<"mneme.v1.InitMemoryResponse"> & {
 };
 
 /**
- * What is there.
+ * What the memory holds.
  *
  * @generated from message mneme.v1.InitMemoryResponse
  */
@@ -2985,7 +2987,7 @@ export type InitMemoryResponseJson = {
   database?: DatabaseInfoJson;
 
   /**
-   * What there is.
+   * What it holds.
    *
    * @generated from field: mneme.v1.MemoryCounts counts = 2;
    */
@@ -3117,8 +3119,8 @@ export enum VectorIndexKind {
   EXACT = 1,
 
   /**
-   * A graph leads to the closest (HNSW), which may miss one now and then; a
-   * filter that leaves few is searched exactly all the same.
+   * A graph leads to the closest (HNSW), which may miss one now and then; if a
+   * filter leaves few, they are still searched exactly.
    *
    * @generated from enum value: VECTOR_INDEX_KIND_HNSW = 2;
    */
@@ -3156,15 +3158,15 @@ export const MemoryService: GenService<{
    * unless the embedding backend is too slow (see `wait_indexed`).
    *
    * A text that is stored already, for the same user, agent and project, is not
-   * stored again: the answer is the memory that says it, with `already_known`.
-   * Two texts say the same if they differ only in white space, in the case of
-   * their first letter or in a full stop at the end; whether two different
-   * sentences mean the same is left to the caller. A superseded memory does not
-   * count: what was true once may become true again.
+   * stored again: the answer is the memory that already says it, with
+   * `already_known`. Two texts say the same if they differ only in white space,
+   * in the case of their first letter or in a full stop at the end; whether two
+   * different sentences mean the same is left to the caller. A superseded
+   * memory does not count: what was true once may become true again.
    *
-   * Beside a memory come the closest older ones of the same user, with their
-   * dates. If it replaces one of them, send it once more with `supersedes`:
-   * nothing is stored twice, and the older one is marked.
+   * The answer also has the closest older memories of the same user, with their
+   * dates. If the new one replaces one of them, send it once more with
+   * `supersedes`: nothing is stored twice, and the older one is marked.
    *
    * Also called: `remember`, in the clients.
    * Scope: write. Repeatable: with `memory_id`, which the clients fill in.
@@ -3185,22 +3187,23 @@ export const MemoryService: GenService<{
   },
   /**
    * Stores a stream of memories in batches and acknowledges each batch once it
-   * is durable, with counts and times so far. What InsertMemory says of one holds
-   * for each, except that no similar ones are looked for.
+   * is durable, with counts and times so far. What InsertMemory says about one
+   * memory holds for each, except that no similar ones are looked for.
    *
    * A batch is written when it holds 500 memories or 4 MiB, and at the latest
-   * 200 ms after its first memory arrived, so that a stream may stay open between
-   * memories; one that sends nothing for 60 seconds is ended, and so is one whose
-   * acknowledgements are not taken for as long. After its last memory the client
-   * ends its side, and the server ends the call once all is acknowledged.
+   * 200 ms after its first memory arrived, so that a stream may stay open
+   * between memories; one that sends nothing for 60 seconds is ended, and so is
+   * one whose acknowledgements are not read for that long. After its last
+   * memory the client ends its side, and the server ends the call once all is
+   * acknowledged.
    *
    * A broken stream is resumed by another one that begins after what was
-   * acknowledged: what was stored and not acknowledged any more is answered as
-   * known when it comes again under its id; the clients make the ids. When the
+   * acknowledged. What was stored but not yet acknowledged is answered as known
+   * when it is sent again under the same id; the clients make the ids. When the
    * call fails, ErrorInfo.metadata["recorded"] counts the memories that are
-   * acknowledged and ["message_index"] is the place of the first message that is
-   * refused, from 0. A server that shuts down acknowledges what has arrived and
-   * ends the stream with UNAVAILABLE.
+   * acknowledged and ["message_index"] is the place of the first message that
+   * is refused, from 0. A server that shuts down acknowledges what has arrived
+   * and ends the stream with UNAVAILABLE.
    *
    * Scope: write. Repeatable: with `memory.id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; NOT_FOUND when `supersedes` names a memory that does
@@ -3255,7 +3258,7 @@ export const MemoryService: GenService<{
     output: typeof UpdateMemoryResponseSchema;
   },
   /**
-   * Lists memories, those that hold since the latest time first.
+   * Lists memories, those that began to hold last first.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -3286,13 +3289,14 @@ export const MemoryService: GenService<{
     output: typeof SearchMemoriesResponseSchema;
   },
   /**
-   * Deletes memories for good, superseded ones too, by their ids or by a filter.
-   * What a deleted memory superseded is then superseded by what superseded the
-   * deleted one; if nothing did, it holds again. With `dry_run` nothing is deleted
-   * and the answer is the one that the same call would give without.
+   * Deletes memories for good, superseded ones too, by their ids or by a
+   * filter. What a deleted memory superseded is then superseded by what
+   * superseded the deleted one; if nothing did, it holds again. With `dry_run`
+   * nothing is deleted and the answer is the one that the same call would give
+   * without it.
    *
-   * With `cascade` goes what rests on them. Without, episodes merely stop naming
-   * them.
+   * With `cascade`, what rests on them is deleted, too. Without it, episodes
+   * merely stop naming them.
    *
    * Many are deleted in steps of 500; a call that is cut off may have deleted some
    * of them, and can be sent again.
@@ -3353,8 +3357,8 @@ export const MemoryService: GenService<{
     output: typeof ListPatternsResponseSchema;
   },
   /**
-   * Deletes a pattern, with what was said of its matches. Deleting it again is
-   * NOT_FOUND.
+   * Deletes a pattern, with what was reported about its matches. Deleting it
+   * again is NOT_FOUND.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
@@ -3367,9 +3371,9 @@ export const MemoryService: GenService<{
     output: typeof DeletePatternResponseSchema;
   },
   /**
-   * Searches memories with a stored pattern, and tells where they match. All
-   * memories that pass the filter are looked at: with a regular expression or a
-   * structure that takes time in proportion to them.
+   * Searches memories with a stored pattern, and says where they match. All
+   * memories that pass the filter are looked at: for a regular expression or a
+   * structure, that takes time in proportion to their number.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern; UNAVAILABLE
@@ -3385,8 +3389,8 @@ export const MemoryService: GenService<{
     output: typeof SearchPatternResponseSchema;
   },
   /**
-   * Says of matches whether they were right: that is what a pattern's success
-   * rate is made of.
+   * Reports whether matches were right: a pattern's success rate is computed
+   * from that.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern, or a memory
@@ -3400,7 +3404,7 @@ export const MemoryService: GenService<{
     output: typeof ReportPatternMatchesResponseSchema;
   },
   /**
-   * Returns how patterns were used, and what was said of their matches.
+   * Returns how patterns were used, and what was reported about their matches.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -3415,9 +3419,9 @@ export const MemoryService: GenService<{
     output: typeof GetPatternStatsResponseSchema;
   },
   /**
-   * Makes a tenant's memory ready, which any first call does too, and says what
-   * is there. The model is the server's; a request that asks for another is
-   * refused.
+   * Makes a tenant's memory ready, as any first call does, too, and returns
+   * what it holds. The model is the server's; a request that asks for another
+   * is refused.
    *
    * Scope: write. Repeatable: no.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` without the tenant's
@@ -3433,7 +3437,8 @@ export const MemoryService: GenService<{
     output: typeof InitMemoryResponseSchema;
   },
   /**
-   * Says what the caller's tenant holds, what it takes, and how searches went.
+   * Returns what the caller's tenant holds, how much room that takes, and how
+   * searches went.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
@@ -3446,9 +3451,9 @@ export const MemoryService: GenService<{
     output: typeof MemoryServiceGetStatsResponseSchema;
   },
   /**
-   * Forgets what is kept of the caller's tenant only to be faster: nothing that
-   * is stored is lost. With `vacuum` its database gives back the room that
-   * deleted rows left.
+   * Drops what is kept for the caller's tenant only to make it faster: nothing
+   * that is stored is lost. With `vacuum`, its database gives back the space
+   * that deleted rows left.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk

@@ -2,7 +2,7 @@
 // @generated from file mneme/v1/memory_stats.proto (package mneme.v1, syntax proto3)
 /* eslint-disable */
 
-// What a tenant's memory holds, and what it takes.
+// What a tenant's memory holds, and how much room it takes.
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -29,15 +29,15 @@ export type DatabaseInfo = Message<"mneme.v1.DatabaseInfo"> & {
   tenantId: string;
 
   /**
-   * Its database, below the server's data folder; empty where PostgreSQL keeps
-   * the tenants.
+   * Its database, below the server's data folder; empty if PostgreSQL keeps the
+   * tenants.
    *
    * @generated from field: string path = 2;
    */
   path: string;
 
   /**
-   * Size of the database with its log, in bytes; where PostgreSQL keeps the
+   * Size of the database with its log, in bytes; if PostgreSQL keeps the
    * tenants, about what the tenant's rows take there.
    *
    * @generated from field: int64 size_bytes = 3;
@@ -45,16 +45,16 @@ export type DatabaseInfo = Message<"mneme.v1.DatabaseInfo"> & {
   sizeBytes: bigint;
 
   /**
-   * Size of the tenant's folder, indexes included, in bytes.
-   * Where PostgreSQL keeps the tenants, with about what its rows take there.
+   * Size of the tenant's folder, indexes included, in bytes. If PostgreSQL
+   * keeps the tenants, it includes about what the tenant's rows take there.
    *
    * @generated from field: int64 folder_bytes = 4;
    */
   folderBytes: bigint;
 
   /**
-   * Whether writes go to a log first (SQLite's WAL), so that nobody who reads
-   * waits for them. Always true.
+   * Whether writes go to a log first (SQLite's WAL), so that readers do not
+   * wait for them. Always true.
    *
    * @generated from field: bool wal_mode = 5;
    */
@@ -90,15 +90,15 @@ export type DatabaseInfoJson = {
   tenantId?: string;
 
   /**
-   * Its database, below the server's data folder; empty where PostgreSQL keeps
-   * the tenants.
+   * Its database, below the server's data folder; empty if PostgreSQL keeps the
+   * tenants.
    *
    * @generated from field: string path = 2;
    */
   path?: string;
 
   /**
-   * Size of the database with its log, in bytes; where PostgreSQL keeps the
+   * Size of the database with its log, in bytes; if PostgreSQL keeps the
    * tenants, about what the tenant's rows take there.
    *
    * @generated from field: int64 size_bytes = 3;
@@ -106,16 +106,16 @@ export type DatabaseInfoJson = {
   sizeBytes?: string;
 
   /**
-   * Size of the tenant's folder, indexes included, in bytes.
-   * Where PostgreSQL keeps the tenants, with about what its rows take there.
+   * Size of the tenant's folder, indexes included, in bytes. If PostgreSQL
+   * keeps the tenants, it includes about what the tenant's rows take there.
    *
    * @generated from field: int64 folder_bytes = 4;
    */
   folderBytes?: string;
 
   /**
-   * Whether writes go to a log first (SQLite's WAL), so that nobody who reads
-   * waits for them. Always true.
+   * Whether writes go to a log first (SQLite's WAL), so that readers do not
+   * wait for them. Always true.
    *
    * @generated from field: bool wal_mode = 5;
    */
@@ -158,7 +158,7 @@ export type MemoryCounts = Message<"mneme.v1.MemoryCounts"> & {
   vectors: bigint;
 
   /**
-   * Texts that wait for theirs.
+   * Texts that are waiting for theirs.
    *
    * @generated from field: int64 pending = 2;
    */
@@ -263,7 +263,7 @@ export type MemoryCountsJson = {
   vectors?: string;
 
   /**
-   * Texts that wait for theirs.
+   * Texts that are waiting for theirs.
    *
    * @generated from field: int64 pending = 2;
    */
@@ -362,7 +362,8 @@ export const MemoryCountsSchema: GenMessage<MemoryCounts, {jsonType: MemoryCount
   messageDesc(file_mneme_v1_memory_stats, 1);
 
 /**
- * EmbeddingStats says how texts become vectors, and how often that was saved.
+ * EmbeddingStats says how texts become vectors, and how often the cache saved
+ * doing so.
  *
  * @generated from message mneme.v1.EmbeddingStats
  */
@@ -389,22 +390,22 @@ export type EmbeddingStats = Message<"mneme.v1.EmbeddingStats"> & {
   cacheSize: bigint;
 
   /**
-   * Texts and questions of the tenant that the cache held, since the server
-   * started.
+   * Texts and questions of the tenant that were found in the cache, since the
+   * server started.
    *
    * @generated from field: int64 cache_hits = 4;
    */
   cacheHits: bigint;
 
   /**
-   * Those that it did not hold.
+   * Those that were not.
    *
    * @generated from field: int64 cache_misses = 5;
    */
   cacheMisses: bigint;
 
   /**
-   * The share that it held; unset before the first.
+   * The share that was found; unset before the first.
    *
    * @generated from field: optional double cache_hit_rate = 6;
    */
@@ -412,7 +413,8 @@ export type EmbeddingStats = Message<"mneme.v1.EmbeddingStats"> & {
 };
 
 /**
- * EmbeddingStats says how texts become vectors, and how often that was saved.
+ * EmbeddingStats says how texts become vectors, and how often the cache saved
+ * doing so.
  *
  * @generated from message mneme.v1.EmbeddingStats
  */
@@ -439,22 +441,22 @@ export type EmbeddingStatsJson = {
   cacheSize?: string;
 
   /**
-   * Texts and questions of the tenant that the cache held, since the server
-   * started.
+   * Texts and questions of the tenant that were found in the cache, since the
+   * server started.
    *
    * @generated from field: int64 cache_hits = 4;
    */
   cacheHits?: string;
 
   /**
-   * Those that it did not hold.
+   * Those that were not.
    *
    * @generated from field: int64 cache_misses = 5;
    */
   cacheMisses?: string;
 
   /**
-   * The share that it held; unset before the first.
+   * The share that was found; unset before the first.
    *
    * @generated from field: optional double cache_hit_rate = 6;
    */
@@ -469,7 +471,7 @@ export const EmbeddingStatsSchema: GenMessage<EmbeddingStats, {jsonType: Embeddi
   messageDesc(file_mneme_v1_memory_stats, 2);
 
 /**
- * NamedCount is how often something occurs.
+ * NamedCount says how often something occurs.
  *
  * @generated from message mneme.v1.NamedCount
  */
@@ -490,7 +492,7 @@ export type NamedCount = Message<"mneme.v1.NamedCount"> & {
 };
 
 /**
- * NamedCount is how often something occurs.
+ * NamedCount says how often something occurs.
  *
  * @generated from message mneme.v1.NamedCount
  */
@@ -721,7 +723,7 @@ export type ClearCacheRequest = Message<"mneme.v1.ClearCacheRequest"> & {
   caches: CacheKind[];
 
   /**
-   * Only what was put there at least so many days ago.
+   * Only what was put there at least this many days ago.
    * 0 to 3,650,000.
    *
    * @generated from field: double older_than_days = 2;
@@ -729,11 +731,12 @@ export type ClearCacheRequest = Message<"mneme.v1.ClearCacheRequest"> & {
   olderThanDays: number;
 
   /**
-   * Have the tenant's database give back the room that deleted rows left. One of
-   * up to 64 MB is rewritten; writes of the tenant wait for it. A larger one gives
-   * back its free pages, a few at a time, and writes go on. Where a version of
-   * Mneme made it that could not do this, it is rewritten once, if at least a
-   * hundredth of it is free, which takes as much room on the disk once more.
+   * Make the tenant's database give back the space that deleted rows left. One
+   * of up to 64 MB is rewritten; the tenant's writes wait for that. A larger
+   * one gives back its free pages, a few at a time, and writes go on. If it was
+   * made by a version of Mneme that could not do this, it is rewritten once,
+   * provided at least a hundredth of it is free; that takes as much disk space
+   * once more.
    *
    * @generated from field: bool vacuum = 3;
    */
@@ -755,7 +758,7 @@ export type ClearCacheRequestJson = {
   caches?: CacheKindJson[];
 
   /**
-   * Only what was put there at least so many days ago.
+   * Only what was put there at least this many days ago.
    * 0 to 3,650,000.
    *
    * @generated from field: double older_than_days = 2;
@@ -763,11 +766,12 @@ export type ClearCacheRequestJson = {
   olderThanDays?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Have the tenant's database give back the room that deleted rows left. One of
-   * up to 64 MB is rewritten; writes of the tenant wait for it. A larger one gives
-   * back its free pages, a few at a time, and writes go on. Where a version of
-   * Mneme made it that could not do this, it is rewritten once, if at least a
-   * hundredth of it is free, which takes as much room on the disk once more.
+   * Make the tenant's database give back the space that deleted rows left. One
+   * of up to 64 MB is rewritten; the tenant's writes wait for that. A larger
+   * one gives back its free pages, a few at a time, and writes go on. If it was
+   * made by a version of Mneme that could not do this, it is rewritten once,
+   * provided at least a hundredth of it is free; that takes as much disk space
+   * once more.
    *
    * @generated from field: bool vacuum = 3;
    */
@@ -837,7 +841,7 @@ export const ClearedCacheSchema: GenMessage<ClearedCache, {jsonType: ClearedCach
  */
 export type ClearCacheResponse = Message<"mneme.v1.ClearCacheResponse"> & {
   /**
-   * For each cache that was asked for.
+   * One for each cache that was asked for.
    *
    * @generated from field: repeated mneme.v1.ClearedCache cleared = 1;
    */
@@ -851,7 +855,7 @@ export type ClearCacheResponse = Message<"mneme.v1.ClearCacheResponse"> & {
   vacuumed: boolean;
 
   /**
-   * Bytes by which its files are smaller now; 0 if it did neither.
+   * How many bytes smaller its files are now; 0 if it did neither.
    *
    * @generated from field: int64 reclaimed_bytes = 3;
    */
@@ -872,7 +876,7 @@ export type ClearCacheResponse = Message<"mneme.v1.ClearCacheResponse"> & {
  */
 export type ClearCacheResponseJson = {
   /**
-   * For each cache that was asked for.
+   * One for each cache that was asked for.
    *
    * @generated from field: repeated mneme.v1.ClearedCache cleared = 1;
    */
@@ -886,7 +890,7 @@ export type ClearCacheResponseJson = {
   vacuumed?: boolean;
 
   /**
-   * Bytes by which its files are smaller now; 0 if it did neither.
+   * How many bytes smaller its files are now; 0 if it did neither.
    *
    * @generated from field: int64 reclaimed_bytes = 3;
    */
@@ -914,7 +918,7 @@ export const ClearCacheResponseSchema: GenMessage<ClearCacheResponse, {jsonType:
  */
 export type InitMemoryRequest = Message<"mneme.v1.InitMemoryRequest"> & {
   /**
-   * What the vectors' dimension should be; 0: what it is.
+   * What the vectors' dimension should be; 0: whatever it is.
    * 0 to 65,536.
    *
    * @generated from field: int32 dimension = 1;
@@ -922,7 +926,8 @@ export type InitMemoryRequest = Message<"mneme.v1.InitMemoryRequest"> & {
   dimension: number;
 
   /**
-   * The model that should make them, by its name or the end of it; empty: what it is.
+   * The model that should make them, by its name or the end of it; empty:
+   * whatever it is.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string model = 2;
@@ -930,8 +935,8 @@ export type InitMemoryRequest = Message<"mneme.v1.InitMemoryRequest"> & {
   model: string;
 
   /**
-   * Begin anew: everything that the tenant holds is replaced by nothing, of every
-   * service. A backup of it is kept.
+   * Start empty: everything that the tenant holds, in every service, is
+   * removed. A backup of it is kept.
    *
    * @generated from field: bool reset = 3;
    */
@@ -953,7 +958,7 @@ export type InitMemoryRequest = Message<"mneme.v1.InitMemoryRequest"> & {
  */
 export type InitMemoryRequestJson = {
   /**
-   * What the vectors' dimension should be; 0: what it is.
+   * What the vectors' dimension should be; 0: whatever it is.
    * 0 to 65,536.
    *
    * @generated from field: int32 dimension = 1;
@@ -961,7 +966,8 @@ export type InitMemoryRequestJson = {
   dimension?: number;
 
   /**
-   * The model that should make them, by its name or the end of it; empty: what it is.
+   * The model that should make them, by its name or the end of it; empty:
+   * whatever it is.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string model = 2;
@@ -969,8 +975,8 @@ export type InitMemoryRequestJson = {
   model?: string;
 
   /**
-   * Begin anew: everything that the tenant holds is replaced by nothing, of every
-   * service. A backup of it is kept.
+   * Start empty: everything that the tenant holds, in every service, is
+   * removed. A backup of it is kept.
    *
    * @generated from field: bool reset = 3;
    */
@@ -999,30 +1005,31 @@ export const InitMemoryRequestSchema: GenMessage<InitMemoryRequest, {jsonType: I
  */
 export enum CacheKind {
   /**
-   * Not said.
+   * Unspecified.
    *
    * @generated from enum value: CACHE_KIND_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * Vectors of texts that were stored lately, in the server's memory. Those that
-   * are stored with the texts stay.
+   * Vectors of texts that were stored recently, in the server's memory. Those
+   * that are stored with the texts stay.
    *
    * @generated from enum value: CACHE_KIND_EMBEDDINGS = 1;
    */
   EMBEDDINGS = 1,
 
   /**
-   * Vectors of questions that were asked lately, in the server's memory, with
-   * models that tell questions from texts; with others they are among EMBEDDINGS.
+   * Vectors of questions that were asked recently, in the server's memory, for
+   * models that tell questions from texts; for others they are among
+   * EMBEDDINGS.
    *
    * @generated from enum value: CACHE_KIND_SEARCH = 2;
    */
   SEARCH = 2,
 
   /**
-   * Patterns as they were compiled, in the server's memory.
+   * Compiled patterns, in the server's memory.
    *
    * @generated from enum value: CACHE_KIND_PATTERNS = 3;
    */

@@ -25,11 +25,11 @@ export const file_mneme_v1_pattern: GenFile = /*@__PURE__*/
  */
 export type RegexPattern = Message<"mneme.v1.RegexPattern"> & {
   /**
-   * The expression, in RE2's syntax: that of Perl without what needs
-   * backtracking (references back, looking around) and without `\C`. It takes time in proportion
+   * The expression, in RE2's syntax: Perl's without what needs backtracking
+   * (backreferences, lookaround) and without `\C`. It takes time in proportion
    * to the text, whatever the expression. `(?i)` at its beginning ignores case,
    * `(?s)` lets the dot match line breaks, `(?m)` lets `^` and `$` match at
-   * those.
+   * line breaks.
    * Up to 2,000 characters.
    *
    * @generated from field: string expression = 1;
@@ -44,11 +44,11 @@ export type RegexPattern = Message<"mneme.v1.RegexPattern"> & {
  */
 export type RegexPatternJson = {
   /**
-   * The expression, in RE2's syntax: that of Perl without what needs
-   * backtracking (references back, looking around) and without `\C`. It takes time in proportion
+   * The expression, in RE2's syntax: Perl's without what needs backtracking
+   * (backreferences, lookaround) and without `\C`. It takes time in proportion
    * to the text, whatever the expression. `(?i)` at its beginning ignores case,
    * `(?s)` lets the dot match line breaks, `(?m)` lets `^` and `$` match at
-   * those.
+   * line breaks.
    * Up to 2,000 characters.
    *
    * @generated from field: string expression = 1;
@@ -137,7 +137,7 @@ export type StructuralPattern = Message<"mneme.v1.StructuralPattern"> & {
   schema?: JsonObject;
 
   /**
-   * What it is held against.
+   * What is checked against it.
    * Default: METADATA.
    *
    * @generated from field: mneme.v1.StructureOf target = 2;
@@ -164,7 +164,7 @@ export type StructuralPatternJson = {
   schema?: StructJson;
 
   /**
-   * What it is held against.
+   * What is checked against it.
    * Default: METADATA.
    *
    * @generated from field: mneme.v1.StructureOf target = 2;
@@ -301,7 +301,8 @@ export const PatternSchema: GenMessage<Pattern, {jsonType: PatternJson}> = /*@__
   messageDesc(file_mneme_v1_pattern, 3);
 
 /**
- * PatternStats is how a pattern was used, and what was said of what it matched.
+ * PatternStats says how a pattern was used, and what was reported about its
+ * matches.
  *
  * @generated from message mneme.v1.PatternStats
  */
@@ -321,21 +322,22 @@ export type PatternStats = Message<"mneme.v1.PatternStats"> & {
   uses: bigint;
 
   /**
-   * Memories that these matched, together.
+   * Memories that these searches matched, in total.
    *
    * @generated from field: int64 match_count = 3;
    */
   matchCount: bigint;
 
   /**
-   * How long these took on average, in milliseconds; unset before the first.
+   * How long the searches took on average, in milliseconds; unset before the
+   * first.
    *
    * @generated from field: optional double average_ms = 4;
    */
   averageMs?: number;
 
   /**
-   * When the last of them was.
+   * When the last search was.
    *
    * @generated from field: google.protobuf.Timestamp last_used_at = 5;
    */
@@ -379,7 +381,8 @@ export type PatternStats = Message<"mneme.v1.PatternStats"> & {
 };
 
 /**
- * PatternStats is how a pattern was used, and what was said of what it matched.
+ * PatternStats says how a pattern was used, and what was reported about its
+ * matches.
  *
  * @generated from message mneme.v1.PatternStats
  */
@@ -399,21 +402,22 @@ export type PatternStatsJson = {
   uses?: string;
 
   /**
-   * Memories that these matched, together.
+   * Memories that these searches matched, in total.
    *
    * @generated from field: int64 match_count = 3;
    */
   matchCount?: string;
 
   /**
-   * How long these took on average, in milliseconds; unset before the first.
+   * How long the searches took on average, in milliseconds; unset before the
+   * first.
    *
    * @generated from field: optional double average_ms = 4;
    */
   averageMs?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * When the last of them was.
+   * When the last search was.
    *
    * @generated from field: google.protobuf.Timestamp last_used_at = 5;
    */
@@ -933,7 +937,7 @@ export const DeletePatternResponseSchema: GenMessage<DeletePatternResponse, {jso
   messageDesc(file_mneme_v1_pattern, 13);
 
 /**
- * MatchVerdict is what somebody says of a memory that a pattern matched.
+ * MatchVerdict says whether a pattern was right to match a memory.
  *
  * @generated from message mneme.v1.MatchVerdict
  */
@@ -955,7 +959,7 @@ export type MatchVerdict = Message<"mneme.v1.MatchVerdict"> & {
 };
 
 /**
- * MatchVerdict is what somebody says of a memory that a pattern matched.
+ * MatchVerdict says whether a pattern was right to match a memory.
  *
  * @generated from message mneme.v1.MatchVerdict
  */
@@ -1039,7 +1043,7 @@ export const ReportPatternMatchesRequestSchema: GenMessage<ReportPatternMatchesR
   messageDesc(file_mneme_v1_pattern, 15);
 
 /**
- * What is known of the pattern now.
+ * What is now known about the pattern.
  *
  * @generated from message mneme.v1.ReportPatternMatchesResponse
  */
@@ -1053,7 +1057,7 @@ export type ReportPatternMatchesResponse = Message<"mneme.v1.ReportPatternMatche
 };
 
 /**
- * What is known of the pattern now.
+ * What is now known about the pattern.
  *
  * @generated from message mneme.v1.ReportPatternMatchesResponse
  */
@@ -1212,7 +1216,7 @@ export enum StructureOf {
   METADATA = 1,
 
   /**
-   * The memory's text, where that is JSON.
+   * The memory's text, if it is JSON.
    *
    * @generated from enum value: STRUCTURE_OF_TEXT = 2;
    */

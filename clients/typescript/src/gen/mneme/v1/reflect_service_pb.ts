@@ -127,7 +127,7 @@ export const ErrorPatternsParamsSchema: GenMessage<ErrorPatternsParams, {jsonTyp
  */
 export type ToolSequencesParams = Message<"mneme.v1.ToolSequencesParams"> & {
   /**
-   * Tools in a sequence at least.
+   * The least number of tools in a sequence.
    * 1 to 6. Default: 1.
    *
    * @generated from field: optional int32 min_length = 1;
@@ -135,8 +135,8 @@ export type ToolSequencesParams = Message<"mneme.v1.ToolSequencesParams"> & {
   minLength?: number;
 
   /**
-   * Tools in a sequence at most; not less than `min_length`. Left out: 4, or
-   * `min_length` where that is more.
+   * The greatest number of tools in a sequence; not less than `min_length`.
+   * Unset: 4, or `min_length` if that is more.
    * 1 to 6.
    *
    * @generated from field: optional int32 max_length = 2;
@@ -159,7 +159,7 @@ export type ToolSequencesParams = Message<"mneme.v1.ToolSequencesParams"> & {
  */
 export type ToolSequencesParamsJson = {
   /**
-   * Tools in a sequence at least.
+   * The least number of tools in a sequence.
    * 1 to 6. Default: 1.
    *
    * @generated from field: optional int32 min_length = 1;
@@ -167,8 +167,8 @@ export type ToolSequencesParamsJson = {
   minLength?: number;
 
   /**
-   * Tools in a sequence at most; not less than `min_length`. Left out: 4, or
-   * `min_length` where that is more.
+   * The greatest number of tools in a sequence; not less than `min_length`.
+   * Unset: 4, or `min_length` if that is more.
    * 1 to 6.
    *
    * @generated from field: optional int32 max_length = 2;
@@ -206,8 +206,8 @@ export type CostAnalysisParams = Message<"mneme.v1.CostAnalysisParams"> & {
   model: string;
 
   /**
-   * The spans of `over_time` and its trend; by default depends on the range. A
-   * bucket that cuts the range into more than 1,000 spans is refused.
+   * The spans of `over_time` and its trend; by default it depends on the range.
+   * A bucket that cuts the range into more than 1,000 spans is refused.
    *
    * @generated from field: mneme.v1.Bucket bucket = 2;
    */
@@ -229,8 +229,8 @@ export type CostAnalysisParamsJson = {
   model?: string;
 
   /**
-   * The spans of `over_time` and its trend; by default depends on the range. A
-   * bucket that cuts the range into more than 1,000 spans is refused.
+   * The spans of `over_time` and its trend; by default it depends on the range.
+   * A bucket that cuts the range into more than 1,000 spans is refused.
    *
    * @generated from field: mneme.v1.Bucket bucket = 2;
    */
@@ -251,7 +251,7 @@ export const CostAnalysisParamsSchema: GenMessage<CostAnalysisParams, {jsonType:
  */
 export type PerformanceTrendsParams = Message<"mneme.v1.PerformanceTrendsParams"> & {
   /**
-   * The spans of the series; by default depends on the range. A bucket that
+   * The spans of the series; by default it depends on the range. A bucket that
    * cuts the range into more than 1,000 spans is refused.
    *
    * @generated from field: mneme.v1.Bucket bucket = 1;
@@ -266,7 +266,7 @@ export type PerformanceTrendsParams = Message<"mneme.v1.PerformanceTrendsParams"
  */
 export type PerformanceTrendsParamsJson = {
   /**
-   * The spans of the series; by default depends on the range. A bucket that
+   * The spans of the series; by default it depends on the range. A bucket that
    * cuts the range into more than 1,000 spans is refused.
    *
    * @generated from field: mneme.v1.Bucket bucket = 1;
@@ -295,7 +295,7 @@ export type SessionComparisonParams = Message<"mneme.v1.SessionComparisonParams"
    */
   recent: {
     /**
-     * Those of this many days before the last event looked at.
+     * Those of the given number of days before the last event looked at.
      * More than 0 and at most 36,500.
      *
      * @generated from field: double recent_days = 1;
@@ -321,7 +321,7 @@ export type SessionComparisonParams = Message<"mneme.v1.SessionComparisonParams"
  */
 export type SessionComparisonParamsJson = {
   /**
-   * Those of this many days before the last event looked at.
+   * Those of the given number of days before the last event looked at.
    * More than 0 and at most 36,500.
    *
    * @generated from field: double recent_days = 1;
@@ -845,7 +845,7 @@ export const ReflectMetadataSchema: GenMessage<ReflectMetadata, {jsonType: Refle
  */
 export type ReflectResponse = Message<"mneme.v1.ReflectResponse"> & {
   /**
-   * The question.
+   * The analysis that was run.
    *
    * @generated from field: mneme.v1.Analysis analysis = 1;
    */
@@ -929,7 +929,7 @@ export type ReflectResponse = Message<"mneme.v1.ReflectResponse"> & {
  */
 export type ReflectResponseJson = {
   /**
-   * The question.
+   * The analysis that was run.
    *
    * @generated from field: mneme.v1.Analysis analysis = 1;
    */
@@ -3823,8 +3823,8 @@ export enum Baseline {
   ALL_CALLS = 1,
 
   /**
-   * The other calls of the tool that failed, which ignores that the sequence
-   * leads to the tool.
+   * The other calls of the tool that failed, which leaves out of account that
+   * the sequence leads to the tool.
    *
    * @generated from enum value: BASELINE_SAME_TOOL = 2;
    */
@@ -3912,10 +3912,10 @@ export const ReflectService: GenService<{
    * Runs one analysis and returns its typed result, and the same findings in
    * words, as insights.
    *
-   * A session's outcome is taken from its metadata where that says so: "reward"
-   * (a number; success from 0.5), "success" (a boolean) or "outcome" (a word);
-   * else from its status: COMPLETED is success, ERROR is failure, ACTIVE is
-   * not known.
+   * A session's outcome is taken from its metadata if that says so: "reward" (a
+   * number; success from 0.5), "success" (a boolean) or "outcome" (a word);
+   * else from its status: COMPLETED is success, ERROR is failure, ACTIVE means
+   * that it is not known.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are of another

@@ -109,7 +109,7 @@ export type Reflection = Message<"mneme.v1.Reflection"> & {
   relatedEntityIds: string[];
 
   /**
-   * Reflections the agent was shown before the attempt; the metrics in
+   * Reflections that the agent was shown before the attempt; the metrics in
    * SummarizeReflections count their reuse.
    *
    * @generated from field: repeated string applied_reflection_ids = 13;
@@ -215,7 +215,7 @@ export type ReflectionJson = {
   relatedEntityIds?: string[];
 
   /**
-   * Reflections the agent was shown before the attempt; the metrics in
+   * Reflections that the agent was shown before the attempt; the metrics in
    * SummarizeReflections count their reuse.
    *
    * @generated from field: repeated string applied_reflection_ids = 13;

@@ -291,7 +291,7 @@ export const SkillSignatureSchema: GenMessage<SkillSignature, {jsonType: SkillSi
   messageDesc(file_mneme_v1_skill_service, 4);
 
 /**
- * SkillRecord is how a skill did so far.
+ * SkillRecord says how a skill has done so far.
  *
  * @generated from message mneme.v1.SkillRecord
  */
@@ -363,7 +363,7 @@ export type SkillRecord = Message<"mneme.v1.SkillRecord"> & {
 };
 
 /**
- * SkillRecord is how a skill did so far.
+ * SkillRecord says how a skill has done so far.
  *
  * @generated from message mneme.v1.SkillRecord
  */
@@ -455,7 +455,7 @@ export type SkillWay = Message<"mneme.v1.SkillWay"> & {
   tools: string[];
 
   /**
-   * How many successes went so.
+   * How many successes went this way.
    *
    * @generated from field: int32 success_count = 2;
    */
@@ -476,7 +476,7 @@ export type SkillWayJson = {
   tools?: string[];
 
   /**
-   * How many successes went so.
+   * How many successes went this way.
    *
    * @generated from field: int32 success_count = 2;
    */
@@ -491,7 +491,8 @@ export const SkillWaySchema: GenMessage<SkillWay, {jsonType: SkillWayJson}> = /*
   messageDesc(file_mneme_v1_skill_service, 6);
 
 /**
- * SkillDifference is something that successes and failures have unequally often.
+ * SkillDifference is something that successes and failures do not have equally
+ * often.
  *
  * @generated from message mneme.v1.SkillDifference
  */
@@ -535,7 +536,8 @@ export type SkillDifference = Message<"mneme.v1.SkillDifference"> & {
 };
 
 /**
- * SkillDifference is something that successes and failures have unequally often.
+ * SkillDifference is something that successes and failures do not have equally
+ * often.
  *
  * @generated from message mneme.v1.SkillDifference
  */
@@ -586,8 +588,9 @@ export const SkillDifferenceSchema: GenMessage<SkillDifference, {jsonType: Skill
   messageDesc(file_mneme_v1_skill_service, 7);
 
 /**
- * SkillFindings is what the episodes of a skill say. What goes together need
- * not cause each other: these are counts of what was recorded, no experiments.
+ * SkillFindings is what the episodes of a skill say. Things that go together
+ * need not cause each other: these are counts of what was recorded, not
+ * experiments.
  *
  * @generated from message mneme.v1.SkillFindings
  */
@@ -631,8 +634,8 @@ export type SkillFindings = Message<"mneme.v1.SkillFindings"> & {
   exampleEpisodeId: string;
 
   /**
-   * How successes went, the most frequent first; up to three that at least two
-   * successes share.
+   * How successes went, the most frequent way first; up to three that at least
+   * two successes share.
    *
    * @generated from field: repeated mneme.v1.SkillWay ways = 6;
    */
@@ -670,8 +673,9 @@ export type SkillFindings = Message<"mneme.v1.SkillFindings"> & {
 };
 
 /**
- * SkillFindings is what the episodes of a skill say. What goes together need
- * not cause each other: these are counts of what was recorded, no experiments.
+ * SkillFindings is what the episodes of a skill say. Things that go together
+ * need not cause each other: these are counts of what was recorded, not
+ * experiments.
  *
  * @generated from message mneme.v1.SkillFindings
  */
@@ -715,8 +719,8 @@ export type SkillFindingsJson = {
   exampleEpisodeId?: string;
 
   /**
-   * How successes went, the most frequent first; up to three that at least two
-   * successes share.
+   * How successes went, the most frequent way first; up to three that at least
+   * two successes share.
    *
    * @generated from field: repeated mneme.v1.SkillWay ways = 6;
    */
@@ -830,7 +834,7 @@ export type Skill = Message<"mneme.v1.Skill"> & {
   metadata?: JsonObject;
 
   /**
-   * The success rate that its author expects, 0 to 1; unset if nobody said. It
+   * The success rate that its author expects, 0 to 1; unset if not stated. It
    * does not count in the record.
    * 0 to 1.
    *
@@ -839,7 +843,7 @@ export type Skill = Message<"mneme.v1.Skill"> & {
   claimedSuccessRate?: number;
 
   /**
-   * How it did so far.
+   * How it has done so far.
    *
    * @generated from field: mneme.v1.SkillRecord record = 10;
    */
@@ -946,7 +950,7 @@ export type SkillJson = {
   metadata?: StructJson;
 
   /**
-   * The success rate that its author expects, 0 to 1; unset if nobody said. It
+   * The success rate that its author expects, 0 to 1; unset if not stated. It
    * does not count in the record.
    * 0 to 1.
    *
@@ -955,7 +959,7 @@ export type SkillJson = {
   claimedSuccessRate?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * How it did so far.
+   * How it has done so far.
    *
    * @generated from field: mneme.v1.SkillRecord record = 10;
    */
@@ -1062,7 +1066,7 @@ export type CreateSkillRequest = Message<"mneme.v1.CreateSkillRequest"> & {
 
   /**
    * The success rate that is expected of it. It counts for `min_success_rate`
-   * until the skill was used, and for nothing else.
+   * until the skill is first used, and for nothing else.
    * 0 to 1.
    *
    * @generated from field: optional double claimed_success_rate = 8;
@@ -1150,7 +1154,7 @@ export type CreateSkillRequestJson = {
 
   /**
    * The success rate that is expected of it. It counts for `min_success_rate`
-   * until the skill was used, and for nothing else.
+   * until the skill is first used, and for nothing else.
    * 0 to 1.
    *
    * @generated from field: optional double claimed_success_rate = 8;
@@ -1540,7 +1544,7 @@ export type SkillFilter = Message<"mneme.v1.SkillFilter"> & {
   tags: string[];
 
   /**
-   * Of which at least this share of uses succeeded; of one that was never used,
+   * With at least this share of successful uses; for one that was never used,
    * its claimed success rate counts, 0 if it has none.
    * 0 to 1.
    *
@@ -1573,7 +1577,7 @@ export type SkillFilterJson = {
   tags?: string[];
 
   /**
-   * Of which at least this share of uses succeeded; of one that was never used,
+   * With at least this share of successful uses; for one that was never used,
    * its claimed success rate counts, 0 if it has none.
    * 0 to 1.
    *
@@ -1801,7 +1805,7 @@ export type FoundSkill = Message<"mneme.v1.FoundSkill"> & {
 
   /**
    * What it is ranked by, 0 to 1: relevance * (1 + lower_bound) / 2, where
-   * lower_bound is that of its record. So of two that fit equally well the one
+   * lower_bound is that of its record. So of two that fit equally well, the one
    * that is known to work comes first, and none comes first for being reliable
    * alone.
    *
@@ -1824,7 +1828,7 @@ export type FoundSkill = Message<"mneme.v1.FoundSkill"> & {
   similarity?: number;
 
   /**
-   * Its links: what must be had before it, what else would do.
+   * Its links: what it needs first, what else would do.
    *
    * @generated from field: repeated mneme.v1.SkillLink links = 5;
    */
@@ -1846,7 +1850,7 @@ export type FoundSkillJson = {
 
   /**
    * What it is ranked by, 0 to 1: relevance * (1 + lower_bound) / 2, where
-   * lower_bound is that of its record. So of two that fit equally well the one
+   * lower_bound is that of its record. So of two that fit equally well, the one
    * that is known to work comes first, and none comes first for being reliable
    * alone.
    *
@@ -1869,7 +1873,7 @@ export type FoundSkillJson = {
   similarity?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Its links: what must be had before it, what else would do.
+   * Its links: what it needs first, what else would do.
    *
    * @generated from field: repeated mneme.v1.SkillLink links = 5;
    */
@@ -2411,7 +2415,7 @@ export const DeleteSkillResponseSchema: GenMessage<DeleteSkillResponse, {jsonTyp
   messageDesc(file_mneme_v1_skill_service, 30);
 
 /**
- * A request to make skills of episodes.
+ * A request to make skills out of episodes.
  *
  * @generated from message mneme.v1.ConsolidateSkillsRequest
  */
@@ -2425,8 +2429,8 @@ export type ConsolidateSkillsRequest = Message<"mneme.v1.ConsolidateSkillsReques
   minAttempts: number;
 
   /**
-   * What an episode's reward must be at least to count as a success; it must
-   * also have succeeded.
+   * The least reward with which an episode counts as a success; it must also
+   * have succeeded.
    * -1,000,000,000 to 10^9. Default: 0.7.
    *
    * @generated from field: optional double min_reward = 2;
@@ -2434,7 +2438,7 @@ export type ConsolidateSkillsRequest = Message<"mneme.v1.ConsolidateSkillsReques
   minReward?: number;
 
   /**
-   * Change nothing, and return what would be.
+   * Change nothing, and return what would change.
    *
    * @generated from field: bool dry_run = 3;
    */
@@ -2449,7 +2453,7 @@ export type ConsolidateSkillsRequest = Message<"mneme.v1.ConsolidateSkillsReques
 };
 
 /**
- * A request to make skills of episodes.
+ * A request to make skills out of episodes.
  *
  * @generated from message mneme.v1.ConsolidateSkillsRequest
  */
@@ -2463,8 +2467,8 @@ export type ConsolidateSkillsRequestJson = {
   minAttempts?: number;
 
   /**
-   * What an episode's reward must be at least to count as a success; it must
-   * also have succeeded.
+   * The least reward with which an episode counts as a success; it must also
+   * have succeeded.
    * -1,000,000,000 to 10^9. Default: 0.7.
    *
    * @generated from field: optional double min_reward = 2;
@@ -2472,7 +2476,7 @@ export type ConsolidateSkillsRequestJson = {
   minReward?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Change nothing, and return what would be.
+   * Change nothing, and return what would change.
    *
    * @generated from field: bool dry_run = 3;
    */
@@ -2550,7 +2554,7 @@ export const ConsolidatedSkillSchema: GenMessage<ConsolidatedSkill, {jsonType: C
 export type ConsolidateSkillsResponse = Message<"mneme.v1.ConsolidateSkillsResponse"> & {
   /**
    * Those with the most successes first. Fewer than there are if more would not
-   * fit in 3 MiB; the others were made all the same.
+   * fit in 3 MiB; the others were still made.
    *
    * @generated from field: repeated mneme.v1.ConsolidatedSkill skills = 1;
    */
@@ -2585,7 +2589,7 @@ export type ConsolidateSkillsResponse = Message<"mneme.v1.ConsolidateSkillsRespo
   episodeCount: bigint;
 
   /**
-   * Episodes left out, since their tasks could not be embedded: run it again
+   * Episodes left out because their tasks could not be embedded: run it again
    * later.
    *
    * @generated from field: int64 not_embedded_count = 6;
@@ -2593,7 +2597,7 @@ export type ConsolidateSkillsResponse = Message<"mneme.v1.ConsolidateSkillsRespo
   notEmbeddedCount: bigint;
 
   /**
-   * Groups, those that make no skill included.
+   * Groups, including those that make no skill.
    *
    * @generated from field: int64 group_count = 7;
    */
@@ -2615,7 +2619,7 @@ export type ConsolidateSkillsResponse = Message<"mneme.v1.ConsolidateSkillsRespo
 export type ConsolidateSkillsResponseJson = {
   /**
    * Those with the most successes first. Fewer than there are if more would not
-   * fit in 3 MiB; the others were made all the same.
+   * fit in 3 MiB; the others were still made.
    *
    * @generated from field: repeated mneme.v1.ConsolidatedSkill skills = 1;
    */
@@ -2650,7 +2654,7 @@ export type ConsolidateSkillsResponseJson = {
   episodeCount?: string;
 
   /**
-   * Episodes left out, since their tasks could not be embedded: run it again
+   * Episodes left out because their tasks could not be embedded: run it again
    * later.
    *
    * @generated from field: int64 not_embedded_count = 6;
@@ -2658,7 +2662,7 @@ export type ConsolidateSkillsResponseJson = {
   notEmbeddedCount?: string;
 
   /**
-   * Groups, those that make no skill included.
+   * Groups, including those that make no skill.
    *
    * @generated from field: int64 group_count = 7;
    */
@@ -2743,7 +2747,7 @@ export enum SkillRelationship {
   UNSPECIFIED = 0,
 
   /**
-   * The parent must be had before the child can be used.
+   * The agent must have the parent before the child can be used.
    *
    * @generated from enum value: SKILL_RELATIONSHIP_PREREQUISITE = 1;
    */
@@ -2757,7 +2761,7 @@ export enum SkillRelationship {
   ALTERNATIVE = 2,
 
   /**
-   * The child is a better or a more special version of the parent.
+   * The child is a better or a more specialised version of the parent.
    *
    * @generated from enum value: SKILL_RELATIONSHIP_REFINEMENT = 3;
    */
@@ -2805,7 +2809,7 @@ export enum SkillTrait {
   TOOL = 1,
 
   /**
-   * They have this label. Labels that say the outcome, such as "reward:1", and
+   * They have this label. Labels that state the outcome, such as "reward:1", or
    * the task are left out.
    *
    * @generated from enum value: SKILL_TRAIT_TAG = 2;
@@ -3085,8 +3089,8 @@ export const SkillService: GenService<{
     output: typeof RecordSkillUseResponseSchema;
   },
   /**
-   * Says how two skills belong together. The same link again replaces its weight
-   * and metadata.
+   * Links two skills and says how they belong together. Linking them again in
+   * the same way replaces the link's weight and metadata.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -3128,11 +3132,12 @@ export const SkillService: GenService<{
     output: typeof DeleteSkillResponseSchema;
   },
   /**
-   * Makes skills of what succeeded again and again: groups the episodes by the
-   * meaning of their tasks, and makes each group with enough successes a skill
-   * that says what its successes share and what its failures lack. A group that
-   * is a skill already is kept up to date; when nothing was stored since,
-   * nothing changes. A skill of a group that was deleted is made again.
+   * Makes skills out of what succeeded again and again: groups the episodes by
+   * the meaning of their tasks, and turns each group with enough successes into
+   * a skill that says what its successes share and what its failures lack. A
+   * group that already is a skill is kept up to date; if nothing was stored
+   * since, nothing changes. If the skill of a group was deleted, it is made
+   * again.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUEUE_FULL) when the skills
