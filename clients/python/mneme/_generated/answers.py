@@ -141,7 +141,7 @@ class ActionCount(Answer[learning_import_pb2.ActionCount], of=learning_import_pb
 
 
 class ActionScore(Answer[learning_pb2.ActionScore], of=learning_pb2.ActionScore):
-    """ActionScore is what a session thinks of an action in a state."""
+    """ActionScore is how a session rates an action in a state."""
 
     action: Action
     """The action."""
@@ -149,7 +149,7 @@ class ActionScore(Answer[learning_pb2.ActionScore], of=learning_pb2.ActionScore)
     value: float | None
     """What it is thought to be worth, in the unit of rewards: the expected reward
     (linucb, thompson), or the sum of all that follow, discounted. Unset if the
-    algorithm has no such opinion.
+    algorithm does not estimate that.
     """
 
     probability: float
@@ -384,7 +384,7 @@ class AlgorithmDescription(
     """The paper or chapter that it follows."""
 
     discrete_actions: bool
-    """Whether actions can be one of a number: discrete, multi_discrete or
+    """Whether actions can be one of several: discrete, multi_discrete or
     open_labels.
     """
 
@@ -419,10 +419,10 @@ class AlgorithmKey(Answer[learning_service_pb2.AlgorithmKey], of=learning_servic
     """What it sets, in a sentence."""
 
     number: float | None
-    """Of a number."""
+    """For a number."""
 
     text: str | None
-    """Of a text."""
+    """For a text."""
 
     whole: bool
     """Whether only whole numbers are valid."""
@@ -440,13 +440,15 @@ class AlgorithmKey(Answer[learning_service_pb2.AlgorithmKey], of=learning_servic
 class AnalyzeExperimentResponse(
     Answer[experiment_pb2.AnalyzeExperimentResponse], of=experiment_pb2.AnalyzeExperimentResponse
 ):
-    """What they say."""
+    """What they show."""
 
     experiment: Experiment
     """The experiment."""
 
     result: ExperimentResult
-    """What its observations say; of a completed one, what it was concluded with."""
+    """What its observations show; for a completed one, what it was concluded
+    with.
+    """
 
 
 class ApiKey(Answer[admin_service_pb2.ApiKey], of=admin_service_pb2.ApiKey):
@@ -512,13 +514,13 @@ class BoxSpace(Answer[learning_pb2.BoxSpace], of=learning_pb2.BoxSpace):
     """BoxSpace has as many real numbers as bounds."""
 
     low: list[float]
-    """The smallest value of each number; -Infinity where there is none.
+    """The smallest value of each number; -Infinity if there is none.
     Up to 4,096 entries.
     """
 
     high: list[float]
-    """The largest value of each number; Infinity where there is none. Of actions
-    all bounds are finite.
+    """The largest value of each number; Infinity if there is none. For actions,
+    all bounds must be finite.
     Up to 4,096 entries.
     """
 
@@ -552,7 +554,7 @@ class CancelOperationResponse(
 
 
 class CausalChain(Answer[causal_pb2.CausalChain], of=causal_pb2.CausalChain):
-    """CausalChain is a way from a cause to an effect."""
+    """CausalChain is a path from a cause to an effect."""
 
     cause: str
     """Where it begins."""
@@ -603,8 +605,8 @@ class CausalEdge(Answer[causal_pb2.CausalEdge], of=causal_pb2.CausalEdge):
     """
 
     confidence: float
-    """How sure it is that there is an effect, 0 to 1. Of an experiment: 1 less the
-    p-value of Welch's test. Discovered: 1 less the q-value.
+    """How sure it is that there is an effect, 0 to 1. From an experiment: 1 minus
+    the p-value of Welch's test. Discovered: 1 minus the q-value.
     0 to 1.
     """
 
@@ -625,8 +627,8 @@ class CausalEdge(Answer[causal_pb2.CausalEdge], of=causal_pb2.CausalEdge):
     """
 
     confounder_score: float | None
-    """How far other things mix into the plain comparison, from 0 (not at all) to 1
-    (they turn it round). Discovered: the distance between the plain difference
+    """How much other things distort the plain comparison, from 0 (not at all) to
+    1 (they reverse it). Discovered: the distance between the plain difference
     and the uplift, as a share of the sum of their sizes.
     0 to 1.
     """
@@ -1139,8 +1141,8 @@ class CostlyOperation(
 class Counterfactual(
     Answer[learning_trust_pb2.Counterfactual], of=learning_trust_pb2.Counterfactual
 ):
-    """Counterfactual is a state like the one explained in which the policy was asked
-    and chose another action.
+    """Counterfactual is a state similar to the explained one, in which the policy
+    was asked and chose another action.
     """
 
     changes: list[FeatureChange]
@@ -1459,14 +1461,15 @@ class DiscoverRequest(Answer[discovery_pb2.DiscoverRequest], of=discovery_pb2.Di
 
     adjust_for: list[str]
     """What else was known before each attempt: names of metadata (numbers, texts
-    or truth values), or labels as `tag:NAME`, which are then no causes. What an
-    attempt brought about must not be named: to adjust for it hides the effect.
+    or truth values), or labels as `tag:NAME`, which are then not treated as
+    causes. Do not name anything that an attempt brought about: adjusting for
+    it hides the effect.
     Up to 20 entries, each up to 200 characters, on one line.
     Up to 20 entries, each up to 200 characters, on one line.
     """
 
     min_attempts: int
-    """Causes that fewer episodes had are not looked at.
+    """Causes that fewer episodes had are not considered.
     1 to 1,000,000. Default: 3.
     1 to 1,000,000. Default: 3.
     """
@@ -1479,7 +1482,7 @@ class DiscoverRequest(Answer[discovery_pb2.DiscoverRequest], of=discovery_pb2.Di
     """
 
     min_confidence: float | None
-    """The confidence, 1 less the q-value, from which an effect is kept.
+    """The confidence, 1 minus the q-value, from which an effect is kept.
     0 to 1. Default: 0.7.
     0 to 1. Default: 0.7.
     """
@@ -1504,7 +1507,7 @@ class DiscoverRequest(Answer[discovery_pb2.DiscoverRequest], of=discovery_pb2.Di
     """
 
     dry_run: bool
-    """Change nothing, and return what would be."""
+    """Change nothing, and return what would change."""
 
 
 class DiscoverResponse(Answer[discovery_pb2.DiscoverResponse], of=discovery_pb2.DiscoverResponse):
@@ -1531,10 +1534,12 @@ class DiscoverResponse(Answer[discovery_pb2.DiscoverResponse], of=discovery_pb2.
     """Episodes that were looked at: of those that match, the latest 200,000."""
 
     not_embedded_count: int
-    """Those among them whose tasks have no vector yet: they are taken for alike."""
+    """Those among them whose tasks have no vector yet: these are treated as
+    alike.
+    """
 
     adjusted_for: list[str]
-    """What was adjusted for, where it differs between episodes: "task", "agent",
+    """What was adjusted for, if it differs between episodes: "task", "agent",
     "user", "project", "time", and what `adjust_for` names.
     """
 
@@ -1545,7 +1550,7 @@ class DiscoverResponse(Answer[discovery_pb2.DiscoverResponse], of=discovery_pb2.
 
 
 class DiscoveredEffect(Answer[discovery_pb2.DiscoveredEffect], of=discovery_pb2.DiscoveredEffect):
-    """DiscoveredEffect is what a cause changes of an outcome, as estimated."""
+    """DiscoveredEffect is how a cause changes an outcome, as estimated."""
 
     cause: str
     """The cause: `tag:NAME`, `tool:NAME` or `skill:ID`."""
@@ -1568,12 +1573,12 @@ class DiscoveredEffect(Answer[discovery_pb2.DiscoveredEffect], of=discovery_pb2.
     """How probable an estimate of at least this size is if there is no effect."""
 
     q_value: float
-    """The p-value adjusted for all effects that were tested: of the effects with
-    at most this one, the share that is expected to be chance.
+    """The p-value adjusted for all effects that were tested: of the effects whose
+    q-value is not larger, the share that is expected to be chance.
     """
 
     confidence: float
-    """1 less the q-value."""
+    """1 minus the q-value."""
 
     mean_with: float
     """What the outcome would be on average if all had the cause."""
@@ -1582,11 +1587,11 @@ class DiscoveredEffect(Answer[discovery_pb2.DiscoveredEffect], of=discovery_pb2.
     """What it would be if none had."""
 
     plain_difference: float
-    """The plain difference of the means, which other things are mixed into."""
+    """The plain difference of the means, which other things distort."""
 
     confounder_score: float
-    """How much: the distance between the plain difference and the uplift, as a
-    share of the sum of their sizes, 0 to 1.
+    """How much they distort it: the distance between the plain difference and the
+    uplift, as a share of the sum of their sizes, 0 to 1.
     """
 
     treated_count: int
@@ -1624,15 +1629,15 @@ class DiscoverySchedule(
     """What it discovers."""
 
     next_run_at: datetime | None
-    """When it starts next; unset while it is off. What the server slept through it
-    starts once, when it runs again.
+    """When it starts next; unset while it is off. If the server was off at that
+    time, it starts once when the server runs again.
     """
 
     last_run_at: datetime | None
     """When it started last; unset if it never did."""
 
     last_operation_id: str
-    """The operation that it started last: WaitOperation tells what it came to, for
+    """The operation that it started last: WaitOperation returns its result, for
     seven days.
     """
 
@@ -1641,7 +1646,7 @@ class DiscreteSpace(Answer[learning_pb2.DiscreteSpace], of=learning_pb2.Discrete
     """DiscreteSpace has a number of values."""
 
     n: int
-    """How many values; the labels' number if it is 0. Of actions at most 1,000.
+    """How many values; 0 means the number of labels. At most 1,000 for actions.
     0 to 1,000,000.
     """
 
@@ -1659,7 +1664,7 @@ class DownloadModelResponse(
     """A part of a model."""
 
     model: ExportedModel
-    """What is sent. Set in the first message, which has no data, and in no other."""
+    """What is sent. Set only in the first message, which has no data."""
 
     data: bytes
     """The bytes that come next, up to 512 KiB."""
@@ -1956,7 +1961,7 @@ class Estimate(Answer[learning_trust_pb2.Estimate], of=learning_trust_pb2.Estima
     """The estimate."""
 
     low: float | None
-    """The lower end of its 95 % interval; unset where there is no interval."""
+    """The lower end of its 95 % interval; unset if there is no interval."""
 
     high: float | None
     """The upper end."""
@@ -2078,7 +2083,7 @@ class Experience(Answer[learning_pb2.Experience], of=learning_pb2.Experience):
     """
 
     state: State
-    """Where it was done."""
+    """The state in which it was done."""
 
     action: Action
     """What was done."""
@@ -2087,9 +2092,9 @@ class Experience(Answer[learning_pb2.Experience], of=learning_pb2.Experience):
     """What it brought, of any size, neither NaN nor infinite."""
 
     next_state: State
-    """Where it led. Left out, nothing follows: the step is the last of its
-    episode, whose only step it is in a task of one step. In a trajectory it is
-    the state of the step after it.
+    """Where it led. If it is left out, nothing follows: the step is the last of
+    its episode, or its only one in a task of one step. In a trajectory, it is
+    then the state of the next step.
     """
 
     terminated: bool
@@ -2101,7 +2106,7 @@ class Experience(Answer[learning_pb2.Experience], of=learning_pb2.Experience):
     """
 
     actor_id: str
-    """Whose episode it belongs to, where several are under way at once.
+    """Whose episode it belongs to, if several are under way at once.
     Up to 200 characters, on one line.
     """
 
@@ -2165,7 +2170,7 @@ class Experiment(Answer[experiment_pb2.Experiment], of=experiment_pb2.Experiment
     """Observations that were recorded."""
 
     result: ExperimentResult
-    """What it came to; set once it was concluded."""
+    """Its result; set once it was concluded."""
 
     edge_id: str
     """The edge that it ended with; empty if none."""
@@ -2193,7 +2198,7 @@ class ExperimentArm(Answer[experiment_pb2.ExperimentArm], of=experiment_pb2.Expe
 
 
 class ExperimentResult(Answer[experiment_pb2.ExperimentResult], of=experiment_pb2.ExperimentResult):
-    """ExperimentResult is what the observations say."""
+    """ExperimentResult is what the observations show."""
 
     treatment: ExperimentArm
     """The treated subjects."""
@@ -2202,12 +2207,15 @@ class ExperimentResult(Answer[experiment_pb2.ExperimentResult], of=experiment_pb
     """The others."""
 
     uplift: float | None
-    """How much higher the mean of the treated is; unset if an arm is empty."""
+    """How much higher the mean of the treated subjects is; unset if an arm is
+    empty.
+    """
 
     p_value: float | None
-    """Welch's test: how probable a difference of at least this size is if there is
-    none. Valid if it is looked at once, at an end that was decided before. Unset
-    if an arm has fewer than two subjects, or no outcome differs from another.
+    """Welch's test: how probable a difference of at least this size is if there
+    is none. Valid if it is looked at once, at an end that was fixed in
+    advance. Unset if an arm has fewer than two subjects, or no outcome differs
+    from another.
     """
 
     low: float | None
@@ -2226,8 +2234,8 @@ class ExperimentResult(Answer[experiment_pb2.ExperimentResult], of=experiment_pb
     """Its upper end."""
 
     not_assigned_count: int
-    """Subjects whose arm a caller said, not the server by chance: what they differ
-    in otherwise is in the uplift.
+    """Subjects whose arm was stated by a caller, not drawn by the server: how
+    they differ otherwise is part of the uplift.
     """
 
     notes: list[str]
@@ -2262,8 +2270,8 @@ class Explanation(Answer[learning_trust_pb2.Explanation], of=learning_trust_pb2.
     """That measure in this state."""
 
     typical: float
-    """Its mean over states that were recorded. The importances sum to score less
-    typical.
+    """Its mean over states that were recorded. The importances sum to `score`
+    minus `typical`.
     """
 
     method: AttributionMethodChoice | None
@@ -2303,7 +2311,7 @@ class ExportedModel(Answer[learning_pb2.ExportedModel], of=learning_pb2.Exported
     """ExportedModel says what a session exported when it ended."""
 
     name: str
-    """What a file of it may be called, e.g. `7-which-strategy.npz`."""
+    """A name for a file that holds it, e.g. `7-which-strategy.npz`."""
 
     size_bytes: int
     """Its size in bytes."""
@@ -2331,8 +2339,8 @@ class FeatureImportance(
     """FeatureImportance is what a part of a state contributes to an action."""
 
     feature: str
-    """The part: "complexity", "task.type", "position[2]"; "state" if there is but
-    one.
+    """The part: "complexity", "task.type", "position[2]"; "state" if there is
+    only one.
     """
 
     value: str
@@ -2355,7 +2363,7 @@ class FeedbackResponse(
 
     updates: int
     """How often something was corrected by it: 0 if the session learns in the
-    background, or learns from a step when more are there.
+    background, or learns from a step only when more have come.
     """
 
     loss: float | None
@@ -2576,18 +2584,19 @@ class GateVerdict(Answer[learning_trust_pb2.GateVerdict], of=learning_trust_pb2.
     """GateVerdict says whether the policy answers or its baseline, and why."""
 
     trusts_policy: bool
-    """Whether the policy is trusted: the lower bound of its gain is above 0. It is
-    not any more when the bound falls, or when the policy lost of late.
+    """Whether the policy is trusted: the lower bound of its gain is above 0. It
+    is no longer trusted when the bound falls, or when the policy has been
+    losing recently.
     """
 
     decisions: int
-    """Episodes that tell: those since the baseline was first asked for whose
+    """Episodes that count: those, since the baseline was first asked for, whose
     actions could have been others, with known probabilities.
     """
 
     gain: Estimate
-    """What the policy gains over the baseline per episode, with bounds that hold at
-    every look, together with a probability of 90 % at least.
+    """What the policy gains over the baseline per episode, with bounds that
+    jointly hold at every look with a probability of at least 90 %.
     """
 
     why: str
@@ -2708,7 +2717,7 @@ class GetDiscoveryScheduleResponse(
     """The schedule."""
 
     schedule: DiscoverySchedule
-    """The schedule, also when it was never set."""
+    """The schedule, even if it was never set."""
 
 
 class GetEdgeResponse(Answer[causal_pb2.GetEdgeResponse], of=causal_pb2.GetEdgeResponse):
@@ -2805,7 +2814,7 @@ class GetMemoryResponse(
 class GetMetricsResponse(
     Answer[learning_service_pb2.GetMetricsResponse], of=learning_service_pb2.GetMetricsResponse
 ):
-    """How a session does."""
+    """How a session is doing."""
 
     metrics: LearningMetrics
     """The metrics."""
@@ -2981,8 +2990,8 @@ class ImportExperienceResponse(
     Answer[learning_import_pb2.ImportExperienceResponse],
     of=learning_import_pb2.ImportExperienceResponse,
 ):
-    """How far it is: each count is of the whole call so far, so the last message tells
-    what became of it.
+    """How far the import is: each count is of the whole call so far, so the last
+    message says what became of it.
     """
 
     records_read: int
@@ -2992,23 +3001,23 @@ class ImportExperienceResponse(
     """Records to read."""
 
     imported: int
-    """Records that were imported or, in a dry run, would be."""
+    """Records that were imported, or would be in a dry run."""
 
     known: int
     """Records that had been imported before."""
 
     steps: int
-    """Steps that were recorded or, in a dry run, would be."""
+    """Steps that were recorded, or would be in a dry run."""
 
     skipped: list[SkippedRecords]
-    """Records that were left out, by reason, the most frequent first."""
+    """Records that were left out, by reason, the most frequent reason first."""
 
     examples: list[ImportedTrajectory]
     """The first trajectories; only in the last message."""
 
     actions: list[ActionCount]
-    """The actions that they name, and how often, the most frequent first, 100 at
-    most; only in the last message.
+    """The actions that occur in them, and how often, the most frequent first, 100
+    at most; only in the last message.
     """
 
     transitions: int
@@ -3306,7 +3315,7 @@ class LeafRange(Answer[forgetting_pb2.LeafRange], of=forgetting_pb2.LeafRange):
 
 
 class LearningMetrics(Answer[learning_pb2.LearningMetrics], of=learning_pb2.LearningMetrics):
-    """LearningMetrics is how a session does."""
+    """LearningMetrics says how a session is doing."""
 
     episodes_completed: int
     """Episodes that ended."""
@@ -3321,13 +3330,13 @@ class LearningMetrics(Answer[learning_pb2.LearningMetrics], of=learning_pb2.Lear
     """The mean reward of an episode; 0 without any."""
 
     moving_avg_reward: float
-    """The mean reward of the last episodes, as many as the window has."""
+    """The mean reward of the last episodes, as many as the window holds."""
 
     convergence_score: float
-    """How settled the rewards are, from 0 to 1: 1 less the sum of how far the mean
-    of the window is from that of the window before it and of its standard
-    error, both as shares of the range of all episodes' rewards; times the share
-    of both windows that is filled.
+    """How settled the rewards are, from 0 to 1: 1 minus the sum of two terms, the
+    distance between the means of the window and of the one before it, and the
+    window's standard error, both as shares of the range of all episodes'
+    rewards; then multiplied by the share of both windows that is filled.
     """
 
     convergence_status: ConvergenceStatusChoice | None
@@ -3337,7 +3346,7 @@ class LearningMetrics(Answer[learning_pb2.LearningMetrics], of=learning_pb2.Lear
     """Where the loss is going."""
 
     exploration_rate: float | None
-    """With which probability it explores; unset if that is not one number."""
+    """The probability with which it explores; unset if that is not one number."""
 
     updates: int
     """Steps learned, each counted as often as it was learned from."""
@@ -3362,13 +3371,13 @@ class LearningServiceEndSessionResponse(
     """How it did, over windows of 100 episodes."""
 
     model_path: str
-    """A copy of the exported model as a file, relative to the server's data folder;
-    empty without one: where nothing was exported, and where PostgreSQL keeps the
-    tenant. DownloadModel sends the model in any case.
+    """A copy of the exported model as a file, relative to the server's data
+    folder; empty if there is none: if nothing was exported, or if PostgreSQL
+    keeps the tenant. DownloadModel sends the model in any case.
     """
 
     model_bytes: int
-    """The size of the exported model in bytes; 0 where nothing was exported."""
+    """The size of the exported model in bytes; 0 if nothing was exported."""
 
     meets_skill_bar: bool
     """Whether it did well enough to become a skill: the mean reward of its
@@ -3379,7 +3388,7 @@ class LearningServiceEndSessionResponse(
     """From its first start to its end."""
 
     skill_id: str
-    """The skill that tells what was learned, for SkillService and recall; empty
+    """The skill that says what was learned, for SkillService and recall; empty
     unless the bar is met. Ending the session again keeps it up to date.
     """
 
@@ -3412,7 +3421,7 @@ class LearningSession(Answer[learning_pb2.LearningSession], of=learning_pb2.Lear
     """The algorithm."""
 
     config: dict[str, Any]
-    """A value for each of the algorithm's keys, defaults put in."""
+    """A value for each of the algorithm's keys, with defaults filled in."""
 
     state_space: Space
     """Which states there are."""
@@ -3421,7 +3430,7 @@ class LearningSession(Answer[learning_pb2.LearningSession], of=learning_pb2.Lear
     """Which actions there are."""
 
     seed: int
-    """What everything at random is drawn from."""
+    """The seed of everything that is random."""
 
     learning: LearningModeChoice | None
     """When it learns."""
@@ -3448,18 +3457,18 @@ class LearningSession(Answer[learning_pb2.LearningSession], of=learning_pb2.Lear
     """The mean reward of the episodes that ended; 0 without any."""
 
     known_actions: list[Action]
-    """The actions known so far; empty if they are a box. In a space of labels that
-    are collected those that were seen, in that order.
+    """The actions known so far; empty if they are a box. In an open_labels space,
+    those that were seen, in that order.
     """
 
     experience_bytes: int
     """Bytes that its recorded steps take."""
 
     created_at: datetime | None
-    """When it was started first."""
+    """When it was first started."""
 
     updated_at: datetime | None
-    """When it was last told anything, or started or ended."""
+    """When it was last given anything, or was started or ended."""
 
     ended_at: datetime | None
     """When it ended; unset while it is active."""
@@ -4099,10 +4108,10 @@ class MetricsPoint(Answer[learning_pb2.MetricsPoint], of=learning_pb2.MetricsPoi
     """The sum of the episode's rewards."""
 
     moving_avg_reward: float
-    """The mean of that of the last 100 episodes."""
+    """The mean of the last 100 episodes' rewards."""
 
     loss: float | None
-    """The mean loss since the point before; unset if nothing was learned."""
+    """The mean loss since the previous point; unset if nothing was learned."""
 
     value_mean: float | None
     """The mean value of the actions that were learned from; unset likewise."""
@@ -4111,7 +4120,7 @@ class MetricsPoint(Answer[learning_pb2.MetricsPoint], of=learning_pb2.MetricsPoi
     """The mean norm of the gradients; unset without any."""
 
     exploration_rate: float | None
-    """With which probability it explored; unset if that is not one number."""
+    """The probability with which it explored; unset if that is not one number."""
 
     recorded_at: datetime | None
     """When."""
@@ -4142,13 +4151,13 @@ class MoveTenantResponse(
 class MultiDiscreteSpace(
     Answer[learning_pb2.MultiDiscreteSpace], of=learning_pb2.MultiDiscreteSpace
 ):
-    """MultiDiscreteSpace has as many whole numbers as sizes, each from 0 to its size
-    less 1.
+    """MultiDiscreteSpace has as many whole numbers as sizes, each from 0 to its
+    size minus 1.
     """
 
     sizes: list[int]
-    """The sizes, each at least 1. Of actions their product is at most 1,000: each
-    combination is an action.
+    """The sizes, each at least 1. For actions, their product is at most 1,000:
+    each combination is an action.
     Up to 256 entries, each 1 to 1,000,000.
     """
 
@@ -4199,30 +4208,30 @@ class OffPolicyEvaluation(
     Answer[learning_trust_pb2.OffPolicyEvaluation], of=learning_trust_pb2.OffPolicyEvaluation
 ):
     """OffPolicyEvaluation says what the learned policy would have earned, judged by
-    recorded episodes that it had not learned from: the algorithm is taught the
-    episodes anew, in their order, and asked before each of the last five tenths.
-    Figures are per episode: its rewards, discounted as the algorithm does. To
-    linucb and thompson, which look at nothing but an action's own reward, each
-    step is an episode.
+    recorded episodes that it had not learned from: the algorithm is trained on
+    the episodes anew, in order, and asked before each of the last five tenths.
+    Figures are per episode: its rewards, discounted as the algorithm does. For
+    linucb and thompson, which look only at an action's own reward, each step is
+    an episode.
     """
 
     summary: str
     """The same in a sentence."""
 
     refused: str
-    """Why there is no estimate, a sentence; empty if there is one."""
+    """Why there is no estimate, in a sentence; empty if there is one."""
 
     episodes: int
     """Episodes that it was judged on."""
 
     decisions: int
-    """The steps that these hold."""
+    """The steps in these episodes."""
 
     effective_sample_size: float
     """How many equally weighted episodes they are worth; below 50 it is refused."""
 
     overlap: float
-    """The share of what the policy would do that was done, too, as far as the
+    """The share of what the policy would do that was in fact done, as far as the
     weights show: from 0 to 1.
     """
 
@@ -4242,8 +4251,9 @@ class OffPolicyEvaluation(
     """How much more than what was earned: doubly robust, paired by episode."""
 
     modelled: Estimate
-    """What a model of the rewards alone makes of the policy, without an interval.
-    For actions in a box it is all there is.
+    """What the policy would have earned according to a model of the rewards
+    alone, without an interval. For actions in a box, this is the only
+    estimate.
     """
 
     steps_read: int
@@ -4259,7 +4269,7 @@ class OpenLabelsSpace(Answer[learning_pb2.OpenLabelsSpace], of=learning_pb2.Open
 
 class OpenObjectSpace(Answer[learning_pb2.OpenObjectSpace], of=learning_pb2.OpenObjectSpace):
     """OpenObjectSpace has any JSON object: its numbers, texts and truth values, by
-    their path, are what there is to know of a state.
+    their path, are what is known of a state.
     """
 
 
@@ -4573,7 +4583,7 @@ class PredictResponse(
 
     prediction: Prediction
     """The action, and how sure it is. If it is the baseline's, its confidence is
-    what the policy's own choice leaves, shared evenly by the other actions.
+    what the policy's own choice leaves, shared evenly among the other actions.
     """
 
     gate: GateVerdict
@@ -4584,26 +4594,26 @@ class Prediction(Answer[learning_pb2.Prediction], of=learning_pb2.Prediction):
     """Prediction is an action that was chosen."""
 
     prediction_id: str
-    """Names the prediction in feedback, for 30 days. It holds all that is needed
-    to learn from the reward, sealed, so its length grows with the state's.
+    """Names the prediction in feedback, for 30 days. It holds, sealed, all that
+    is needed to learn from the reward, so its length grows with the state's.
     """
 
     action: Action
     """The action."""
 
     confidence: float
-    """The probability that none of the other allowed actions is better, given what
-    was learned: from 0 to 1, and 1 / n among n actions of which nothing is
-    known. The values are taken as normal and independent.
+    """The probability that none of the other allowed actions is better, given
+    what was learned: from 0 to 1, and 1 / n among n actions about which
+    nothing is known. The values are taken to be normal and independent.
     """
 
     probability: float | None
-    """The probability (for a box the density) with which it was chosen; unset where
+    """The probability (for a box the density) with which it was chosen; unset if
     actions are a box and the call did not explore.
     """
 
     explored: bool
-    """Whether it is not the one that is best so far."""
+    """Whether it is not the best one so far."""
 
     trained: bool
     """Whether the session has learned anything yet; if not, the action was drawn
@@ -4612,7 +4622,7 @@ class Prediction(Answer[learning_pb2.Prediction], of=learning_pb2.Prediction):
 
     actions: list[ActionScore]
     """Each allowed action, best first; empty if they are a box, and in Act unless
-    it asks for them.
+    the request asks for them.
     """
 
 
@@ -4946,13 +4956,14 @@ class RecordTrajectoriesResponse(
     Answer[learning_service_pb2.RecordTrajectoriesResponse],
     of=learning_service_pb2.RecordTrajectoriesResponse,
 ):
-    """An acknowledgement. Its counts are of the whole stream so far, so the last one
-    tells what became of the stream. A stream without trajectories gets one, too.
+    """An acknowledgement. Its counts are of the whole stream so far, so the last
+    one says what became of the stream. A stream without trajectories gets one,
+    too.
     """
 
     acknowledged_count: int
-    """Trajectories that are durable, from the stream's beginning: resume after the
-    first so many messages.
+    """Trajectories that are durable, from the stream's beginning: resume after
+    that many messages.
     """
 
     known_count: int
@@ -5160,13 +5171,15 @@ class RefusedCause(Answer[discovery_pb2.RefusedCause], of=discovery_pb2.RefusedC
     """Why."""
 
     treated_count: int
-    """Episodes that had it; if too few have counterparts, of those that have."""
+    """Episodes that had it; if too few have counterparts, only those that do."""
 
     control_count: int
-    """Episodes that had it not, in the same way."""
+    """Episodes that did not have it, counted in the same way."""
 
     overlap: float | None
-    """The share of episodes that have counterparts; unset if nobody looked."""
+    """The share of episodes that have counterparts; unset if that was not
+    determined.
+    """
 
 
 class RegexPattern(Answer[pattern_pb2.RegexPattern], of=pattern_pb2.RegexPattern):
@@ -5760,7 +5773,7 @@ class ShapeRewardResponse(
     """Whether the task's best policy stays the best with such bonuses."""
 
     why: str
-    """Why it does or does not, a sentence."""
+    """Why it does or does not, in a sentence."""
 
 
 class ShapingComponents(
@@ -5769,7 +5782,7 @@ class ShapingComponents(
     """ShapingComponents are the bonuses before they are weighted."""
 
     curiosity_bonus: float
-    """From 0, foreseen exactly, to 1; 0 for an actor's first state."""
+    """From 0 (predicted exactly) to 1; 0 for an actor's first state."""
 
     novelty_bonus: float
     """From 0 to 1; from -1 to 1 if it is the difference of a potential."""
@@ -6009,10 +6022,10 @@ class SkippedRecords(
     """SkippedRecords are records of which nothing can be learned, for one reason."""
 
     reason: str
-    """Why, a sentence."""
+    """Why, in a sentence."""
 
     count: int
-    """How many they are."""
+    """How many there are."""
 
     examples: list[str]
     """Some of their ids."""
@@ -6047,13 +6060,13 @@ class Space(Answer[learning_pb2.Space], of=learning_pb2.Space):
     """Real numbers."""
 
     dict: DictSpace
-    """Objects with known keys; only of states."""
+    """Objects with known keys; only for states."""
 
     open_labels: OpenLabelsSpace
     """Labels that are not known beforehand."""
 
     open_object: OpenObjectSpace
-    """Any objects; only of states."""
+    """Any objects; only for states."""
 
 
 class StartBackupResponse(
@@ -6295,31 +6308,31 @@ class SummarizeReflectionsResponse(
 class TaskSimilarity(
     Answer[learning_trust_pb2.TaskSimilarity], of=learning_trust_pb2.TaskSimilarity
 ):
-    """TaskSimilarity says how alike the tasks of two sessions are: each part from 0,
-    nothing in common, to 1.
+    """TaskSimilarity says how alike the tasks of two sessions are: each part from 0
+    (nothing in common) to 1.
     """
 
     overall: float
     """The geometric mean of the parts that were measured; 0 if none could be."""
 
     features: float | None
-    """The share of features that both have, of those that either has. Unset if a
-    session's space is open and it has seen nothing yet.
+    """The features that both have, as a share of those that either has. Unset if
+    a session's space is open and it has seen nothing yet.
     """
 
     actions: float | None
-    """The same of actions."""
+    """The same for actions."""
 
     states: float | None
-    """How alike the distributions of the shared features are: 1 less their mean
+    """How alike the distributions of the shared features are: 1 minus their mean
     distance (Kolmogorov and Smirnov's for numbers, the total variation for
     texts). Unset unless both have 20 steps.
     """
 
     rewards: float | None
-    """How alike the rewards are where both took the same action in like states: 1
-    less the mean difference, as a share of the range. Unset unless both did so 3
-    times.
+    """How alike the rewards are when both took the same action in similar states:
+    1 minus the mean difference, as a share of the range. Unset unless both did
+    so 3 times.
     """
 
     why: str
@@ -6516,8 +6529,8 @@ class ToolUse(Answer[reflect_service_pb2.ToolUse], of=reflect_service_pb2.ToolUs
 class TrainResponse(
     Answer[learning_service_pb2.TrainResponse], of=learning_service_pb2.TrainResponse
 ):
-    """How far it is. The last message has all steps taken, and what was learned is
-    saved.
+    """How far it is. By the last message, all steps are taken, and what was learned
+    is saved.
     """
 
     steps_completed: int
@@ -6530,7 +6543,7 @@ class TrainResponse(
     """How often something was corrected, in all steps taken."""
 
     loss: float | None
-    """The mean loss since the message before; unset if nothing was corrected."""
+    """The mean loss since the previous message; unset if nothing was corrected."""
 
     value_mean: float | None
     """The mean value of the actions learned from; unset likewise."""
@@ -6552,7 +6565,7 @@ class Trajectory(Answer[learning_pb2.Trajectory], of=learning_pb2.Trajectory):
     """Unique in the session."""
 
     metadata: dict[str, Any]
-    """What its recorder noted of it: the task, whether it succeeded."""
+    """What its recorder noted about it: the task, whether it succeeded."""
 
     steps: int
     """How many steps it has."""
@@ -6589,8 +6602,8 @@ class TransferResponse(
     """The same with the transfer, judged by the same steps."""
 
     improvement: float | None
-    """How much more that is, by the doubly robust estimates; unset unless both
-    could be measured.
+    """How much more that is, according to the doubly robust estimates; unset
+    unless both could be measured.
     """
 
 

@@ -235,8 +235,8 @@ class CausalMethods(SyncCaller):
                 1,000 entries, each up to 200 characters, on one line.
             experiment_ids: Experiments that it rests on. They need not be stored here. Up to
                 1,000 entries, each up to 200 characters, on one line.
-            confounder_score: How far other things mix into the plain comparison, from 0 (not at
-                all) to 1 (they turn it round). 0 to 1.
+            confounder_score: How much other things distort the plain comparison, from 0 (not at
+                all) to 1 (they reverse it). 0 to 1.
             mechanism: How it works, in words. Up to 8,192 characters.
             metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
             edge_id: Choose the id to make retries harmless; a ULID is made when it is empty. Up
@@ -381,16 +381,16 @@ class CausalMethods(SyncCaller):
             uplift: How much more of the effect there is with the cause than without it, in the
                 effect's own unit: 0.25 of a success rate is 25 percentage points. Below 0:
                 less. -1,000,000,000 to 10^9.
-            confidence: How sure it is that there is an effect, 0 to 1. Of an experiment: 1 less
-                the p-value of Welch's test. Discovered: 1 less the q-value. 0 to 1.
+            confidence: How sure it is that there is an effect, 0 to 1. From an experiment: 1
+                minus the p-value of Welch's test. Discovered: 1 minus the q-value. 0 to 1.
             sample_size: How many observations it rests on; 0 if nobody counted. 0 to 2^53 - 1.
             evidence_ids: What speaks for it: ids of episodes, events or anything else. They
                 need not be stored here. Up to 1,000 entries, each up to 200 characters, on one
                 line.
             experiment_ids: Experiments that it rests on. Up to 1,000 entries, each up to 200
                 characters, on one line.
-            confounder_score: How far other things mix into the plain comparison, from 0 (not at
-                all) to 1 (they turn it round). Discovered: the distance between the plain
+            confounder_score: How much other things distort the plain comparison, from 0 (not at
+                all) to 1 (they reverse it). Discovered: the distance between the plain
                 difference and the uplift, as a share of the sum of their sizes. 0 to 1.
             mechanism: How it works, in words. Up to 8,192 characters.
             metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
@@ -519,8 +519,8 @@ class CausalMethods(SyncCaller):
             description: What is expected and why, in words. Up to 8,192 characters.
             block_size: How many subjects of one stratum are assigned as one block, so that the
                 arms stay balanced at any time. 1 to 100. Default: 4.
-            treated_per_block: How many of each block are treated, at least 1 and fewer than the
-                block has. 0: half of them, rounded down. 0 to 99.
+            treated_per_block: How many subjects of each block are treated: at least 1, and
+                fewer than the block has. 0: half of them, rounded down. 0 to 99.
             seed: What the order within blocks is drawn from; empty: the server draws a seed. Up
                 to 200 characters, on one line.
             metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
@@ -645,9 +645,9 @@ class CausalMethods(SyncCaller):
         stratum: str | None = None,
         timeout: float | None = None,
     ) -> AssignTreatmentResponse:
-        """Decides by chance whether a subject gets the cause, and keeps to it: asked
-        again, it answers the same. Chance is drawn from the experiment's seed, block
-        by block, so that the arms stay balanced within each stratum.
+        """Decides by chance whether a subject gets the cause, and sticks to it: asked
+        again, it gives the same answer. The choice is drawn from the experiment's
+        seed, block by block, so that the arms stay balanced within each stratum.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -658,9 +658,9 @@ class CausalMethods(SyncCaller):
             experiment_id: The experiment. Required; up to 200 characters, on one line.
             subject: Whom or what to assign: a user, a session, an episode, a task. Required; up
                 to 200 characters, on one line.
-            stratum: Subjects of one stratum are balanced among each other: those of one agent,
-                one project, one kind of task. It counts when the subject is first assigned. Up
-                to 200 characters, on one line.
+            stratum: Subjects of one stratum are balanced among each other: e.g. those of one
+                agent, one project or one kind of task. It only matters when the subject is
+                first assigned. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -703,8 +703,8 @@ class CausalMethods(SyncCaller):
                 -1,000,000,000 to 10^9.
             subject: Whom or what it was observed of, as in AssignTreatment. Empty: a subject of
                 its own. Up to 200 characters, on one line.
-            treatment: Whether the subject got the cause. Needed for one that was not assigned;
-                for one that was, it must say the same, or nothing.
+            treatment: Whether the subject got the cause. Required for one that was not
+                assigned; for one that was, it must say the same or be left out.
             context: Free JSON about the circumstances. Up to 64 KiB encoded and 32 levels deep.
             observed_at: When it was observed; unset: now. From 1970 to 9999.
             observation_id: Choose the id to make retries harmless; a ULID is made when it is
@@ -734,8 +734,9 @@ class CausalMethods(SyncCaller):
         *,
         timeout: float | None = None,
     ) -> AnalyzeExperimentResponse:
-        """Says what an experiment's observations say so far: Welch's test for one look
-        at the end, and a confidence sequence for those who look every day.
+        """Returns what an experiment's observations show so far: Welch's test for a
+        single look at the end, and a confidence sequence for those who look every
+        day.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND.
@@ -745,7 +746,7 @@ class CausalMethods(SyncCaller):
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            What they say.
+            What they show.
         """
         return self._unary(
             _ANALYZE_EXPERIMENT,
@@ -773,7 +774,7 @@ class CausalMethods(SyncCaller):
 
         Args:
             experiment_id: The experiment. Required; up to 200 characters, on one line.
-            without_edge: Do not make an edge of it.
+            without_edge: Do not make an edge from it.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -829,11 +830,11 @@ class CausalMethods(SyncCaller):
         dry_run: bool | None = None,
         timeout: float | None = None,
     ) -> DiscoverResponse:
-        """Estimates from episodes what their labels, tools and skills change of reward
+        """Estimates from episodes how their labels, tools and skills change reward
         and success, adjusted for what was known before each attempt, and keeps as
-        edges what is sure. Skills are those that an episode's metadata names, by id
-        or name, as "skills" or "skill". The same again changes nothing; effects that
-        no longer hold lose their edges.
+        edges what is sure. Skills are those that an episode's metadata names, by
+        id or name, as "skills" or "skill". Running it again on the same episodes
+        changes nothing; effects that no longer hold lose their edges.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says
@@ -844,16 +845,16 @@ class CausalMethods(SyncCaller):
         Args:
             filter: Which episodes.
             adjust_for: What else was known before each attempt: names of metadata (numbers,
-                texts or truth values), or labels as `tag:NAME`, which are then no causes. What
-                an attempt brought about must not be named: to adjust for it hides the effect.
-                Up to 20 entries, each up to 200 characters, on one line. Up to 20 entries, each
-                up to 200 characters, on one line.
-            min_attempts: Causes that fewer episodes had are not looked at. 1 to 1,000,000.
+                texts or truth values), or labels as `tag:NAME`, which are then not treated as
+                causes. Do not name anything that an attempt brought about: adjusting for it
+                hides the effect. Up to 20 entries, each up to 200 characters, on one line. Up
+                to 20 entries, each up to 200 characters, on one line.
+            min_attempts: Causes that fewer episodes had are not considered. 1 to 1,000,000.
                 Default: 3. 1 to 1,000,000. Default: 3.
             min_success_rate: The share that must succeed with the cause, or without it if it
                 does harm, for the effect to be kept. 0 to 1. Default: 0.6. 0 to 1. Default:
                 0.6.
-            min_confidence: The confidence, 1 less the q-value, from which an effect is kept. 0
+            min_confidence: The confidence, 1 minus the q-value, from which an effect is kept. 0
                 to 1. Default: 0.7. 0 to 1. Default: 0.7.
             min_sample_size: How many episodes must have had a cause, and how many must not, for
                 its effects to be estimated. At most 1,000,000. Default: 30. At most 1,000,000.
@@ -862,7 +863,7 @@ class CausalMethods(SyncCaller):
                 most 0.5. Default: 0.05. More than 0 and at most 0.5. Default: 0.05.
             fdr_method: How that is controlled. Default: BENJAMINI_HOCHBERG. Default:
                 BENJAMINI_HOCHBERG.
-            dry_run: Change nothing, and return what would be.
+            dry_run: Change nothing, and return what would change.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -902,7 +903,7 @@ class CausalMethods(SyncCaller):
         Args:
             question: What to discover.
             operation_id: The operation's id, so that the request can be sent again without
-                starting twice. Up to 200 characters, on one line.
+                starting the operation twice. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -947,8 +948,8 @@ class CausalMethods(SyncCaller):
         question: DiscoverRequestFields | discovery_pb2.DiscoverRequest | None = None,
         timeout: float | None = None,
     ) -> SetDiscoveryScheduleResponse:
-        """Has the server do what StartDiscover does, once every night, or no longer. A
-        schedule that was changed begins with the next night.
+        """Has the server do what StartDiscover does once every night, or stops that.
+        A changed schedule takes effect the next night.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says
@@ -960,7 +961,7 @@ class CausalMethods(SyncCaller):
             time: When, as HH:MM of UTC. Of the form `^(([01][0-9]|2[0-3]):[0-5][0-9])?$`.
                 Default: 03:00.
             question: What to discover; no dry run. The schedule outlasts what is forgotten, so
-                that the filter must name no user, agent or session.
+                the filter must not name a user, an agent or a session.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1021,8 +1022,8 @@ class AsyncCausalMethods(AsyncCaller):
                 1,000 entries, each up to 200 characters, on one line.
             experiment_ids: Experiments that it rests on. They need not be stored here. Up to
                 1,000 entries, each up to 200 characters, on one line.
-            confounder_score: How far other things mix into the plain comparison, from 0 (not at
-                all) to 1 (they turn it round). 0 to 1.
+            confounder_score: How much other things distort the plain comparison, from 0 (not at
+                all) to 1 (they reverse it). 0 to 1.
             mechanism: How it works, in words. Up to 8,192 characters.
             metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
             edge_id: Choose the id to make retries harmless; a ULID is made when it is empty. Up
@@ -1167,16 +1168,16 @@ class AsyncCausalMethods(AsyncCaller):
             uplift: How much more of the effect there is with the cause than without it, in the
                 effect's own unit: 0.25 of a success rate is 25 percentage points. Below 0:
                 less. -1,000,000,000 to 10^9.
-            confidence: How sure it is that there is an effect, 0 to 1. Of an experiment: 1 less
-                the p-value of Welch's test. Discovered: 1 less the q-value. 0 to 1.
+            confidence: How sure it is that there is an effect, 0 to 1. From an experiment: 1
+                minus the p-value of Welch's test. Discovered: 1 minus the q-value. 0 to 1.
             sample_size: How many observations it rests on; 0 if nobody counted. 0 to 2^53 - 1.
             evidence_ids: What speaks for it: ids of episodes, events or anything else. They
                 need not be stored here. Up to 1,000 entries, each up to 200 characters, on one
                 line.
             experiment_ids: Experiments that it rests on. Up to 1,000 entries, each up to 200
                 characters, on one line.
-            confounder_score: How far other things mix into the plain comparison, from 0 (not at
-                all) to 1 (they turn it round). Discovered: the distance between the plain
+            confounder_score: How much other things distort the plain comparison, from 0 (not at
+                all) to 1 (they reverse it). Discovered: the distance between the plain
                 difference and the uplift, as a share of the sum of their sizes. 0 to 1.
             mechanism: How it works, in words. Up to 8,192 characters.
             metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
@@ -1305,8 +1306,8 @@ class AsyncCausalMethods(AsyncCaller):
             description: What is expected and why, in words. Up to 8,192 characters.
             block_size: How many subjects of one stratum are assigned as one block, so that the
                 arms stay balanced at any time. 1 to 100. Default: 4.
-            treated_per_block: How many of each block are treated, at least 1 and fewer than the
-                block has. 0: half of them, rounded down. 0 to 99.
+            treated_per_block: How many subjects of each block are treated: at least 1, and
+                fewer than the block has. 0: half of them, rounded down. 0 to 99.
             seed: What the order within blocks is drawn from; empty: the server draws a seed. Up
                 to 200 characters, on one line.
             metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
@@ -1431,9 +1432,9 @@ class AsyncCausalMethods(AsyncCaller):
         stratum: str | None = None,
         timeout: float | None = None,
     ) -> AssignTreatmentResponse:
-        """Decides by chance whether a subject gets the cause, and keeps to it: asked
-        again, it answers the same. Chance is drawn from the experiment's seed, block
-        by block, so that the arms stay balanced within each stratum.
+        """Decides by chance whether a subject gets the cause, and sticks to it: asked
+        again, it gives the same answer. The choice is drawn from the experiment's
+        seed, block by block, so that the arms stay balanced within each stratum.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -1444,9 +1445,9 @@ class AsyncCausalMethods(AsyncCaller):
             experiment_id: The experiment. Required; up to 200 characters, on one line.
             subject: Whom or what to assign: a user, a session, an episode, a task. Required; up
                 to 200 characters, on one line.
-            stratum: Subjects of one stratum are balanced among each other: those of one agent,
-                one project, one kind of task. It counts when the subject is first assigned. Up
-                to 200 characters, on one line.
+            stratum: Subjects of one stratum are balanced among each other: e.g. those of one
+                agent, one project or one kind of task. It only matters when the subject is
+                first assigned. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1489,8 +1490,8 @@ class AsyncCausalMethods(AsyncCaller):
                 -1,000,000,000 to 10^9.
             subject: Whom or what it was observed of, as in AssignTreatment. Empty: a subject of
                 its own. Up to 200 characters, on one line.
-            treatment: Whether the subject got the cause. Needed for one that was not assigned;
-                for one that was, it must say the same, or nothing.
+            treatment: Whether the subject got the cause. Required for one that was not
+                assigned; for one that was, it must say the same or be left out.
             context: Free JSON about the circumstances. Up to 64 KiB encoded and 32 levels deep.
             observed_at: When it was observed; unset: now. From 1970 to 9999.
             observation_id: Choose the id to make retries harmless; a ULID is made when it is
@@ -1520,8 +1521,9 @@ class AsyncCausalMethods(AsyncCaller):
         *,
         timeout: float | None = None,
     ) -> AnalyzeExperimentResponse:
-        """Says what an experiment's observations say so far: Welch's test for one look
-        at the end, and a confidence sequence for those who look every day.
+        """Returns what an experiment's observations show so far: Welch's test for a
+        single look at the end, and a confidence sequence for those who look every
+        day.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND.
@@ -1531,7 +1533,7 @@ class AsyncCausalMethods(AsyncCaller):
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            What they say.
+            What they show.
         """
         return await self._unary(
             _ANALYZE_EXPERIMENT,
@@ -1559,7 +1561,7 @@ class AsyncCausalMethods(AsyncCaller):
 
         Args:
             experiment_id: The experiment. Required; up to 200 characters, on one line.
-            without_edge: Do not make an edge of it.
+            without_edge: Do not make an edge from it.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1615,11 +1617,11 @@ class AsyncCausalMethods(AsyncCaller):
         dry_run: bool | None = None,
         timeout: float | None = None,
     ) -> DiscoverResponse:
-        """Estimates from episodes what their labels, tools and skills change of reward
+        """Estimates from episodes how their labels, tools and skills change reward
         and success, adjusted for what was known before each attempt, and keeps as
-        edges what is sure. Skills are those that an episode's metadata names, by id
-        or name, as "skills" or "skill". The same again changes nothing; effects that
-        no longer hold lose their edges.
+        edges what is sure. Skills are those that an episode's metadata names, by
+        id or name, as "skills" or "skill". Running it again on the same episodes
+        changes nothing; effects that no longer hold lose their edges.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says
@@ -1630,16 +1632,16 @@ class AsyncCausalMethods(AsyncCaller):
         Args:
             filter: Which episodes.
             adjust_for: What else was known before each attempt: names of metadata (numbers,
-                texts or truth values), or labels as `tag:NAME`, which are then no causes. What
-                an attempt brought about must not be named: to adjust for it hides the effect.
-                Up to 20 entries, each up to 200 characters, on one line. Up to 20 entries, each
-                up to 200 characters, on one line.
-            min_attempts: Causes that fewer episodes had are not looked at. 1 to 1,000,000.
+                texts or truth values), or labels as `tag:NAME`, which are then not treated as
+                causes. Do not name anything that an attempt brought about: adjusting for it
+                hides the effect. Up to 20 entries, each up to 200 characters, on one line. Up
+                to 20 entries, each up to 200 characters, on one line.
+            min_attempts: Causes that fewer episodes had are not considered. 1 to 1,000,000.
                 Default: 3. 1 to 1,000,000. Default: 3.
             min_success_rate: The share that must succeed with the cause, or without it if it
                 does harm, for the effect to be kept. 0 to 1. Default: 0.6. 0 to 1. Default:
                 0.6.
-            min_confidence: The confidence, 1 less the q-value, from which an effect is kept. 0
+            min_confidence: The confidence, 1 minus the q-value, from which an effect is kept. 0
                 to 1. Default: 0.7. 0 to 1. Default: 0.7.
             min_sample_size: How many episodes must have had a cause, and how many must not, for
                 its effects to be estimated. At most 1,000,000. Default: 30. At most 1,000,000.
@@ -1648,7 +1650,7 @@ class AsyncCausalMethods(AsyncCaller):
                 most 0.5. Default: 0.05. More than 0 and at most 0.5. Default: 0.05.
             fdr_method: How that is controlled. Default: BENJAMINI_HOCHBERG. Default:
                 BENJAMINI_HOCHBERG.
-            dry_run: Change nothing, and return what would be.
+            dry_run: Change nothing, and return what would change.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1688,7 +1690,7 @@ class AsyncCausalMethods(AsyncCaller):
         Args:
             question: What to discover.
             operation_id: The operation's id, so that the request can be sent again without
-                starting twice. Up to 200 characters, on one line.
+                starting the operation twice. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1733,8 +1735,8 @@ class AsyncCausalMethods(AsyncCaller):
         question: DiscoverRequestFields | discovery_pb2.DiscoverRequest | None = None,
         timeout: float | None = None,
     ) -> SetDiscoveryScheduleResponse:
-        """Has the server do what StartDiscover does, once every night, or no longer. A
-        schedule that was changed begins with the next night.
+        """Has the server do what StartDiscover does once every night, or stops that.
+        A changed schedule takes effect the next night.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says
@@ -1746,7 +1748,7 @@ class AsyncCausalMethods(AsyncCaller):
             time: When, as HH:MM of UTC. Of the form `^(([01][0-9]|2[0-3]):[0-5][0-9])?$`.
                 Default: 03:00.
             question: What to discover; no dry run. The schedule outlasts what is forgotten, so
-                that the filter must name no user, agent or session.
+                the filter must not name a user, an agent or a session.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:

@@ -57,10 +57,10 @@ class ActRequestFields(TypedDict, total=False):
     chosen.
     """
     with_scores: bool
-    """Whether the answer says what is thought of each action."""
+    """Whether the answer says how each action is rated."""
     without_feedback: bool
-    """Whether nothing will be told of what comes of these predictions: they then
-    have no id.
+    """Whether there will be no feedback on these predictions: they then have no
+    id.
     """
     only_if_better: PolicyBaselineFields | learning_trust_pb2.PolicyBaseline
     """What answers until the policy is known to be better; see PredictRequest."""
@@ -192,12 +192,12 @@ class BoxSpaceFields(TypedDict, total=False):
     """BoxSpace has as many real numbers as bounds."""
 
     low: Iterable[float]
-    """The smallest value of each number; -Infinity where there is none.
+    """The smallest value of each number; -Infinity if there is none.
     Up to 4,096 entries.
     """
     high: Iterable[float]
-    """The largest value of each number; Infinity where there is none. Of actions
-    all bounds are finite.
+    """The largest value of each number; Infinity if there is none. For actions,
+    all bounds must be finite.
     Up to 4,096 entries.
     """
 
@@ -231,8 +231,8 @@ class CausalEdgeFields(TypedDict, total=False):
     -1,000,000,000 to 10^9.
     """
     confidence: float
-    """How sure it is that there is an effect, 0 to 1. Of an experiment: 1 less the
-    p-value of Welch's test. Discovered: 1 less the q-value.
+    """How sure it is that there is an effect, 0 to 1. From an experiment: 1 minus
+    the p-value of Welch's test. Discovered: 1 minus the q-value.
     0 to 1.
     """
     sample_size: int
@@ -249,8 +249,8 @@ class CausalEdgeFields(TypedDict, total=False):
     Up to 1,000 entries, each up to 200 characters, on one line.
     """
     confounder_score: float
-    """How far other things mix into the plain comparison, from 0 (not at all) to 1
-    (they turn it round). Discovered: the distance between the plain difference
+    """How much other things distort the plain comparison, from 0 (not at all) to
+    1 (they reverse it). Discovered: the distance between the plain difference
     and the uplift, as a share of the sum of their sizes.
     0 to 1.
     """
@@ -332,13 +332,14 @@ class DiscoverRequestFields(TypedDict, total=False):
     """Which episodes."""
     adjust_for: Iterable[str]
     """What else was known before each attempt: names of metadata (numbers, texts
-    or truth values), or labels as `tag:NAME`, which are then no causes. What an
-    attempt brought about must not be named: to adjust for it hides the effect.
+    or truth values), or labels as `tag:NAME`, which are then not treated as
+    causes. Do not name anything that an attempt brought about: adjusting for
+    it hides the effect.
     Up to 20 entries, each up to 200 characters, on one line.
     Up to 20 entries, each up to 200 characters, on one line.
     """
     min_attempts: int
-    """Causes that fewer episodes had are not looked at.
+    """Causes that fewer episodes had are not considered.
     1 to 1,000,000. Default: 3.
     1 to 1,000,000. Default: 3.
     """
@@ -349,7 +350,7 @@ class DiscoverRequestFields(TypedDict, total=False):
     0 to 1. Default: 0.6.
     """
     min_confidence: float
-    """The confidence, 1 less the q-value, from which an effect is kept.
+    """The confidence, 1 minus the q-value, from which an effect is kept.
     0 to 1. Default: 0.7.
     0 to 1. Default: 0.7.
     """
@@ -370,14 +371,14 @@ class DiscoverRequestFields(TypedDict, total=False):
     Default: BENJAMINI_HOCHBERG.
     """
     dry_run: bool
-    """Change nothing, and return what would be."""
+    """Change nothing, and return what would change."""
 
 
 class DiscreteSpaceFields(TypedDict, total=False):
     """DiscreteSpace has a number of values."""
 
     n: int
-    """How many values; the labels' number if it is 0. Of actions at most 1,000.
+    """How many values; 0 means the number of labels. At most 1,000 for actions.
     0 to 1,000,000.
     """
     labels: Iterable[str]
@@ -399,7 +400,7 @@ class EdgeFilterFields(TypedDict, total=False):
     Up to 300 characters, on one line.
     """
     origin: EdgeOriginChoice
-    """From there."""
+    """With this origin."""
     min_confidence: float
     """At least this sure.
     0 to 1.
@@ -566,15 +567,15 @@ class ExperienceFields(TypedDict, total=False):
     Up to 120,000 characters; of the form `^[A-Za-z0-9_-]*$`.
     """
     state: StateFields | learning_pb2.State
-    """Where it was done."""
+    """The state in which it was done."""
     action: ActionFields | learning_pb2.Action
     """What was done."""
     reward: float
     """What it brought, of any size, neither NaN nor infinite."""
     next_state: StateFields | learning_pb2.State
-    """Where it led. Left out, nothing follows: the step is the last of its
-    episode, whose only step it is in a task of one step. In a trajectory it is
-    the state of the step after it.
+    """Where it led. If it is left out, nothing follows: the step is the last of
+    its episode, or its only one in a task of one step. In a trajectory, it is
+    then the state of the next step.
     """
     terminated: bool
     """Whether the episode ended here, so that nothing follows."""
@@ -583,7 +584,7 @@ class ExperienceFields(TypedDict, total=False):
     would have followed is still worth something. Needs next_state.
     """
     actor_id: str
-    """Whose episode it belongs to, where several are under way at once.
+    """Whose episode it belongs to, if several are under way at once.
     Up to 200 characters, on one line.
     """
     probability: float
@@ -913,13 +914,13 @@ class MetadataConditionFields(TypedDict, total=False):
 
 
 class MultiDiscreteSpaceFields(TypedDict, total=False):
-    """MultiDiscreteSpace has as many whole numbers as sizes, each from 0 to its size
-    less 1.
+    """MultiDiscreteSpace has as many whole numbers as sizes, each from 0 to its
+    size minus 1.
     """
 
     sizes: Iterable[int]
-    """The sizes, each at least 1. Of actions their product is at most 1,000: each
-    combination is an action.
+    """The sizes, each at least 1. For actions, their product is at most 1,000:
+    each combination is an action.
     Up to 256 entries, each 1 to 1,000,000.
     """
 
@@ -1105,22 +1106,24 @@ class PerformanceTrendsParamsFields(TypedDict, total=False):
 
 
 class PolicyBaselineFields(TypedDict, total=False):
-    """PolicyBaseline is what answers in the place of the policy until the policy is known
-    to be better.
+    """PolicyBaseline is what answers instead of the policy until the policy is
+    known to be better.
     """
 
     action: ActionFields | learning_pb2.Action
     """Always this action. It must be allowed."""
     first_steps: int
-    """What the algorithm had learned from the session's first steps, so many.
+    """What the algorithm had learned from this many first steps of the session.
     Not for algorithms that train networks.
     1 to 1,000,000.
     """
     behaviour: bool
-    """What was done in the steps recorded so far, fitted: at least 50. True."""
+    """A fit of what was done in the steps recorded so far, of which there must
+    be at least 50. Set it to true.
+    """
     lowest_reward: float
-    """The smallest reward of an episode that is told apart; smaller ones count as
-    it. The closer the range, the sooner the policy is trusted.
+    """The smallest reward of an episode that is distinguished; smaller ones count
+    as this one. The narrower the range, the sooner the policy is trusted.
     Default: -1.
     """
     highest_reward: float
@@ -1208,7 +1211,7 @@ class RecordTrajectoriesRequestFields(TypedDict, total=False):
     Up to 200 characters, on one line.
     """
     metadata: Mapping[str, Any]
-    """What to note of it; see RecordExperienceRequest.
+    """What to note about it; see RecordExperienceRequest.
     Up to 32 KiB encoded and 32 levels deep.
     Up to 32 KiB encoded and 32 levels deep.
     """
@@ -1475,11 +1478,11 @@ class SpaceFields(TypedDict, total=False):
     box: BoxSpaceFields | learning_pb2.BoxSpace
     """Real numbers."""
     dict: DictSpaceFields | learning_pb2.DictSpace
-    """Objects with known keys; only of states."""
+    """Objects with known keys; only for states."""
     open_labels: learning_pb2.OpenLabelsSpace
     """Labels that are not known beforehand."""
     open_object: learning_pb2.OpenObjectSpace
-    """Any objects; only of states."""
+    """Any objects; only for states."""
 
 
 class StateFields(TypedDict, total=False):
@@ -1512,11 +1515,11 @@ class StateFieldFields(TypedDict, total=False):
     Up to 200 characters, on one line.
     """
     path: Required[str]
-    """Where a record has it. Of both kinds: agent_id, user_id, project,
-    metadata.KEY with further keys behind dots, and tags, of which each is a fact
-    of its own. Of sessions: agent_name. Of episodes: task, session_id. Of a step
-    where the actions are tools: step (its place, from 0), previous_tool (empty
-    at first) and previous_failed.
+    """Where a record has it. For both kinds: agent_id, user_id, project,
+    metadata.KEY with further keys after dots, and tags, each of which is a
+    fact of its own. For sessions: agent_name. For episodes: task, session_id.
+    For a step, if the actions are tools: step (its place, from 0),
+    previous_tool (empty at first) and previous_failed.
     Required; up to 200 characters, on one line.
     """
 

@@ -215,12 +215,12 @@ RPCS = (
 
 
 class LearningMethods(SyncCaller):
-    """LearningService learns policies from rewards. A session is one thing to learn:
-    it is asked for actions, told what came of them, and gets better at it.
+    """LearningService learns policies from rewards. A session is one thing to
+    learn: it is asked for actions, is told what came of them, and gets better.
 
-    What was acknowledged is durable: a recorded step survives a killed process
-    and a power cut, and is learned from, once, in the order in which it came.
-    After a restart a session knows what it knew before.
+    Whatever was acknowledged is durable: a recorded step survives a killed
+    process and a power cut. Steps are learned from once, in the order in which
+    they came. After a restart, a session knows what it knew before.
 
     Every call acts on the tenant of the caller's API key; another tenant's
     session is NOT_FOUND, just like one that does not exist.
@@ -266,8 +266,8 @@ class LearningMethods(SyncCaller):
         learning: LearningModeChoice | None = None,
         timeout: float | None = None,
     ) -> LearningServiceStartSessionResponse:
-        """Starts a session, or resumes one: with the same definition it goes on with
-        what it has learned, also if it was ended.
+        """Starts a session, or resumes one: with the same definition, it goes on with
+        what it has learned, even if it was ended.
 
         Scope: learn. Repeatable: with `session_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (ALGORITHM_NOT_SUPPORTED) when
@@ -288,12 +288,12 @@ class LearningMethods(SyncCaller):
                 definition, that one is resumed. Up to 200 characters, on one line.
             config: The algorithm's keys; those left out have their defaults. Up to 8 KiB
                 encoded and 32 levels deep.
-            state_space: Which states there are; left out, any object.
-            action_space: Which actions there are; left out, labels or objects as they are first
-                seen.
-            seed: What everything at random is drawn from: the same calls with the same seed
-                learn the same. 0 to 2^53 - 1.
-            learning: When it learns what it is told. Default: INLINE.
+            state_space: Which states there are; unset: any object.
+            action_space: Which actions there are; unset: labels or objects, collected as they
+                are first seen.
+            seed: The seed of everything that is random: the same calls with the same seed learn
+                the same. 0 to 2^53 - 1.
+            learning: When it learns from what it is given. Default: INLINE.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -358,7 +358,7 @@ class LearningMethods(SyncCaller):
             algorithm: Of this algorithm. Up to 64 characters; of the form `^[a-z0-9_]*$`.
             status: With this status.
             page_size: How many at most. 1 to 500. Default: 50.
-            page_token: Where to go on: the next_page_token of the page before. Up to 2,000
+            page_token: Where to go on: the next_page_token of the previous page. Up to 2,000
                 characters.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -415,8 +415,8 @@ class LearningMethods(SyncCaller):
         *,
         timeout: float | None = None,
     ) -> DeleteLearningSessionResponse:
-        """Deletes a session with all that it was told and has learned. Deleting one
-        that does not exist is NOT_FOUND.
+        """Deletes a session with everything that it was given and has learned.
+        Deleting one that does not exist is NOT_FOUND.
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
@@ -466,16 +466,16 @@ class LearningMethods(SyncCaller):
             state: The situation. Required.
             explore: Whether to choose an action to learn from, as the algorithm explores;
                 otherwise the best so far is chosen.
-            allowed_actions: The actions to choose from; empty: all that are known. In a space
-                of labels that are collected they may be new. Up to 1,000 entries.
-            actor_id: Whose episode it belongs to, where several are under way at once. Up to
-                200 characters, on one line.
+            allowed_actions: The actions to choose from; empty: all that are known. In an
+                open_labels space, they may be new. Up to 1,000 entries.
+            actor_id: Whose episode it belongs to, if several are under way at once. Up to 200
+                characters, on one line.
             target_return: The sum of rewards to aim at, for algorithms that follow one
-                (decision_transformer); the others ignore it. Without it, the best recorded one.
-                For less than that actions are drawn, also without exploring: what gained less
-                was often done by chance.
+                (decision_transformer); the others ignore it. Unset: the best recorded one. If
+                it is less than that, actions are drawn, even without exploring: what gained
+                less was often done by chance.
             only_if_better: What answers until the policy is known to be better. The first call
-                with a baseline begins to collect evidence. Exploring, the one that is not
+                with a baseline begins to collect evidence. When exploring, the one that is not
                 trusted answers one time in ten, so that there is some.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -514,9 +514,9 @@ class LearningMethods(SyncCaller):
         allowed_actions: Iterable[ActionFields | learning_pb2.Action] | None = None,
         timeout: float | None = None,
     ) -> FeedbackResponse:
-        """Tells what came of an action: by its prediction, or as a full step. The step
-        is durable when the call returns, and learned, unless the session learns in
-        the background.
+        """Reports what came of an action: by its prediction, or as a full step. When
+        the call returns, the step is durable, and is learned unless the session
+        learns in the background.
 
         Scope: learn. Repeatable: with `feedback_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
@@ -535,19 +535,20 @@ class LearningMethods(SyncCaller):
         Args:
             session_id: The session; may be left out with a prediction. Up to 200 characters, on
                 one line.
-            prediction_id: The prediction that was followed. In a task of one step it and the
-                reward are all there is to tell. Up to 120,000 characters; of the form
+            prediction_id: The prediction that was followed. In a task of one step, this and the
+                reward are all that is needed. Up to 120,000 characters; of the form
                 `^[A-Za-z0-9_-]*$`.
-            state: Where the action was done; not with a prediction, which knows it.
+            state: The state in which the action was done; not with a prediction, which knows
+                it.
             action: What was done; not with a prediction.
             reward: What it brought, of any size, neither NaN nor infinite.
-            next_state: Where it led. Left out, nothing follows: it is the last step of its
-                episode, or the only one.
+            next_state: Where it led. If it is left out, nothing follows: it is the last step of
+                its episode, or the only one.
             terminated: Whether the episode ended here, so that nothing follows.
             truncated: Whether the episode was broken off here, e.g. by a limit of steps: what
                 would have followed is still worth something. Needs next_state.
-            actor_id: Whose episode it belongs to, where several are under way at once; not with
-                a prediction, which knows it. Up to 200 characters, on one line.
+            actor_id: Whose episode it belongs to, if several are under way at once; not with a
+                prediction, which knows it. Up to 200 characters, on one line.
             probability: The probability (for a box the density) with which whoever acted chose
                 the action; not with a prediction, which knows it. More than 0.
             next_allowed_actions: The actions that are allowed in next_state; empty: all. Up to
@@ -613,7 +614,7 @@ class LearningMethods(SyncCaller):
             steps: The steps, in their order. Required; up to 1,000 entries.
             trajectory_id: The trajectory's id: the same again changes nothing. Its steps belong
                 to one episode unless they name actors. Up to 200 characters, on one line.
-            metadata: What to note of it: the task, whether it succeeded. ListTrajectories
+            metadata: What to note about it: the task, whether it succeeded. ListTrajectories
                 returns it; nothing is learned from it. Up to 32 KiB encoded and 32 levels deep.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -645,12 +646,12 @@ class LearningMethods(SyncCaller):
         trajectories or 4 MiB, at the latest 200 ms after its first one arrived.
 
         A broken stream is resumed by another one that begins after what was
-        acknowledged: what was recorded and not acknowledged any more changes nothing
-        when it comes again under its id; the clients make the ids. When the call
-        fails, ErrorInfo.metadata["recorded"] counts the trajectories that are
+        acknowledged: what was recorded but not yet acknowledged changes nothing
+        when it is sent again under the same id; the clients make the ids. When the
+        call fails, ErrorInfo.metadata["recorded"] counts the trajectories that are
         acknowledged and ["message_index"] is the place of the one that is refused,
-        from 0; nothing of its batch is recorded. A stream that sends nothing for 60
-        seconds is ended.
+        from 0; nothing of its batch is recorded. A stream that sends nothing for
+        60 seconds is ended.
 
         Scope: learn. Repeatable: with `trajectory_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
@@ -673,7 +674,7 @@ class LearningMethods(SyncCaller):
             timeout: seconds for the whole stream; None: no deadline.
 
         Returns:
-            An acknowledgement. Its counts are of the whole stream so far, so the last one tells
+            An acknowledgement. Its counts are of the whole stream so far, so the last one says
             what became of the stream. A stream without trajectories gets one, too.
         """
         return self._bidirectional(
@@ -700,7 +701,7 @@ class LearningMethods(SyncCaller):
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
             page_size: How many at most. 1 to 500. Default: 50.
-            page_token: Where to go on: the next_page_token of the page before. Up to 2,000
+            page_token: Where to go on: the next_page_token of the previous page. Up to 2,000
                 characters.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -763,16 +764,16 @@ class LearningMethods(SyncCaller):
         example_count: int | None = None,
         timeout: float | None = None,
     ) -> Stream[ImportExperienceResponse]:
-        """Fills a session with what was recorded before: sessions of agents with their
-        events, or episodes. Each is a trajectory. Its states are made of chosen
-        fields; its actions are the tools that were called, or a label or a field of
-        the record; its reward is how it ended. They are imported oldest first, and
-        learned from like any experience.
+        """Fills a session with what was recorded before: sessions of agents with
+        their events, or episodes. Each is a trajectory. Its states are made of the
+        fields that you choose; its actions are the tools that were called, or a
+        label or a field of the record; its reward is how it ended. They are
+        imported oldest first, and learned from like any experience.
 
         A record that was imported is not imported again, so a later call imports
-        what is new. It goes on until all are read or the caller ends the call; what
-        was imported by then is kept. Records that nothing can be learned from are
-        left out, counted and explained.
+        what is new. It goes on until all are read or the caller ends the call;
+        what has been imported by then is kept. Records that nothing can be learned
+        from are left out, counted and explained.
 
         Scope: learn. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -789,25 +790,25 @@ class LearningMethods(SyncCaller):
         Args:
             session_id: The session to fill. Required; up to 200 characters, on one line.
             state_fields: What a state is made of. A field that a record lacks is left out of
-                its states. In a session whose states are no objects, the one field is the
+                its states. In a session whose states are not objects, the single field is the
                 state. Required; up to 64 entries.
             kind: What is imported. Default: SESSIONS.
-            selection: Which of them; left out, all.
+            selection: Which of them; unset: all.
             action_source: What the actions are. Default: TOOL.
             action_name: How the label begins, or which field it is; see ActionSource. Up to 200
                 characters, on one line.
             reward_field: The field with the reward of a record: "metadata.score". Empty: how it
                 ended, which is its reward if it has one, or else 1 for a success, 0.5 for a
-                partial one and 0 for a failure. The last step has it. Up to 200 characters, on
-                one line.
-            failed_call_reward: What each call of a tool that failed brings besides.
-            dry_run: Whether to record nothing, and to tell what would be.
+                partial one and 0 for a failure. It is given to the last step. Up to 200
+                characters, on one line.
+            failed_call_reward: An additional reward for each tool call that failed.
+            dry_run: Whether to record nothing, and to return what would be recorded.
             example_count: How many trajectories to show as examples. 1 to 20. Default: 3.
             timeout: seconds for the whole stream; None: no deadline.
 
         Returns:
-            How far it is: each count is of the whole call so far, so the last message tells
-            what became of it.
+            How far the import is: each count is of the whole call so far, so the last message
+            says what became of it.
         """
         return self._server_stream(
             _IMPORT_EXPERIENCE,
@@ -832,15 +833,16 @@ class LearningMethods(SyncCaller):
         *,
         timeout: float | None = None,
     ) -> Stream[ActResponse]:
-        """Asks and tells a session without a pause: each message holds feedback,
-        states, or both, and is answered by one, in order. Feedback is durable and
-        learned first, so that the predictions of the same message know it. A
-        message with many states costs little more than one with a single state.
+        """Gives a session feedback and asks it for actions over one stream: each
+        message holds feedback, states, or both, and is answered by one message, in
+        order. Feedback is made durable and learned first, so that the predictions
+        of the same message use it. A message with many states costs little more
+        than one with a single state.
 
         The stream is ended with RESOURCE_EXHAUSTED when nothing comes for 60
         seconds, and with the message's error when one is wrong:
         ErrorInfo.metadata["message_index"] is its place, from 0. Nothing of that
-        message is recorded; what was answered is.
+        message is recorded; everything that was answered is.
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
@@ -879,12 +881,12 @@ class LearningMethods(SyncCaller):
         batch_size: int | None = None,
         timeout: float | None = None,
     ) -> Stream[TrainResponse]:
-        """Learns again from what was recorded, and tells how it goes: q_learning draws
-        steps evenly, sarsa goes through them in their order, and the algorithms
-        with neural networks learn from what they keep. linucb and thompson learn
-        all there is from a reward when it comes: for them there is nothing to do.
-        It goes on until all steps are taken or the caller ends the call; what was
-        learned by then is kept.
+        """Learns again from what was recorded, and reports progress: q_learning draws
+        steps evenly, sarsa goes through them in order, and the algorithms with
+        neural networks learn from what they keep. linucb and thompson learn
+        everything from a reward when it comes: for them there is nothing to do. It
+        goes on until all steps are taken or the caller ends the call; what has
+        been learned by then is kept.
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -907,7 +909,8 @@ class LearningMethods(SyncCaller):
             timeout: seconds for the whole stream; None: no deadline.
 
         Returns:
-            How far it is. The last message has all steps taken, and what was learned is saved.
+            How far it is. By the last message, all steps are taken, and what was learned is
+            saved.
         """
         return self._server_stream(
             _TRAIN,
@@ -928,23 +931,23 @@ class LearningMethods(SyncCaller):
         evaluate: bool | None = None,
         timeout: float | None = None,
     ) -> GetMetricsResponse:
-        """Returns how a session does: rewards, how settled they are, points for a
-        chart and, if asked for, what the learned policy would have earned in the
-        place of what was done.
+        """Returns how a session is doing: rewards, how settled they are, points for a
+        chart and, if asked for, what the learned policy would have earned instead
+        of what was done.
 
         Scope: learn. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
 
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
-            window_size: Over how many episodes moving averages go. 1 to 10,000. Default: 100.
-            history_size: How many points for a chart at most. 1 to 1,000. Default: 100.
-            evaluate: Whether to tell what the learned policy would have earned. It takes
-                longer: the algorithm is taught anew.
+            window_size: How many episodes moving averages cover. 1 to 10,000. Default: 100.
+            history_size: The maximum number of points for a chart. 1 to 1,000. Default: 100.
+            evaluate: Whether to return what the learned policy would have earned. It takes
+                longer: the algorithm is trained anew.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            How a session does.
+            How a session is doing.
         """
         return self._unary(
             _GET_METRICS,
@@ -967,8 +970,8 @@ class LearningMethods(SyncCaller):
         timeout: float | None = None,
     ) -> ExplainResponse:
         """Explains what the session chooses in a state: how much each part of the
-        state speaks for the action, what would have to differ for another one to be
-        chosen, and both in sentences. Nothing is written.
+        state speaks for the action, what would have to differ for another one to
+        be chosen, and both in words. Nothing is written.
 
         Scope: learn. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -980,8 +983,8 @@ class LearningMethods(SyncCaller):
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
             state: The state. Required.
-            action: The action to explain; left out, the one that the session chooses. For
-                actions in a box it is always that.
+            action: The action to explain; unset: the one that the session chooses. For actions
+                in a box, it is always that one.
             allowed_actions: The actions to choose from; empty: all that are known. Up to 1,000
                 entries.
             timeout: seconds for the call, retries included; None: the client's.
@@ -1017,8 +1020,8 @@ class LearningMethods(SyncCaller):
     ) -> ShapeRewardResponse:
         """Returns a reward with a bonus for what is new, surprising or promising, and
         learns from the step what is. The session does not learn from the reward
-        until it is told it: feed back the shaped one, or the task's own. What is
-        known of visits and predictions is saved some seconds later.
+        itself: give it the shaped one, or the task's own, as feedback. What is
+        known about visits and predictions is saved a few seconds later.
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -1029,14 +1032,14 @@ class LearningMethods(SyncCaller):
 
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
-            state: The state that was reached or, with next_state, the one before. Required.
+            state: The state that was reached or, with next_state, the one before it. Required.
             extrinsic_reward: What the task gave, of any size, neither NaN nor infinite.
-            next_state: The state that was reached. Left out, it is `state`, and the one before
-                is the last that this actor reached.
+            next_state: The state that was reached. Unset: `state` is, and the one before it is
+                the last that this actor reached.
             action: What was done in between.
             terminated: Whether the task ended in the state that was reached.
-            actor_id: Whose step it is, where several are under way at once. Up to 200
-                characters, on one line.
+            actor_id: Whose step it is, if several are under way at once. Up to 200 characters,
+                on one line.
             shaping_type: What the bonus is for. Default: CURIOSITY.
             shaping_weight: How much the bonus counts. 0 to 1,000. Default: 0.1.
             potential_based: Whether novelty is to be the difference of a potential, so that the
@@ -1072,9 +1075,10 @@ class LearningMethods(SyncCaller):
         similarity_threshold: float | None = None,
         timeout: float | None = None,
     ) -> TransferResponse:
-        """Transfers what one session has learned to another one of the same algorithm,
-        if their tasks are alike enough, and tells what that is worth to it. Actions
-        go by what they are called. It is durable when the call returns.
+        """Transfers what one session has learned to another one of the same
+        algorithm, if their tasks are alike enough, and reports what that is worth
+        to the other one. Actions are matched by their names. The transfer is
+        durable when the call returns.
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -1091,7 +1095,7 @@ class LearningMethods(SyncCaller):
                 200 characters, on one line.
             target_session_id: The session that is to know it, too. Required; up to 200
                 characters, on one line.
-            transfer_type: What is taken over. Default: FINE_TUNE.
+            transfer_type: What to take over. Default: FINE_TUNE.
             similarity_threshold: How alike the tasks must be. 0 to 1. Default: 0.7.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -1133,11 +1137,11 @@ class LearningMethods(SyncCaller):
 
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
-            skip_export: True not to export a model; one that was exported before stays as it
-                is. What was learned is kept all the same.
-            min_performance: The mean reward of an episode from which on what was learned is
-                worth keeping as a skill. Default: 0.7.
-            skip_skill: True not to make a skill, whether or not the bar is met.
+            skip_export: True to export no model; one that was exported before stays as it is.
+                What was learned is kept in any case.
+            min_performance: From which mean reward of an episode on what was learned is worth
+                keeping as a skill. Default: 0.7.
+            skip_skill: True to make no skill, whether or not the bar is met.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1160,10 +1164,10 @@ class LearningMethods(SyncCaller):
         *,
         timeout: float | None = None,
     ) -> Stream[DownloadModelResponse]:
-        """Sends the model that a session exported when it ended, whichever server ended
-        it: first what it is, then its bytes, in their order. Together they are an
-        archive that numpy.load reads, without running code. A session that was
-        started again keeps the model until it ends the next time.
+        """Sends the model that a session exported when it ended, whichever server
+        ended it: first a description, then its bytes, in order. Together they are
+        an archive that numpy.load reads, without running code. A session that was
+        started again keeps the model until it ends again.
 
         Scope: learn. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
@@ -1191,12 +1195,12 @@ class LearningMethods(SyncCaller):
 
 
 class AsyncLearningMethods(AsyncCaller):
-    """LearningService learns policies from rewards. A session is one thing to learn:
-    it is asked for actions, told what came of them, and gets better at it.
+    """LearningService learns policies from rewards. A session is one thing to
+    learn: it is asked for actions, is told what came of them, and gets better.
 
-    What was acknowledged is durable: a recorded step survives a killed process
-    and a power cut, and is learned from, once, in the order in which it came.
-    After a restart a session knows what it knew before.
+    Whatever was acknowledged is durable: a recorded step survives a killed
+    process and a power cut. Steps are learned from once, in the order in which
+    they came. After a restart, a session knows what it knew before.
 
     Every call acts on the tenant of the caller's API key; another tenant's
     session is NOT_FOUND, just like one that does not exist.
@@ -1242,8 +1246,8 @@ class AsyncLearningMethods(AsyncCaller):
         learning: LearningModeChoice | None = None,
         timeout: float | None = None,
     ) -> LearningServiceStartSessionResponse:
-        """Starts a session, or resumes one: with the same definition it goes on with
-        what it has learned, also if it was ended.
+        """Starts a session, or resumes one: with the same definition, it goes on with
+        what it has learned, even if it was ended.
 
         Scope: learn. Repeatable: with `session_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (ALGORITHM_NOT_SUPPORTED) when
@@ -1264,12 +1268,12 @@ class AsyncLearningMethods(AsyncCaller):
                 definition, that one is resumed. Up to 200 characters, on one line.
             config: The algorithm's keys; those left out have their defaults. Up to 8 KiB
                 encoded and 32 levels deep.
-            state_space: Which states there are; left out, any object.
-            action_space: Which actions there are; left out, labels or objects as they are first
-                seen.
-            seed: What everything at random is drawn from: the same calls with the same seed
-                learn the same. 0 to 2^53 - 1.
-            learning: When it learns what it is told. Default: INLINE.
+            state_space: Which states there are; unset: any object.
+            action_space: Which actions there are; unset: labels or objects, collected as they
+                are first seen.
+            seed: The seed of everything that is random: the same calls with the same seed learn
+                the same. 0 to 2^53 - 1.
+            learning: When it learns from what it is given. Default: INLINE.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1334,7 +1338,7 @@ class AsyncLearningMethods(AsyncCaller):
             algorithm: Of this algorithm. Up to 64 characters; of the form `^[a-z0-9_]*$`.
             status: With this status.
             page_size: How many at most. 1 to 500. Default: 50.
-            page_token: Where to go on: the next_page_token of the page before. Up to 2,000
+            page_token: Where to go on: the next_page_token of the previous page. Up to 2,000
                 characters.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -1391,8 +1395,8 @@ class AsyncLearningMethods(AsyncCaller):
         *,
         timeout: float | None = None,
     ) -> DeleteLearningSessionResponse:
-        """Deletes a session with all that it was told and has learned. Deleting one
-        that does not exist is NOT_FOUND.
+        """Deletes a session with everything that it was given and has learned.
+        Deleting one that does not exist is NOT_FOUND.
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
@@ -1442,16 +1446,16 @@ class AsyncLearningMethods(AsyncCaller):
             state: The situation. Required.
             explore: Whether to choose an action to learn from, as the algorithm explores;
                 otherwise the best so far is chosen.
-            allowed_actions: The actions to choose from; empty: all that are known. In a space
-                of labels that are collected they may be new. Up to 1,000 entries.
-            actor_id: Whose episode it belongs to, where several are under way at once. Up to
-                200 characters, on one line.
+            allowed_actions: The actions to choose from; empty: all that are known. In an
+                open_labels space, they may be new. Up to 1,000 entries.
+            actor_id: Whose episode it belongs to, if several are under way at once. Up to 200
+                characters, on one line.
             target_return: The sum of rewards to aim at, for algorithms that follow one
-                (decision_transformer); the others ignore it. Without it, the best recorded one.
-                For less than that actions are drawn, also without exploring: what gained less
-                was often done by chance.
+                (decision_transformer); the others ignore it. Unset: the best recorded one. If
+                it is less than that, actions are drawn, even without exploring: what gained
+                less was often done by chance.
             only_if_better: What answers until the policy is known to be better. The first call
-                with a baseline begins to collect evidence. Exploring, the one that is not
+                with a baseline begins to collect evidence. When exploring, the one that is not
                 trusted answers one time in ten, so that there is some.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -1490,9 +1494,9 @@ class AsyncLearningMethods(AsyncCaller):
         allowed_actions: Iterable[ActionFields | learning_pb2.Action] | None = None,
         timeout: float | None = None,
     ) -> FeedbackResponse:
-        """Tells what came of an action: by its prediction, or as a full step. The step
-        is durable when the call returns, and learned, unless the session learns in
-        the background.
+        """Reports what came of an action: by its prediction, or as a full step. When
+        the call returns, the step is durable, and is learned unless the session
+        learns in the background.
 
         Scope: learn. Repeatable: with `feedback_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
@@ -1511,19 +1515,20 @@ class AsyncLearningMethods(AsyncCaller):
         Args:
             session_id: The session; may be left out with a prediction. Up to 200 characters, on
                 one line.
-            prediction_id: The prediction that was followed. In a task of one step it and the
-                reward are all there is to tell. Up to 120,000 characters; of the form
+            prediction_id: The prediction that was followed. In a task of one step, this and the
+                reward are all that is needed. Up to 120,000 characters; of the form
                 `^[A-Za-z0-9_-]*$`.
-            state: Where the action was done; not with a prediction, which knows it.
+            state: The state in which the action was done; not with a prediction, which knows
+                it.
             action: What was done; not with a prediction.
             reward: What it brought, of any size, neither NaN nor infinite.
-            next_state: Where it led. Left out, nothing follows: it is the last step of its
-                episode, or the only one.
+            next_state: Where it led. If it is left out, nothing follows: it is the last step of
+                its episode, or the only one.
             terminated: Whether the episode ended here, so that nothing follows.
             truncated: Whether the episode was broken off here, e.g. by a limit of steps: what
                 would have followed is still worth something. Needs next_state.
-            actor_id: Whose episode it belongs to, where several are under way at once; not with
-                a prediction, which knows it. Up to 200 characters, on one line.
+            actor_id: Whose episode it belongs to, if several are under way at once; not with a
+                prediction, which knows it. Up to 200 characters, on one line.
             probability: The probability (for a box the density) with which whoever acted chose
                 the action; not with a prediction, which knows it. More than 0.
             next_allowed_actions: The actions that are allowed in next_state; empty: all. Up to
@@ -1589,7 +1594,7 @@ class AsyncLearningMethods(AsyncCaller):
             steps: The steps, in their order. Required; up to 1,000 entries.
             trajectory_id: The trajectory's id: the same again changes nothing. Its steps belong
                 to one episode unless they name actors. Up to 200 characters, on one line.
-            metadata: What to note of it: the task, whether it succeeded. ListTrajectories
+            metadata: What to note about it: the task, whether it succeeded. ListTrajectories
                 returns it; nothing is learned from it. Up to 32 KiB encoded and 32 levels deep.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -1621,12 +1626,12 @@ class AsyncLearningMethods(AsyncCaller):
         trajectories or 4 MiB, at the latest 200 ms after its first one arrived.
 
         A broken stream is resumed by another one that begins after what was
-        acknowledged: what was recorded and not acknowledged any more changes nothing
-        when it comes again under its id; the clients make the ids. When the call
-        fails, ErrorInfo.metadata["recorded"] counts the trajectories that are
+        acknowledged: what was recorded but not yet acknowledged changes nothing
+        when it is sent again under the same id; the clients make the ids. When the
+        call fails, ErrorInfo.metadata["recorded"] counts the trajectories that are
         acknowledged and ["message_index"] is the place of the one that is refused,
-        from 0; nothing of its batch is recorded. A stream that sends nothing for 60
-        seconds is ended.
+        from 0; nothing of its batch is recorded. A stream that sends nothing for
+        60 seconds is ended.
 
         Scope: learn. Repeatable: with `trajectory_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
@@ -1649,7 +1654,7 @@ class AsyncLearningMethods(AsyncCaller):
             timeout: seconds for the whole stream; None: no deadline.
 
         Returns:
-            An acknowledgement. Its counts are of the whole stream so far, so the last one tells
+            An acknowledgement. Its counts are of the whole stream so far, so the last one says
             what became of the stream. A stream without trajectories gets one, too.
         """
         return self._bidirectional(
@@ -1676,7 +1681,7 @@ class AsyncLearningMethods(AsyncCaller):
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
             page_size: How many at most. 1 to 500. Default: 50.
-            page_token: Where to go on: the next_page_token of the page before. Up to 2,000
+            page_token: Where to go on: the next_page_token of the previous page. Up to 2,000
                 characters.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -1739,16 +1744,16 @@ class AsyncLearningMethods(AsyncCaller):
         example_count: int | None = None,
         timeout: float | None = None,
     ) -> AsyncStream[ImportExperienceResponse]:
-        """Fills a session with what was recorded before: sessions of agents with their
-        events, or episodes. Each is a trajectory. Its states are made of chosen
-        fields; its actions are the tools that were called, or a label or a field of
-        the record; its reward is how it ended. They are imported oldest first, and
-        learned from like any experience.
+        """Fills a session with what was recorded before: sessions of agents with
+        their events, or episodes. Each is a trajectory. Its states are made of the
+        fields that you choose; its actions are the tools that were called, or a
+        label or a field of the record; its reward is how it ended. They are
+        imported oldest first, and learned from like any experience.
 
         A record that was imported is not imported again, so a later call imports
-        what is new. It goes on until all are read or the caller ends the call; what
-        was imported by then is kept. Records that nothing can be learned from are
-        left out, counted and explained.
+        what is new. It goes on until all are read or the caller ends the call;
+        what has been imported by then is kept. Records that nothing can be learned
+        from are left out, counted and explained.
 
         Scope: learn. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -1765,25 +1770,25 @@ class AsyncLearningMethods(AsyncCaller):
         Args:
             session_id: The session to fill. Required; up to 200 characters, on one line.
             state_fields: What a state is made of. A field that a record lacks is left out of
-                its states. In a session whose states are no objects, the one field is the
+                its states. In a session whose states are not objects, the single field is the
                 state. Required; up to 64 entries.
             kind: What is imported. Default: SESSIONS.
-            selection: Which of them; left out, all.
+            selection: Which of them; unset: all.
             action_source: What the actions are. Default: TOOL.
             action_name: How the label begins, or which field it is; see ActionSource. Up to 200
                 characters, on one line.
             reward_field: The field with the reward of a record: "metadata.score". Empty: how it
                 ended, which is its reward if it has one, or else 1 for a success, 0.5 for a
-                partial one and 0 for a failure. The last step has it. Up to 200 characters, on
-                one line.
-            failed_call_reward: What each call of a tool that failed brings besides.
-            dry_run: Whether to record nothing, and to tell what would be.
+                partial one and 0 for a failure. It is given to the last step. Up to 200
+                characters, on one line.
+            failed_call_reward: An additional reward for each tool call that failed.
+            dry_run: Whether to record nothing, and to return what would be recorded.
             example_count: How many trajectories to show as examples. 1 to 20. Default: 3.
             timeout: seconds for the whole stream; None: no deadline.
 
         Returns:
-            How far it is: each count is of the whole call so far, so the last message tells
-            what became of it.
+            How far the import is: each count is of the whole call so far, so the last message
+            says what became of it.
         """
         return self._server_stream(
             _IMPORT_EXPERIENCE,
@@ -1808,15 +1813,16 @@ class AsyncLearningMethods(AsyncCaller):
         *,
         timeout: float | None = None,
     ) -> AsyncStream[ActResponse]:
-        """Asks and tells a session without a pause: each message holds feedback,
-        states, or both, and is answered by one, in order. Feedback is durable and
-        learned first, so that the predictions of the same message know it. A
-        message with many states costs little more than one with a single state.
+        """Gives a session feedback and asks it for actions over one stream: each
+        message holds feedback, states, or both, and is answered by one message, in
+        order. Feedback is made durable and learned first, so that the predictions
+        of the same message use it. A message with many states costs little more
+        than one with a single state.
 
         The stream is ended with RESOURCE_EXHAUSTED when nothing comes for 60
         seconds, and with the message's error when one is wrong:
         ErrorInfo.metadata["message_index"] is its place, from 0. Nothing of that
-        message is recorded; what was answered is.
+        message is recorded; everything that was answered is.
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
@@ -1855,12 +1861,12 @@ class AsyncLearningMethods(AsyncCaller):
         batch_size: int | None = None,
         timeout: float | None = None,
     ) -> AsyncStream[TrainResponse]:
-        """Learns again from what was recorded, and tells how it goes: q_learning draws
-        steps evenly, sarsa goes through them in their order, and the algorithms
-        with neural networks learn from what they keep. linucb and thompson learn
-        all there is from a reward when it comes: for them there is nothing to do.
-        It goes on until all steps are taken or the caller ends the call; what was
-        learned by then is kept.
+        """Learns again from what was recorded, and reports progress: q_learning draws
+        steps evenly, sarsa goes through them in order, and the algorithms with
+        neural networks learn from what they keep. linucb and thompson learn
+        everything from a reward when it comes: for them there is nothing to do. It
+        goes on until all steps are taken or the caller ends the call; what has
+        been learned by then is kept.
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -1883,7 +1889,8 @@ class AsyncLearningMethods(AsyncCaller):
             timeout: seconds for the whole stream; None: no deadline.
 
         Returns:
-            How far it is. The last message has all steps taken, and what was learned is saved.
+            How far it is. By the last message, all steps are taken, and what was learned is
+            saved.
         """
         return self._server_stream(
             _TRAIN,
@@ -1904,23 +1911,23 @@ class AsyncLearningMethods(AsyncCaller):
         evaluate: bool | None = None,
         timeout: float | None = None,
     ) -> GetMetricsResponse:
-        """Returns how a session does: rewards, how settled they are, points for a
-        chart and, if asked for, what the learned policy would have earned in the
-        place of what was done.
+        """Returns how a session is doing: rewards, how settled they are, points for a
+        chart and, if asked for, what the learned policy would have earned instead
+        of what was done.
 
         Scope: learn. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
 
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
-            window_size: Over how many episodes moving averages go. 1 to 10,000. Default: 100.
-            history_size: How many points for a chart at most. 1 to 1,000. Default: 100.
-            evaluate: Whether to tell what the learned policy would have earned. It takes
-                longer: the algorithm is taught anew.
+            window_size: How many episodes moving averages cover. 1 to 10,000. Default: 100.
+            history_size: The maximum number of points for a chart. 1 to 1,000. Default: 100.
+            evaluate: Whether to return what the learned policy would have earned. It takes
+                longer: the algorithm is trained anew.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            How a session does.
+            How a session is doing.
         """
         return await self._unary(
             _GET_METRICS,
@@ -1943,8 +1950,8 @@ class AsyncLearningMethods(AsyncCaller):
         timeout: float | None = None,
     ) -> ExplainResponse:
         """Explains what the session chooses in a state: how much each part of the
-        state speaks for the action, what would have to differ for another one to be
-        chosen, and both in sentences. Nothing is written.
+        state speaks for the action, what would have to differ for another one to
+        be chosen, and both in words. Nothing is written.
 
         Scope: learn. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -1956,8 +1963,8 @@ class AsyncLearningMethods(AsyncCaller):
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
             state: The state. Required.
-            action: The action to explain; left out, the one that the session chooses. For
-                actions in a box it is always that.
+            action: The action to explain; unset: the one that the session chooses. For actions
+                in a box, it is always that one.
             allowed_actions: The actions to choose from; empty: all that are known. Up to 1,000
                 entries.
             timeout: seconds for the call, retries included; None: the client's.
@@ -1993,8 +2000,8 @@ class AsyncLearningMethods(AsyncCaller):
     ) -> ShapeRewardResponse:
         """Returns a reward with a bonus for what is new, surprising or promising, and
         learns from the step what is. The session does not learn from the reward
-        until it is told it: feed back the shaped one, or the task's own. What is
-        known of visits and predictions is saved some seconds later.
+        itself: give it the shaped one, or the task's own, as feedback. What is
+        known about visits and predictions is saved a few seconds later.
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -2005,14 +2012,14 @@ class AsyncLearningMethods(AsyncCaller):
 
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
-            state: The state that was reached or, with next_state, the one before. Required.
+            state: The state that was reached or, with next_state, the one before it. Required.
             extrinsic_reward: What the task gave, of any size, neither NaN nor infinite.
-            next_state: The state that was reached. Left out, it is `state`, and the one before
-                is the last that this actor reached.
+            next_state: The state that was reached. Unset: `state` is, and the one before it is
+                the last that this actor reached.
             action: What was done in between.
             terminated: Whether the task ended in the state that was reached.
-            actor_id: Whose step it is, where several are under way at once. Up to 200
-                characters, on one line.
+            actor_id: Whose step it is, if several are under way at once. Up to 200 characters,
+                on one line.
             shaping_type: What the bonus is for. Default: CURIOSITY.
             shaping_weight: How much the bonus counts. 0 to 1,000. Default: 0.1.
             potential_based: Whether novelty is to be the difference of a potential, so that the
@@ -2048,9 +2055,10 @@ class AsyncLearningMethods(AsyncCaller):
         similarity_threshold: float | None = None,
         timeout: float | None = None,
     ) -> TransferResponse:
-        """Transfers what one session has learned to another one of the same algorithm,
-        if their tasks are alike enough, and tells what that is worth to it. Actions
-        go by what they are called. It is durable when the call returns.
+        """Transfers what one session has learned to another one of the same
+        algorithm, if their tasks are alike enough, and reports what that is worth
+        to the other one. Actions are matched by their names. The transfer is
+        durable when the call returns.
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -2067,7 +2075,7 @@ class AsyncLearningMethods(AsyncCaller):
                 200 characters, on one line.
             target_session_id: The session that is to know it, too. Required; up to 200
                 characters, on one line.
-            transfer_type: What is taken over. Default: FINE_TUNE.
+            transfer_type: What to take over. Default: FINE_TUNE.
             similarity_threshold: How alike the tasks must be. 0 to 1. Default: 0.7.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -2109,11 +2117,11 @@ class AsyncLearningMethods(AsyncCaller):
 
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
-            skip_export: True not to export a model; one that was exported before stays as it
-                is. What was learned is kept all the same.
-            min_performance: The mean reward of an episode from which on what was learned is
-                worth keeping as a skill. Default: 0.7.
-            skip_skill: True not to make a skill, whether or not the bar is met.
+            skip_export: True to export no model; one that was exported before stays as it is.
+                What was learned is kept in any case.
+            min_performance: From which mean reward of an episode on what was learned is worth
+                keeping as a skill. Default: 0.7.
+            skip_skill: True to make no skill, whether or not the bar is met.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -2136,10 +2144,10 @@ class AsyncLearningMethods(AsyncCaller):
         *,
         timeout: float | None = None,
     ) -> AsyncStream[DownloadModelResponse]:
-        """Sends the model that a session exported when it ended, whichever server ended
-        it: first what it is, then its bytes, in their order. Together they are an
-        archive that numpy.load reads, without running code. A session that was
-        started again keeps the model until it ends the next time.
+        """Sends the model that a session exported when it ended, whichever server
+        ended it: first a description, then its bytes, in order. Together they are
+        an archive that numpy.load reads, without running code. A session that was
+        started again keeps the model until it ends again.
 
         Scope: learn. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)

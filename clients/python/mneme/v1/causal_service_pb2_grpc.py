@@ -244,9 +244,9 @@ class CausalServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def AssignTreatment(self, request, context):
-        """Decides by chance whether a subject gets the cause, and keeps to it: asked
-        again, it answers the same. Chance is drawn from the experiment's seed, block
-        by block, so that the arms stay balanced within each stratum.
+        """Decides by chance whether a subject gets the cause, and sticks to it: asked
+        again, it gives the same answer. The choice is drawn from the experiment's
+        seed, block by block, so that the arms stay balanced within each stratum.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -272,8 +272,9 @@ class CausalServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def AnalyzeExperiment(self, request, context):
-        """Says what an experiment's observations say so far: Welch's test for one look
-        at the end, and a confidence sequence for those who look every day.
+        """Returns what an experiment's observations show so far: Welch's test for a
+        single look at the end, and a confidence sequence for those who look every
+        day.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND.
@@ -308,11 +309,11 @@ class CausalServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Discover(self, request, context):
-        """Estimates from episodes what their labels, tools and skills change of reward
+        """Estimates from episodes how their labels, tools and skills change reward
         and success, adjusted for what was known before each attempt, and keeps as
-        edges what is sure. Skills are those that an episode's metadata names, by id
-        or name, as "skills" or "skill". The same again changes nothing; effects that
-        no longer hold lose their edges.
+        edges what is sure. Skills are those that an episode's metadata names, by
+        id or name, as "skills" or "skill". Running it again on the same episodes
+        changes nothing; effects that no longer hold lose their edges.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says
@@ -348,8 +349,8 @@ class CausalServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SetDiscoverySchedule(self, request, context):
-        """Has the server do what StartDiscover does, once every night, or no longer. A
-        schedule that was changed begins with the next night.
+        """Has the server do what StartDiscover does once every night, or stops that.
+        A changed schedule takes effect the next night.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says

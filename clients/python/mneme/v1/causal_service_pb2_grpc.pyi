@@ -107,9 +107,9 @@ class CausalServiceStub:
     token is damaged or was made for other filters.
     """
     AssignTreatment: _grpc.UnaryUnaryMultiCallable[_experiment_pb2.AssignTreatmentRequest, _experiment_pb2.AssignTreatmentResponse]
-    """Decides by chance whether a subject gets the cause, and keeps to it: asked
-    again, it answers the same. Chance is drawn from the experiment's seed, block
-    by block, so that the arms stay balanced within each stratum.
+    """Decides by chance whether a subject gets the cause, and sticks to it: asked
+    again, it gives the same answer. The choice is drawn from the experiment's
+    seed, block by block, so that the arms stay balanced within each stratum.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -127,8 +127,9 @@ class CausalServiceStub:
     or the subject belongs to the other arm.
     """
     AnalyzeExperiment: _grpc.UnaryUnaryMultiCallable[_experiment_pb2.AnalyzeExperimentRequest, _experiment_pb2.AnalyzeExperimentResponse]
-    """Says what an experiment's observations say so far: Welch's test for one look
-    at the end, and a confidence sequence for those who look every day.
+    """Returns what an experiment's observations show so far: Welch's test for a
+    single look at the end, and a confidence sequence for those who look every
+    day.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; NOT_FOUND.
@@ -151,11 +152,11 @@ class CausalServiceStub:
     Errors: INVALID_ARGUMENT; NOT_FOUND.
     """
     Discover: _grpc.UnaryUnaryMultiCallable[_discovery_pb2.DiscoverRequest, _discovery_pb2.DiscoverResponse]
-    """Estimates from episodes what their labels, tools and skills change of reward
+    """Estimates from episodes how their labels, tools and skills change reward
     and success, adjusted for what was known before each attempt, and keeps as
-    edges what is sure. Skills are those that an episode's metadata names, by id
-    or name, as "skills" or "skill". The same again changes nothing; effects that
-    no longer hold lose their edges.
+    edges what is sure. Skills are those that an episode's metadata names, by
+    id or name, as "skills" or "skill". Running it again on the same episodes
+    changes nothing; effects that no longer hold lose their edges.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says
@@ -179,8 +180,8 @@ class CausalServiceStub:
     Errors: INVALID_ARGUMENT.
     """
     SetDiscoverySchedule: _grpc.UnaryUnaryMultiCallable[_discovery_pb2.SetDiscoveryScheduleRequest, _discovery_pb2.SetDiscoveryScheduleResponse]
-    """Has the server do what StartDiscover does, once every night, or no longer. A
-    schedule that was changed begins with the next night.
+    """Has the server do what StartDiscover does once every night, or stops that.
+    A changed schedule takes effect the next night.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says
@@ -264,9 +265,9 @@ class CausalServiceAsyncStub(CausalServiceStub):
     token is damaged or was made for other filters.
     """
     AssignTreatment: _aio.UnaryUnaryMultiCallable[_experiment_pb2.AssignTreatmentRequest, _experiment_pb2.AssignTreatmentResponse]  # type: ignore[assignment]
-    """Decides by chance whether a subject gets the cause, and keeps to it: asked
-    again, it answers the same. Chance is drawn from the experiment's seed, block
-    by block, so that the arms stay balanced within each stratum.
+    """Decides by chance whether a subject gets the cause, and sticks to it: asked
+    again, it gives the same answer. The choice is drawn from the experiment's
+    seed, block by block, so that the arms stay balanced within each stratum.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -284,8 +285,9 @@ class CausalServiceAsyncStub(CausalServiceStub):
     or the subject belongs to the other arm.
     """
     AnalyzeExperiment: _aio.UnaryUnaryMultiCallable[_experiment_pb2.AnalyzeExperimentRequest, _experiment_pb2.AnalyzeExperimentResponse]  # type: ignore[assignment]
-    """Says what an experiment's observations say so far: Welch's test for one look
-    at the end, and a confidence sequence for those who look every day.
+    """Returns what an experiment's observations show so far: Welch's test for a
+    single look at the end, and a confidence sequence for those who look every
+    day.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; NOT_FOUND.
@@ -308,11 +310,11 @@ class CausalServiceAsyncStub(CausalServiceStub):
     Errors: INVALID_ARGUMENT; NOT_FOUND.
     """
     Discover: _aio.UnaryUnaryMultiCallable[_discovery_pb2.DiscoverRequest, _discovery_pb2.DiscoverResponse]  # type: ignore[assignment]
-    """Estimates from episodes what their labels, tools and skills change of reward
+    """Estimates from episodes how their labels, tools and skills change reward
     and success, adjusted for what was known before each attempt, and keeps as
-    edges what is sure. Skills are those that an episode's metadata names, by id
-    or name, as "skills" or "skill". The same again changes nothing; effects that
-    no longer hold lose their edges.
+    edges what is sure. Skills are those that an episode's metadata names, by
+    id or name, as "skills" or "skill". Running it again on the same episodes
+    changes nothing; effects that no longer hold lose their edges.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says
@@ -336,8 +338,8 @@ class CausalServiceAsyncStub(CausalServiceStub):
     Errors: INVALID_ARGUMENT.
     """
     SetDiscoverySchedule: _aio.UnaryUnaryMultiCallable[_discovery_pb2.SetDiscoveryScheduleRequest, _discovery_pb2.SetDiscoveryScheduleResponse]  # type: ignore[assignment]
-    """Has the server do what StartDiscover does, once every night, or no longer. A
-    schedule that was changed begins with the next night.
+    """Has the server do what StartDiscover does once every night, or stops that.
+    A changed schedule takes effect the next night.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says
@@ -478,9 +480,9 @@ class CausalServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _experiment_pb2.AssignTreatmentRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_experiment_pb2.AssignTreatmentResponse, _abc.Awaitable[_experiment_pb2.AssignTreatmentResponse]]:
-        """Decides by chance whether a subject gets the cause, and keeps to it: asked
-        again, it answers the same. Chance is drawn from the experiment's seed, block
-        by block, so that the arms stay balanced within each stratum.
+        """Decides by chance whether a subject gets the cause, and sticks to it: asked
+        again, it gives the same answer. The choice is drawn from the experiment's
+        seed, block by block, so that the arms stay balanced within each stratum.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -510,8 +512,9 @@ class CausalServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _experiment_pb2.AnalyzeExperimentRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_experiment_pb2.AnalyzeExperimentResponse, _abc.Awaitable[_experiment_pb2.AnalyzeExperimentResponse]]:
-        """Says what an experiment's observations say so far: Welch's test for one look
-        at the end, and a confidence sequence for those who look every day.
+        """Returns what an experiment's observations show so far: Welch's test for a
+        single look at the end, and a confidence sequence for those who look every
+        day.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND.
@@ -552,11 +555,11 @@ class CausalServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _discovery_pb2.DiscoverRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_discovery_pb2.DiscoverResponse, _abc.Awaitable[_discovery_pb2.DiscoverResponse]]:
-        """Estimates from episodes what their labels, tools and skills change of reward
+        """Estimates from episodes how their labels, tools and skills change reward
         and success, adjusted for what was known before each attempt, and keeps as
-        edges what is sure. Skills are those that an episode's metadata names, by id
-        or name, as "skills" or "skill". The same again changes nothing; effects that
-        no longer hold lose their edges.
+        edges what is sure. Skills are those that an episode's metadata names, by
+        id or name, as "skills" or "skill". Running it again on the same episodes
+        changes nothing; effects that no longer hold lose their edges.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says
@@ -598,8 +601,8 @@ class CausalServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _discovery_pb2.SetDiscoveryScheduleRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_discovery_pb2.SetDiscoveryScheduleResponse, _abc.Awaitable[_discovery_pb2.SetDiscoveryScheduleResponse]]:
-        """Has the server do what StartDiscover does, once every night, or no longer. A
-        schedule that was changed begins with the next night.
+        """Has the server do what StartDiscover does once every night, or stops that.
+        A changed schedule takes effect the next night.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says

@@ -27,12 +27,12 @@ if _version_not_supported:
 
 
 class LearningServiceStub:
-    """LearningService learns policies from rewards. A session is one thing to learn:
-    it is asked for actions, told what came of them, and gets better at it.
+    """LearningService learns policies from rewards. A session is one thing to
+    learn: it is asked for actions, is told what came of them, and gets better.
 
-    What was acknowledged is durable: a recorded step survives a killed process
-    and a power cut, and is learned from, once, in the order in which it came.
-    After a restart a session knows what it knew before.
+    Whatever was acknowledged is durable: a recorded step survives a killed
+    process and a power cut. Steps are learned from once, in the order in which
+    they came. After a restart, a session knows what it knew before.
 
     Every call acts on the tenant of the caller's API key; another tenant's
     session is NOT_FOUND, just like one that does not exist.
@@ -142,12 +142,12 @@ class LearningServiceStub:
 
 
 class LearningServiceServicer:
-    """LearningService learns policies from rewards. A session is one thing to learn:
-    it is asked for actions, told what came of them, and gets better at it.
+    """LearningService learns policies from rewards. A session is one thing to
+    learn: it is asked for actions, is told what came of them, and gets better.
 
-    What was acknowledged is durable: a recorded step survives a killed process
-    and a power cut, and is learned from, once, in the order in which it came.
-    After a restart a session knows what it knew before.
+    Whatever was acknowledged is durable: a recorded step survives a killed
+    process and a power cut. Steps are learned from once, in the order in which
+    they came. After a restart, a session knows what it knew before.
 
     Every call acts on the tenant of the caller's API key; another tenant's
     session is NOT_FOUND, just like one that does not exist.
@@ -165,8 +165,8 @@ class LearningServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def StartSession(self, request, context):
-        """Starts a session, or resumes one: with the same definition it goes on with
-        what it has learned, also if it was ended.
+        """Starts a session, or resumes one: with the same definition, it goes on with
+        what it has learned, even if it was ended.
 
         Scope: learn. Repeatable: with `session_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (ALGORITHM_NOT_SUPPORTED) when
@@ -206,8 +206,8 @@ class LearningServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DeleteLearningSession(self, request, context):
-        """Deletes a session with all that it was told and has learned. Deleting one
-        that does not exist is NOT_FOUND.
+        """Deletes a session with everything that it was given and has learned.
+        Deleting one that does not exist is NOT_FOUND.
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
@@ -235,9 +235,9 @@ class LearningServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Feedback(self, request, context):
-        """Tells what came of an action: by its prediction, or as a full step. The step
-        is durable when the call returns, and learned, unless the session learns in
-        the background.
+        """Reports what came of an action: by its prediction, or as a full step. When
+        the call returns, the step is durable, and is learned unless the session
+        learns in the background.
 
         Scope: learn. Repeatable: with `feedback_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
@@ -287,12 +287,12 @@ class LearningServiceServicer:
         trajectories or 4 MiB, at the latest 200 ms after its first one arrived.
 
         A broken stream is resumed by another one that begins after what was
-        acknowledged: what was recorded and not acknowledged any more changes nothing
-        when it comes again under its id; the clients make the ids. When the call
-        fails, ErrorInfo.metadata["recorded"] counts the trajectories that are
+        acknowledged: what was recorded but not yet acknowledged changes nothing
+        when it is sent again under the same id; the clients make the ids. When the
+        call fails, ErrorInfo.metadata["recorded"] counts the trajectories that are
         acknowledged and ["message_index"] is the place of the one that is refused,
-        from 0; nothing of its batch is recorded. A stream that sends nothing for 60
-        seconds is ended.
+        from 0; nothing of its batch is recorded. A stream that sends nothing for
+        60 seconds is ended.
 
         Scope: learn. Repeatable: with `trajectory_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
@@ -327,16 +327,16 @@ class LearningServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ImportExperience(self, request, context):
-        """Fills a session with what was recorded before: sessions of agents with their
-        events, or episodes. Each is a trajectory. Its states are made of chosen
-        fields; its actions are the tools that were called, or a label or a field of
-        the record; its reward is how it ended. They are imported oldest first, and
-        learned from like any experience.
+        """Fills a session with what was recorded before: sessions of agents with
+        their events, or episodes. Each is a trajectory. Its states are made of the
+        fields that you choose; its actions are the tools that were called, or a
+        label or a field of the record; its reward is how it ended. They are
+        imported oldest first, and learned from like any experience.
 
         A record that was imported is not imported again, so a later call imports
-        what is new. It goes on until all are read or the caller ends the call; what
-        was imported by then is kept. Records that nothing can be learned from are
-        left out, counted and explained.
+        what is new. It goes on until all are read or the caller ends the call;
+        what has been imported by then is kept. Records that nothing can be learned
+        from are left out, counted and explained.
 
         Scope: learn. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -355,15 +355,16 @@ class LearningServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Act(self, request_iterator, context):
-        """Asks and tells a session without a pause: each message holds feedback,
-        states, or both, and is answered by one, in order. Feedback is durable and
-        learned first, so that the predictions of the same message know it. A
-        message with many states costs little more than one with a single state.
+        """Gives a session feedback and asks it for actions over one stream: each
+        message holds feedback, states, or both, and is answered by one message, in
+        order. Feedback is made durable and learned first, so that the predictions
+        of the same message use it. A message with many states costs little more
+        than one with a single state.
 
         The stream is ended with RESOURCE_EXHAUSTED when nothing comes for 60
         seconds, and with the message's error when one is wrong:
         ErrorInfo.metadata["message_index"] is its place, from 0. Nothing of that
-        message is recorded; what was answered is.
+        message is recorded; everything that was answered is.
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
@@ -386,12 +387,12 @@ class LearningServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Train(self, request, context):
-        """Learns again from what was recorded, and tells how it goes: q_learning draws
-        steps evenly, sarsa goes through them in their order, and the algorithms
-        with neural networks learn from what they keep. linucb and thompson learn
-        all there is from a reward when it comes: for them there is nothing to do.
-        It goes on until all steps are taken or the caller ends the call; what was
-        learned by then is kept.
+        """Learns again from what was recorded, and reports progress: q_learning draws
+        steps evenly, sarsa goes through them in order, and the algorithms with
+        neural networks learn from what they keep. linucb and thompson learn
+        everything from a reward when it comes: for them there is nothing to do. It
+        goes on until all steps are taken or the caller ends the call; what has
+        been learned by then is kept.
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -410,9 +411,9 @@ class LearningServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetMetrics(self, request, context):
-        """Returns how a session does: rewards, how settled they are, points for a
-        chart and, if asked for, what the learned policy would have earned in the
-        place of what was done.
+        """Returns how a session is doing: rewards, how settled they are, points for a
+        chart and, if asked for, what the learned policy would have earned instead
+        of what was done.
 
         Scope: learn. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
@@ -423,8 +424,8 @@ class LearningServiceServicer:
 
     def Explain(self, request, context):
         """Explains what the session chooses in a state: how much each part of the
-        state speaks for the action, what would have to differ for another one to be
-        chosen, and both in sentences. Nothing is written.
+        state speaks for the action, what would have to differ for another one to
+        be chosen, and both in words. Nothing is written.
 
         Scope: learn. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -440,8 +441,8 @@ class LearningServiceServicer:
     def ShapeReward(self, request, context):
         """Returns a reward with a bonus for what is new, surprising or promising, and
         learns from the step what is. The session does not learn from the reward
-        until it is told it: feed back the shaped one, or the task's own. What is
-        known of visits and predictions is saved some seconds later.
+        itself: give it the shaped one, or the task's own, as feedback. What is
+        known about visits and predictions is saved a few seconds later.
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -455,9 +456,10 @@ class LearningServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Transfer(self, request, context):
-        """Transfers what one session has learned to another one of the same algorithm,
-        if their tasks are alike enough, and tells what that is worth to it. Actions
-        go by what they are called. It is durable when the call returns.
+        """Transfers what one session has learned to another one of the same
+        algorithm, if their tasks are alike enough, and reports what that is worth
+        to the other one. Actions are matched by their names. The transfer is
+        durable when the call returns.
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -492,10 +494,10 @@ class LearningServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DownloadModel(self, request, context):
-        """Sends the model that a session exported when it ended, whichever server ended
-        it: first what it is, then its bytes, in their order. Together they are an
-        archive that numpy.load reads, without running code. A session that was
-        started again keeps the model until it ends the next time.
+        """Sends the model that a session exported when it ended, whichever server
+        ended it: first a description, then its bytes, in order. Together they are
+        an archive that numpy.load reads, without running code. A session that was
+        started again keeps the model until it ends again.
 
         Scope: learn. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
@@ -617,12 +619,12 @@ def add_LearningServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class LearningService:
-    """LearningService learns policies from rewards. A session is one thing to learn:
-    it is asked for actions, told what came of them, and gets better at it.
+    """LearningService learns policies from rewards. A session is one thing to
+    learn: it is asked for actions, is told what came of them, and gets better.
 
-    What was acknowledged is durable: a recorded step survives a killed process
-    and a power cut, and is learned from, once, in the order in which it came.
-    After a restart a session knows what it knew before.
+    Whatever was acknowledged is durable: a recorded step survives a killed
+    process and a power cut. Steps are learned from once, in the order in which
+    they came. After a restart, a session knows what it knew before.
 
     Every call acts on the tenant of the caller's API key; another tenant's
     session is NOT_FOUND, just like one that does not exist.

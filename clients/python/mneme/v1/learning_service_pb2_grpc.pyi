@@ -28,12 +28,12 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class LearningServiceStub:
-    """LearningService learns policies from rewards. A session is one thing to learn:
-    it is asked for actions, told what came of them, and gets better at it.
+    """LearningService learns policies from rewards. A session is one thing to
+    learn: it is asked for actions, is told what came of them, and gets better.
 
-    What was acknowledged is durable: a recorded step survives a killed process
-    and a power cut, and is learned from, once, in the order in which it came.
-    After a restart a session knows what it knew before.
+    Whatever was acknowledged is durable: a recorded step survives a killed
+    process and a power cut. Steps are learned from once, in the order in which
+    they came. After a restart, a session knows what it knew before.
 
     Every call acts on the tenant of the caller's API key; another tenant's
     session is NOT_FOUND, just like one that does not exist.
@@ -51,8 +51,8 @@ class LearningServiceStub:
     Errors: INVALID_ARGUMENT.
     """
     StartSession: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.LearningServiceStartSessionRequest, _learning_service_pb2.LearningServiceStartSessionResponse]
-    """Starts a session, or resumes one: with the same definition it goes on with
-    what it has learned, also if it was ended.
+    """Starts a session, or resumes one: with the same definition, it goes on with
+    what it has learned, even if it was ended.
 
     Scope: learn. Repeatable: with `session_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (ALGORITHM_NOT_SUPPORTED) when
@@ -80,8 +80,8 @@ class LearningServiceStub:
     token is damaged or was made for other filters.
     """
     DeleteLearningSession: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.DeleteLearningSessionRequest, _learning_service_pb2.DeleteLearningSessionResponse]
-    """Deletes a session with all that it was told and has learned. Deleting one
-    that does not exist is NOT_FOUND.
+    """Deletes a session with everything that it was given and has learned.
+    Deleting one that does not exist is NOT_FOUND.
 
     Scope: learn. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
@@ -101,9 +101,9 @@ class LearningServiceStub:
     has learned is damaged in storage.
     """
     Feedback: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.FeedbackRequest, _learning_service_pb2.FeedbackResponse]
-    """Tells what came of an action: by its prediction, or as a full step. The step
-    is durable when the call returns, and learned, unless the session learns in
-    the background.
+    """Reports what came of an action: by its prediction, or as a full step. When
+    the call returns, the step is durable, and is learned unless the session
+    learns in the background.
 
     Scope: learn. Repeatable: with `feedback_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
@@ -145,12 +145,12 @@ class LearningServiceStub:
     trajectories or 4 MiB, at the latest 200 ms after its first one arrived.
 
     A broken stream is resumed by another one that begins after what was
-    acknowledged: what was recorded and not acknowledged any more changes nothing
-    when it comes again under its id; the clients make the ids. When the call
-    fails, ErrorInfo.metadata["recorded"] counts the trajectories that are
+    acknowledged: what was recorded but not yet acknowledged changes nothing
+    when it is sent again under the same id; the clients make the ids. When the
+    call fails, ErrorInfo.metadata["recorded"] counts the trajectories that are
     acknowledged and ["message_index"] is the place of the one that is refused,
-    from 0; nothing of its batch is recorded. A stream that sends nothing for 60
-    seconds is ended.
+    from 0; nothing of its batch is recorded. A stream that sends nothing for
+    60 seconds is ended.
 
     Scope: learn. Repeatable: with `trajectory_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
@@ -177,16 +177,16 @@ class LearningServiceStub:
     (INVALID_FILTER) when the page token is damaged or was made for other filters.
     """
     ImportExperience: _grpc.UnaryStreamMultiCallable[_learning_import_pb2.ImportExperienceRequest, _learning_import_pb2.ImportExperienceResponse]
-    """Fills a session with what was recorded before: sessions of agents with their
-    events, or episodes. Each is a trajectory. Its states are made of chosen
-    fields; its actions are the tools that were called, or a label or a field of
-    the record; its reward is how it ended. They are imported oldest first, and
-    learned from like any experience.
+    """Fills a session with what was recorded before: sessions of agents with
+    their events, or episodes. Each is a trajectory. Its states are made of the
+    fields that you choose; its actions are the tools that were called, or a
+    label or a field of the record; its reward is how it ended. They are
+    imported oldest first, and learned from like any experience.
 
     A record that was imported is not imported again, so a later call imports
-    what is new. It goes on until all are read or the caller ends the call; what
-    was imported by then is kept. Records that nothing can be learned from are
-    left out, counted and explained.
+    what is new. It goes on until all are read or the caller ends the call;
+    what has been imported by then is kept. Records that nothing can be learned
+    from are left out, counted and explained.
 
     Scope: learn. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -201,15 +201,16 @@ class LearningServiceStub:
     in storage.
     """
     Act: _grpc.StreamStreamMultiCallable[_learning_service_pb2.ActRequest, _learning_service_pb2.ActResponse]
-    """Asks and tells a session without a pause: each message holds feedback,
-    states, or both, and is answered by one, in order. Feedback is durable and
-    learned first, so that the predictions of the same message know it. A
-    message with many states costs little more than one with a single state.
+    """Gives a session feedback and asks it for actions over one stream: each
+    message holds feedback, states, or both, and is answered by one message, in
+    order. Feedback is made durable and learned first, so that the predictions
+    of the same message use it. A message with many states costs little more
+    than one with a single state.
 
     The stream is ended with RESOURCE_EXHAUSTED when nothing comes for 60
     seconds, and with the message's error when one is wrong:
     ErrorInfo.metadata["message_index"] is its place, from 0. Nothing of that
-    message is recorded; what was answered is.
+    message is recorded; everything that was answered is.
 
     Scope: learn. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
@@ -228,12 +229,12 @@ class LearningServiceStub:
     when what the session has learned is damaged in storage.
     """
     Train: _grpc.UnaryStreamMultiCallable[_learning_service_pb2.TrainRequest, _learning_service_pb2.TrainResponse]
-    """Learns again from what was recorded, and tells how it goes: q_learning draws
-    steps evenly, sarsa goes through them in their order, and the algorithms
-    with neural networks learn from what they keep. linucb and thompson learn
-    all there is from a reward when it comes: for them there is nothing to do.
-    It goes on until all steps are taken or the caller ends the call; what was
-    learned by then is kept.
+    """Learns again from what was recorded, and reports progress: q_learning draws
+    steps evenly, sarsa goes through them in order, and the algorithms with
+    neural networks learn from what they keep. linucb and thompson learn
+    everything from a reward when it comes: for them there is nothing to do. It
+    goes on until all steps are taken or the caller ends the call; what has
+    been learned by then is kept.
 
     Scope: learn. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -248,17 +249,17 @@ class LearningServiceStub:
     the session has learned is damaged in storage.
     """
     GetMetrics: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.GetMetricsRequest, _learning_service_pb2.GetMetricsResponse]
-    """Returns how a session does: rewards, how settled they are, points for a
-    chart and, if asked for, what the learned policy would have earned in the
-    place of what was done.
+    """Returns how a session is doing: rewards, how settled they are, points for a
+    chart and, if asked for, what the learned policy would have earned instead
+    of what was done.
 
     Scope: learn. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
     """
     Explain: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.ExplainRequest, _learning_service_pb2.ExplainResponse]
     """Explains what the session chooses in a state: how much each part of the
-    state speaks for the action, what would have to differ for another one to be
-    chosen, and both in sentences. Nothing is written.
+    state speaks for the action, what would have to differ for another one to
+    be chosen, and both in words. Nothing is written.
 
     Scope: learn. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -270,8 +271,8 @@ class LearningServiceStub:
     ShapeReward: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.ShapeRewardRequest, _learning_service_pb2.ShapeRewardResponse]
     """Returns a reward with a bonus for what is new, surprising or promising, and
     learns from the step what is. The session does not learn from the reward
-    until it is told it: feed back the shaped one, or the task's own. What is
-    known of visits and predictions is saved some seconds later.
+    itself: give it the shaped one, or the task's own, as feedback. What is
+    known about visits and predictions is saved a few seconds later.
 
     Scope: learn. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -281,9 +282,10 @@ class LearningServiceStub:
     DATA_LOSS when what the session has learned is damaged in storage.
     """
     Transfer: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.TransferRequest, _learning_service_pb2.TransferResponse]
-    """Transfers what one session has learned to another one of the same algorithm,
-    if their tasks are alike enough, and tells what that is worth to it. Actions
-    go by what they are called. It is durable when the call returns.
+    """Transfers what one session has learned to another one of the same
+    algorithm, if their tasks are alike enough, and reports what that is worth
+    to the other one. Actions are matched by their names. The transfer is
+    durable when the call returns.
 
     Scope: learn. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -310,10 +312,10 @@ class LearningServiceStub:
     storage.
     """
     DownloadModel: _grpc.UnaryStreamMultiCallable[_learning_service_pb2.DownloadModelRequest, _learning_service_pb2.DownloadModelResponse]
-    """Sends the model that a session exported when it ended, whichever server ended
-    it: first what it is, then its bytes, in their order. Together they are an
-    archive that numpy.load reads, without running code. A session that was
-    started again keeps the model until it ends the next time.
+    """Sends the model that a session exported when it ended, whichever server
+    ended it: first a description, then its bytes, in order. Together they are
+    an archive that numpy.load reads, without running code. A session that was
+    started again keeps the model until it ends again.
 
     Scope: learn. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
@@ -327,12 +329,12 @@ class LearningServiceStub:
 
 @_typing.type_check_only
 class LearningServiceAsyncStub(LearningServiceStub):
-    """LearningService learns policies from rewards. A session is one thing to learn:
-    it is asked for actions, told what came of them, and gets better at it.
+    """LearningService learns policies from rewards. A session is one thing to
+    learn: it is asked for actions, is told what came of them, and gets better.
 
-    What was acknowledged is durable: a recorded step survives a killed process
-    and a power cut, and is learned from, once, in the order in which it came.
-    After a restart a session knows what it knew before.
+    Whatever was acknowledged is durable: a recorded step survives a killed
+    process and a power cut. Steps are learned from once, in the order in which
+    they came. After a restart, a session knows what it knew before.
 
     Every call acts on the tenant of the caller's API key; another tenant's
     session is NOT_FOUND, just like one that does not exist.
@@ -347,8 +349,8 @@ class LearningServiceAsyncStub(LearningServiceStub):
     Errors: INVALID_ARGUMENT.
     """
     StartSession: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.LearningServiceStartSessionRequest, _learning_service_pb2.LearningServiceStartSessionResponse]  # type: ignore[assignment]
-    """Starts a session, or resumes one: with the same definition it goes on with
-    what it has learned, also if it was ended.
+    """Starts a session, or resumes one: with the same definition, it goes on with
+    what it has learned, even if it was ended.
 
     Scope: learn. Repeatable: with `session_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (ALGORITHM_NOT_SUPPORTED) when
@@ -376,8 +378,8 @@ class LearningServiceAsyncStub(LearningServiceStub):
     token is damaged or was made for other filters.
     """
     DeleteLearningSession: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.DeleteLearningSessionRequest, _learning_service_pb2.DeleteLearningSessionResponse]  # type: ignore[assignment]
-    """Deletes a session with all that it was told and has learned. Deleting one
-    that does not exist is NOT_FOUND.
+    """Deletes a session with everything that it was given and has learned.
+    Deleting one that does not exist is NOT_FOUND.
 
     Scope: learn. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
@@ -397,9 +399,9 @@ class LearningServiceAsyncStub(LearningServiceStub):
     has learned is damaged in storage.
     """
     Feedback: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.FeedbackRequest, _learning_service_pb2.FeedbackResponse]  # type: ignore[assignment]
-    """Tells what came of an action: by its prediction, or as a full step. The step
-    is durable when the call returns, and learned, unless the session learns in
-    the background.
+    """Reports what came of an action: by its prediction, or as a full step. When
+    the call returns, the step is durable, and is learned unless the session
+    learns in the background.
 
     Scope: learn. Repeatable: with `feedback_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
@@ -441,12 +443,12 @@ class LearningServiceAsyncStub(LearningServiceStub):
     trajectories or 4 MiB, at the latest 200 ms after its first one arrived.
 
     A broken stream is resumed by another one that begins after what was
-    acknowledged: what was recorded and not acknowledged any more changes nothing
-    when it comes again under its id; the clients make the ids. When the call
-    fails, ErrorInfo.metadata["recorded"] counts the trajectories that are
+    acknowledged: what was recorded but not yet acknowledged changes nothing
+    when it is sent again under the same id; the clients make the ids. When the
+    call fails, ErrorInfo.metadata["recorded"] counts the trajectories that are
     acknowledged and ["message_index"] is the place of the one that is refused,
-    from 0; nothing of its batch is recorded. A stream that sends nothing for 60
-    seconds is ended.
+    from 0; nothing of its batch is recorded. A stream that sends nothing for
+    60 seconds is ended.
 
     Scope: learn. Repeatable: with `trajectory_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
@@ -473,16 +475,16 @@ class LearningServiceAsyncStub(LearningServiceStub):
     (INVALID_FILTER) when the page token is damaged or was made for other filters.
     """
     ImportExperience: _aio.UnaryStreamMultiCallable[_learning_import_pb2.ImportExperienceRequest, _learning_import_pb2.ImportExperienceResponse]  # type: ignore[assignment]
-    """Fills a session with what was recorded before: sessions of agents with their
-    events, or episodes. Each is a trajectory. Its states are made of chosen
-    fields; its actions are the tools that were called, or a label or a field of
-    the record; its reward is how it ended. They are imported oldest first, and
-    learned from like any experience.
+    """Fills a session with what was recorded before: sessions of agents with
+    their events, or episodes. Each is a trajectory. Its states are made of the
+    fields that you choose; its actions are the tools that were called, or a
+    label or a field of the record; its reward is how it ended. They are
+    imported oldest first, and learned from like any experience.
 
     A record that was imported is not imported again, so a later call imports
-    what is new. It goes on until all are read or the caller ends the call; what
-    was imported by then is kept. Records that nothing can be learned from are
-    left out, counted and explained.
+    what is new. It goes on until all are read or the caller ends the call;
+    what has been imported by then is kept. Records that nothing can be learned
+    from are left out, counted and explained.
 
     Scope: learn. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -497,15 +499,16 @@ class LearningServiceAsyncStub(LearningServiceStub):
     in storage.
     """
     Act: _aio.StreamStreamMultiCallable[_learning_service_pb2.ActRequest, _learning_service_pb2.ActResponse]  # type: ignore[assignment]
-    """Asks and tells a session without a pause: each message holds feedback,
-    states, or both, and is answered by one, in order. Feedback is durable and
-    learned first, so that the predictions of the same message know it. A
-    message with many states costs little more than one with a single state.
+    """Gives a session feedback and asks it for actions over one stream: each
+    message holds feedback, states, or both, and is answered by one message, in
+    order. Feedback is made durable and learned first, so that the predictions
+    of the same message use it. A message with many states costs little more
+    than one with a single state.
 
     The stream is ended with RESOURCE_EXHAUSTED when nothing comes for 60
     seconds, and with the message's error when one is wrong:
     ErrorInfo.metadata["message_index"] is its place, from 0. Nothing of that
-    message is recorded; what was answered is.
+    message is recorded; everything that was answered is.
 
     Scope: learn. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
@@ -524,12 +527,12 @@ class LearningServiceAsyncStub(LearningServiceStub):
     when what the session has learned is damaged in storage.
     """
     Train: _aio.UnaryStreamMultiCallable[_learning_service_pb2.TrainRequest, _learning_service_pb2.TrainResponse]  # type: ignore[assignment]
-    """Learns again from what was recorded, and tells how it goes: q_learning draws
-    steps evenly, sarsa goes through them in their order, and the algorithms
-    with neural networks learn from what they keep. linucb and thompson learn
-    all there is from a reward when it comes: for them there is nothing to do.
-    It goes on until all steps are taken or the caller ends the call; what was
-    learned by then is kept.
+    """Learns again from what was recorded, and reports progress: q_learning draws
+    steps evenly, sarsa goes through them in order, and the algorithms with
+    neural networks learn from what they keep. linucb and thompson learn
+    everything from a reward when it comes: for them there is nothing to do. It
+    goes on until all steps are taken or the caller ends the call; what has
+    been learned by then is kept.
 
     Scope: learn. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -544,17 +547,17 @@ class LearningServiceAsyncStub(LearningServiceStub):
     the session has learned is damaged in storage.
     """
     GetMetrics: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.GetMetricsRequest, _learning_service_pb2.GetMetricsResponse]  # type: ignore[assignment]
-    """Returns how a session does: rewards, how settled they are, points for a
-    chart and, if asked for, what the learned policy would have earned in the
-    place of what was done.
+    """Returns how a session is doing: rewards, how settled they are, points for a
+    chart and, if asked for, what the learned policy would have earned instead
+    of what was done.
 
     Scope: learn. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
     """
     Explain: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.ExplainRequest, _learning_service_pb2.ExplainResponse]  # type: ignore[assignment]
     """Explains what the session chooses in a state: how much each part of the
-    state speaks for the action, what would have to differ for another one to be
-    chosen, and both in sentences. Nothing is written.
+    state speaks for the action, what would have to differ for another one to
+    be chosen, and both in words. Nothing is written.
 
     Scope: learn. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -566,8 +569,8 @@ class LearningServiceAsyncStub(LearningServiceStub):
     ShapeReward: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.ShapeRewardRequest, _learning_service_pb2.ShapeRewardResponse]  # type: ignore[assignment]
     """Returns a reward with a bonus for what is new, surprising or promising, and
     learns from the step what is. The session does not learn from the reward
-    until it is told it: feed back the shaped one, or the task's own. What is
-    known of visits and predictions is saved some seconds later.
+    itself: give it the shaped one, or the task's own, as feedback. What is
+    known about visits and predictions is saved a few seconds later.
 
     Scope: learn. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -577,9 +580,10 @@ class LearningServiceAsyncStub(LearningServiceStub):
     DATA_LOSS when what the session has learned is damaged in storage.
     """
     Transfer: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.TransferRequest, _learning_service_pb2.TransferResponse]  # type: ignore[assignment]
-    """Transfers what one session has learned to another one of the same algorithm,
-    if their tasks are alike enough, and tells what that is worth to it. Actions
-    go by what they are called. It is durable when the call returns.
+    """Transfers what one session has learned to another one of the same
+    algorithm, if their tasks are alike enough, and reports what that is worth
+    to the other one. Actions are matched by their names. The transfer is
+    durable when the call returns.
 
     Scope: learn. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -606,10 +610,10 @@ class LearningServiceAsyncStub(LearningServiceStub):
     storage.
     """
     DownloadModel: _aio.UnaryStreamMultiCallable[_learning_service_pb2.DownloadModelRequest, _learning_service_pb2.DownloadModelResponse]  # type: ignore[assignment]
-    """Sends the model that a session exported when it ended, whichever server ended
-    it: first what it is, then its bytes, in their order. Together they are an
-    archive that numpy.load reads, without running code. A session that was
-    started again keeps the model until it ends the next time.
+    """Sends the model that a session exported when it ended, whichever server
+    ended it: first a description, then its bytes, in order. Together they are
+    an archive that numpy.load reads, without running code. A session that was
+    started again keeps the model until it ends again.
 
     Scope: learn. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
@@ -622,12 +626,12 @@ class LearningServiceAsyncStub(LearningServiceStub):
     """
 
 class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
-    """LearningService learns policies from rewards. A session is one thing to learn:
-    it is asked for actions, told what came of them, and gets better at it.
+    """LearningService learns policies from rewards. A session is one thing to
+    learn: it is asked for actions, is told what came of them, and gets better.
 
-    What was acknowledged is durable: a recorded step survives a killed process
-    and a power cut, and is learned from, once, in the order in which it came.
-    After a restart a session knows what it knew before.
+    Whatever was acknowledged is durable: a recorded step survives a killed
+    process and a power cut. Steps are learned from once, in the order in which
+    they came. After a restart, a session knows what it knew before.
 
     Every call acts on the tenant of the caller's API key; another tenant's
     session is NOT_FOUND, just like one that does not exist.
@@ -652,8 +656,8 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _learning_service_pb2.LearningServiceStartSessionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_learning_service_pb2.LearningServiceStartSessionResponse, _abc.Awaitable[_learning_service_pb2.LearningServiceStartSessionResponse]]:
-        """Starts a session, or resumes one: with the same definition it goes on with
-        what it has learned, also if it was ended.
+        """Starts a session, or resumes one: with the same definition, it goes on with
+        what it has learned, even if it was ended.
 
         Scope: learn. Repeatable: with `session_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (ALGORITHM_NOT_SUPPORTED) when
@@ -699,8 +703,8 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _learning_service_pb2.DeleteLearningSessionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_learning_service_pb2.DeleteLearningSessionResponse, _abc.Awaitable[_learning_service_pb2.DeleteLearningSessionResponse]]:
-        """Deletes a session with all that it was told and has learned. Deleting one
-        that does not exist is NOT_FOUND.
+        """Deletes a session with everything that it was given and has learned.
+        Deleting one that does not exist is NOT_FOUND.
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
@@ -732,9 +736,9 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _learning_service_pb2.FeedbackRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_learning_service_pb2.FeedbackResponse, _abc.Awaitable[_learning_service_pb2.FeedbackResponse]]:
-        """Tells what came of an action: by its prediction, or as a full step. The step
-        is durable when the call returns, and learned, unless the session learns in
-        the background.
+        """Reports what came of an action: by its prediction, or as a full step. When
+        the call returns, the step is durable, and is learned unless the session
+        learns in the background.
 
         Scope: learn. Repeatable: with `feedback_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
@@ -788,12 +792,12 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         trajectories or 4 MiB, at the latest 200 ms after its first one arrived.
 
         A broken stream is resumed by another one that begins after what was
-        acknowledged: what was recorded and not acknowledged any more changes nothing
-        when it comes again under its id; the clients make the ids. When the call
-        fails, ErrorInfo.metadata["recorded"] counts the trajectories that are
+        acknowledged: what was recorded but not yet acknowledged changes nothing
+        when it is sent again under the same id; the clients make the ids. When the
+        call fails, ErrorInfo.metadata["recorded"] counts the trajectories that are
         acknowledged and ["message_index"] is the place of the one that is refused,
-        from 0; nothing of its batch is recorded. A stream that sends nothing for 60
-        seconds is ended.
+        from 0; nothing of its batch is recorded. A stream that sends nothing for
+        60 seconds is ended.
 
         Scope: learn. Repeatable: with `trajectory_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
@@ -832,16 +836,16 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _learning_import_pb2.ImportExperienceRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_learning_import_pb2.ImportExperienceResponse], _abc.AsyncIterator[_learning_import_pb2.ImportExperienceResponse]]:
-        """Fills a session with what was recorded before: sessions of agents with their
-        events, or episodes. Each is a trajectory. Its states are made of chosen
-        fields; its actions are the tools that were called, or a label or a field of
-        the record; its reward is how it ended. They are imported oldest first, and
-        learned from like any experience.
+        """Fills a session with what was recorded before: sessions of agents with
+        their events, or episodes. Each is a trajectory. Its states are made of the
+        fields that you choose; its actions are the tools that were called, or a
+        label or a field of the record; its reward is how it ended. They are
+        imported oldest first, and learned from like any experience.
 
         A record that was imported is not imported again, so a later call imports
-        what is new. It goes on until all are read or the caller ends the call; what
-        was imported by then is kept. Records that nothing can be learned from are
-        left out, counted and explained.
+        what is new. It goes on until all are read or the caller ends the call;
+        what has been imported by then is kept. Records that nothing can be learned
+        from are left out, counted and explained.
 
         Scope: learn. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -862,15 +866,16 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _MaybeAsyncIterator[_learning_service_pb2.ActRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_learning_service_pb2.ActResponse], _abc.AsyncIterator[_learning_service_pb2.ActResponse]]:
-        """Asks and tells a session without a pause: each message holds feedback,
-        states, or both, and is answered by one, in order. Feedback is durable and
-        learned first, so that the predictions of the same message know it. A
-        message with many states costs little more than one with a single state.
+        """Gives a session feedback and asks it for actions over one stream: each
+        message holds feedback, states, or both, and is answered by one message, in
+        order. Feedback is made durable and learned first, so that the predictions
+        of the same message use it. A message with many states costs little more
+        than one with a single state.
 
         The stream is ended with RESOURCE_EXHAUSTED when nothing comes for 60
         seconds, and with the message's error when one is wrong:
         ErrorInfo.metadata["message_index"] is its place, from 0. Nothing of that
-        message is recorded; what was answered is.
+        message is recorded; everything that was answered is.
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
@@ -895,12 +900,12 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _learning_service_pb2.TrainRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_learning_service_pb2.TrainResponse], _abc.AsyncIterator[_learning_service_pb2.TrainResponse]]:
-        """Learns again from what was recorded, and tells how it goes: q_learning draws
-        steps evenly, sarsa goes through them in their order, and the algorithms
-        with neural networks learn from what they keep. linucb and thompson learn
-        all there is from a reward when it comes: for them there is nothing to do.
-        It goes on until all steps are taken or the caller ends the call; what was
-        learned by then is kept.
+        """Learns again from what was recorded, and reports progress: q_learning draws
+        steps evenly, sarsa goes through them in order, and the algorithms with
+        neural networks learn from what they keep. linucb and thompson learn
+        everything from a reward when it comes: for them there is nothing to do. It
+        goes on until all steps are taken or the caller ends the call; what has
+        been learned by then is kept.
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -921,9 +926,9 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _learning_service_pb2.GetMetricsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_learning_service_pb2.GetMetricsResponse, _abc.Awaitable[_learning_service_pb2.GetMetricsResponse]]:
-        """Returns how a session does: rewards, how settled they are, points for a
-        chart and, if asked for, what the learned policy would have earned in the
-        place of what was done.
+        """Returns how a session is doing: rewards, how settled they are, points for a
+        chart and, if asked for, what the learned policy would have earned instead
+        of what was done.
 
         Scope: learn. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
@@ -936,8 +941,8 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_learning_service_pb2.ExplainResponse, _abc.Awaitable[_learning_service_pb2.ExplainResponse]]:
         """Explains what the session chooses in a state: how much each part of the
-        state speaks for the action, what would have to differ for another one to be
-        chosen, and both in sentences. Nothing is written.
+        state speaks for the action, what would have to differ for another one to
+        be chosen, and both in words. Nothing is written.
 
         Scope: learn. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -955,8 +960,8 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_learning_service_pb2.ShapeRewardResponse, _abc.Awaitable[_learning_service_pb2.ShapeRewardResponse]]:
         """Returns a reward with a bonus for what is new, surprising or promising, and
         learns from the step what is. The session does not learn from the reward
-        until it is told it: feed back the shaped one, or the task's own. What is
-        known of visits and predictions is saved some seconds later.
+        itself: give it the shaped one, or the task's own, as feedback. What is
+        known about visits and predictions is saved a few seconds later.
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -972,9 +977,10 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _learning_service_pb2.TransferRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_learning_service_pb2.TransferResponse, _abc.Awaitable[_learning_service_pb2.TransferResponse]]:
-        """Transfers what one session has learned to another one of the same algorithm,
-        if their tasks are alike enough, and tells what that is worth to it. Actions
-        go by what they are called. It is durable when the call returns.
+        """Transfers what one session has learned to another one of the same
+        algorithm, if their tasks are alike enough, and reports what that is worth
+        to the other one. Actions are matched by their names. The transfer is
+        durable when the call returns.
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -1013,10 +1019,10 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _learning_service_pb2.DownloadModelRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_learning_service_pb2.DownloadModelResponse], _abc.AsyncIterator[_learning_service_pb2.DownloadModelResponse]]:
-        """Sends the model that a session exported when it ended, whichever server ended
-        it: first what it is, then its bytes, in their order. Together they are an
-        archive that numpy.load reads, without running code. A session that was
-        started again keeps the model until it ends the next time.
+        """Sends the model that a session exported when it ended, whichever server
+        ended it: first a description, then its bytes, in order. Together they are
+        an archive that numpy.load reads, without running code. A session that was
+        started again keeps the model until it ends again.
 
         Scope: learn. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)

@@ -562,9 +562,9 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Decides by chance whether a subject gets the cause, and keeps to it: asked
-   * again, it answers the same. Chance is drawn from the experiment's seed, block
-   * by block, so that the arms stay balanced within each stratum.
+   * Decides by chance whether a subject gets the cause, and sticks to it: asked
+   * again, it gives the same answer. The choice is drawn from the experiment's
+   * seed, block by block, so that the arms stay balanced within each stratum.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
@@ -594,8 +594,9 @@ export const calls = {
     madeIds: [["observationId"]],
   },
   /**
-   * Says what an experiment's observations say so far: Welch's test for one look
-   * at the end, and a confidence sequence for those who look every day.
+   * Returns what an experiment's observations show so far: Welch's test for a
+   * single look at the end, and a confidence sequence for those who look every
+   * day.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; NOT_FOUND.
@@ -636,11 +637,11 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Estimates from episodes what their labels, tools and skills change of reward
+   * Estimates from episodes how their labels, tools and skills change reward
    * and success, adjusted for what was known before each attempt, and keeps as
-   * edges what is sure. Skills are those that an episode's metadata names, by id
-   * or name, as "skills" or "skill". The same again changes nothing; effects that
-   * no longer hold lose their edges.
+   * edges what is sure. Skills are those that an episode's metadata names, by
+   * id or name, as "skills" or "skill". Running it again on the same episodes
+   * changes nothing; effects that no longer hold lose their edges.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says
@@ -682,8 +683,8 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Has the server do what StartDiscover does, once every night, or no longer. A
-   * schedule that was changed begins with the next night.
+   * Has the server do what StartDiscover does once every night, or stops that.
+   * A changed schedule takes effect the next night.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says
@@ -1170,8 +1171,8 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Starts a session, or resumes one: with the same definition it goes on with
-   * what it has learned, also if it was ended.
+   * Starts a session, or resumes one: with the same definition, it goes on with
+   * what it has learned, even if it was ended.
    *
    * Scope: learn. Repeatable: with `session_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (ALGORITHM_NOT_SUPPORTED) when
@@ -1217,8 +1218,8 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Deletes a session with all that it was told and has learned. Deleting one
-   * that does not exist is NOT_FOUND.
+   * Deletes a session with everything that it was given and has learned.
+   * Deleting one that does not exist is NOT_FOUND.
    *
    * Scope: learn. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
@@ -1250,9 +1251,9 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Tells what came of an action: by its prediction, or as a full step. The step
-   * is durable when the call returns, and learned, unless the session learns in
-   * the background.
+   * Reports what came of an action: by its prediction, or as a full step. When
+   * the call returns, the step is durable, and is learned unless the session
+   * learns in the background.
    *
    * Scope: learn. Repeatable: with `feedback_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
@@ -1306,12 +1307,12 @@ export const calls = {
    * trajectories or 4 MiB, at the latest 200 ms after its first one arrived.
    *
    * A broken stream is resumed by another one that begins after what was
-   * acknowledged: what was recorded and not acknowledged any more changes nothing
-   * when it comes again under its id; the clients make the ids. When the call
-   * fails, ErrorInfo.metadata["recorded"] counts the trajectories that are
+   * acknowledged: what was recorded but not yet acknowledged changes nothing
+   * when it is sent again under the same id; the clients make the ids. When the
+   * call fails, ErrorInfo.metadata["recorded"] counts the trajectories that are
    * acknowledged and ["message_index"] is the place of the one that is refused,
-   * from 0; nothing of its batch is recorded. A stream that sends nothing for 60
-   * seconds is ended.
+   * from 0; nothing of its batch is recorded. A stream that sends nothing for
+   * 60 seconds is ended.
    *
    * Scope: learn. Repeatable: with `trajectory_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
@@ -1350,16 +1351,16 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Fills a session with what was recorded before: sessions of agents with their
-   * events, or episodes. Each is a trajectory. Its states are made of chosen
-   * fields; its actions are the tools that were called, or a label or a field of
-   * the record; its reward is how it ended. They are imported oldest first, and
-   * learned from like any experience.
+   * Fills a session with what was recorded before: sessions of agents with
+   * their events, or episodes. Each is a trajectory. Its states are made of the
+   * fields that you choose; its actions are the tools that were called, or a
+   * label or a field of the record; its reward is how it ended. They are
+   * imported oldest first, and learned from like any experience.
    *
    * A record that was imported is not imported again, so a later call imports
-   * what is new. It goes on until all are read or the caller ends the call; what
-   * was imported by then is kept. Records that nothing can be learned from are
-   * left out, counted and explained.
+   * what is new. It goes on until all are read or the caller ends the call;
+   * what has been imported by then is kept. Records that nothing can be learned
+   * from are left out, counted and explained.
    *
    * Scope: learn. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -1380,15 +1381,16 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Asks and tells a session without a pause: each message holds feedback,
-   * states, or both, and is answered by one, in order. Feedback is durable and
-   * learned first, so that the predictions of the same message know it. A
-   * message with many states costs little more than one with a single state.
+   * Gives a session feedback and asks it for actions over one stream: each
+   * message holds feedback, states, or both, and is answered by one message, in
+   * order. Feedback is made durable and learned first, so that the predictions
+   * of the same message use it. A message with many states costs little more
+   * than one with a single state.
    *
    * The stream is ended with RESOURCE_EXHAUSTED when nothing comes for 60
    * seconds, and with the message's error when one is wrong:
    * ErrorInfo.metadata["message_index"] is its place, from 0. Nothing of that
-   * message is recorded; what was answered is.
+   * message is recorded; everything that was answered is.
    *
    * Scope: learn. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
@@ -1413,12 +1415,12 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Learns again from what was recorded, and tells how it goes: q_learning draws
-   * steps evenly, sarsa goes through them in their order, and the algorithms
-   * with neural networks learn from what they keep. linucb and thompson learn
-   * all there is from a reward when it comes: for them there is nothing to do.
-   * It goes on until all steps are taken or the caller ends the call; what was
-   * learned by then is kept.
+   * Learns again from what was recorded, and reports progress: q_learning draws
+   * steps evenly, sarsa goes through them in order, and the algorithms with
+   * neural networks learn from what they keep. linucb and thompson learn
+   * everything from a reward when it comes: for them there is nothing to do. It
+   * goes on until all steps are taken or the caller ends the call; what has
+   * been learned by then is kept.
    *
    * Scope: learn. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -1439,9 +1441,9 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Returns how a session does: rewards, how settled they are, points for a
-   * chart and, if asked for, what the learned policy would have earned in the
-   * place of what was done.
+   * Returns how a session is doing: rewards, how settled they are, points for a
+   * chart and, if asked for, what the learned policy would have earned instead
+   * of what was done.
    *
    * Scope: learn. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
@@ -1454,8 +1456,8 @@ export const calls = {
   },
   /**
    * Explains what the session chooses in a state: how much each part of the
-   * state speaks for the action, what would have to differ for another one to be
-   * chosen, and both in sentences. Nothing is written.
+   * state speaks for the action, what would have to differ for another one to
+   * be chosen, and both in words. Nothing is written.
    *
    * Scope: learn. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -1473,8 +1475,8 @@ export const calls = {
   /**
    * Returns a reward with a bonus for what is new, surprising or promising, and
    * learns from the step what is. The session does not learn from the reward
-   * until it is told it: feed back the shaped one, or the task's own. What is
-   * known of visits and predictions is saved some seconds later.
+   * itself: give it the shaped one, or the task's own, as feedback. What is
+   * known about visits and predictions is saved a few seconds later.
    *
    * Scope: learn. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -1490,9 +1492,10 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Transfers what one session has learned to another one of the same algorithm,
-   * if their tasks are alike enough, and tells what that is worth to it. Actions
-   * go by what they are called. It is durable when the call returns.
+   * Transfers what one session has learned to another one of the same
+   * algorithm, if their tasks are alike enough, and reports what that is worth
+   * to the other one. Actions are matched by their names. The transfer is
+   * durable when the call returns.
    *
    * Scope: learn. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -1531,10 +1534,10 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Sends the model that a session exported when it ended, whichever server ended
-   * it: first what it is, then its bytes, in their order. Together they are an
-   * archive that numpy.load reads, without running code. A session that was
-   * started again keeps the model until it ends the next time.
+   * Sends the model that a session exported when it ended, whichever server
+   * ended it: first a description, then its bytes, in order. Together they are
+   * an archive that numpy.load reads, without running code. A session that was
+   * started again keeps the model until it ends again.
    *
    * Scope: learn. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)

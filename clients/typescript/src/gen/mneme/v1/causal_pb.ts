@@ -65,8 +65,8 @@ export type CausalEdge = Message<"mneme.v1.CausalEdge"> & {
   uplift: number;
 
   /**
-   * How sure it is that there is an effect, 0 to 1. Of an experiment: 1 less the
-   * p-value of Welch's test. Discovered: 1 less the q-value.
+   * How sure it is that there is an effect, 0 to 1. From an experiment: 1 minus
+   * the p-value of Welch's test. Discovered: 1 minus the q-value.
    * 0 to 1.
    *
    * @generated from field: double confidence = 5;
@@ -99,8 +99,8 @@ export type CausalEdge = Message<"mneme.v1.CausalEdge"> & {
   experimentIds: string[];
 
   /**
-   * How far other things mix into the plain comparison, from 0 (not at all) to 1
-   * (they turn it round). Discovered: the distance between the plain difference
+   * How much other things distort the plain comparison, from 0 (not at all) to
+   * 1 (they reverse it). Discovered: the distance between the plain difference
    * and the uplift, as a share of the sum of their sizes.
    * 0 to 1.
    *
@@ -207,8 +207,8 @@ export type CausalEdgeJson = {
   uplift?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * How sure it is that there is an effect, 0 to 1. Of an experiment: 1 less the
-   * p-value of Welch's test. Discovered: 1 less the q-value.
+   * How sure it is that there is an effect, 0 to 1. From an experiment: 1 minus
+   * the p-value of Welch's test. Discovered: 1 minus the q-value.
    * 0 to 1.
    *
    * @generated from field: double confidence = 5;
@@ -241,8 +241,8 @@ export type CausalEdgeJson = {
   experimentIds?: string[];
 
   /**
-   * How far other things mix into the plain comparison, from 0 (not at all) to 1
-   * (they turn it round). Discovered: the distance between the plain difference
+   * How much other things distort the plain comparison, from 0 (not at all) to
+   * 1 (they reverse it). Discovered: the distance between the plain difference
    * and the uplift, as a share of the sum of their sizes.
    * 0 to 1.
    *
@@ -373,8 +373,8 @@ export type AddEdgeRequest = Message<"mneme.v1.AddEdgeRequest"> & {
   experimentIds: string[];
 
   /**
-   * How far other things mix into the plain comparison, from 0 (not at all) to 1
-   * (they turn it round).
+   * How much other things distort the plain comparison, from 0 (not at all) to
+   * 1 (they reverse it).
    * 0 to 1.
    *
    * @generated from field: optional double confounder_score = 8;
@@ -470,8 +470,8 @@ export type AddEdgeRequestJson = {
   experimentIds?: string[];
 
   /**
-   * How far other things mix into the plain comparison, from 0 (not at all) to 1
-   * (they turn it round).
+   * How much other things distort the plain comparison, from 0 (not at all) to
+   * 1 (they reverse it).
    * 0 to 1.
    *
    * @generated from field: optional double confounder_score = 8;
@@ -640,7 +640,7 @@ export type EdgeFilter = Message<"mneme.v1.EdgeFilter"> & {
   effect: string;
 
   /**
-   * From there.
+   * With this origin.
    *
    * @generated from field: mneme.v1.EdgeOrigin origin = 3;
    */
@@ -678,7 +678,7 @@ export type EdgeFilterJson = {
   effect?: string;
 
   /**
-   * From there.
+   * With this origin.
    *
    * @generated from field: mneme.v1.EdgeOrigin origin = 3;
    */
@@ -1026,7 +1026,7 @@ export const QueryEffectsRequestSchema: GenMessage<QueryEffectsRequest, {jsonTyp
   messageDesc(file_mneme_v1_causal, 10);
 
 /**
- * CausalChain is a way from a cause to an effect.
+ * CausalChain is a path from a cause to an effect.
  *
  * @generated from message mneme.v1.CausalChain
  */
@@ -1068,7 +1068,7 @@ export type CausalChain = Message<"mneme.v1.CausalChain"> & {
 };
 
 /**
- * CausalChain is a way from a cause to an effect.
+ * CausalChain is a path from a cause to an effect.
  *
  * @generated from message mneme.v1.CausalChain
  */

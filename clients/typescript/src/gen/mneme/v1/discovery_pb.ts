@@ -37,8 +37,9 @@ export type DiscoverRequest = Message<"mneme.v1.DiscoverRequest"> & {
 
   /**
    * What else was known before each attempt: names of metadata (numbers, texts
-   * or truth values), or labels as `tag:NAME`, which are then no causes. What an
-   * attempt brought about must not be named: to adjust for it hides the effect.
+   * or truth values), or labels as `tag:NAME`, which are then not treated as
+   * causes. Do not name anything that an attempt brought about: adjusting for
+   * it hides the effect.
    * Up to 20 entries, each up to 200 characters, on one line.
    * Up to 20 entries, each up to 200 characters, on one line.
    *
@@ -47,7 +48,7 @@ export type DiscoverRequest = Message<"mneme.v1.DiscoverRequest"> & {
   adjustFor: string[];
 
   /**
-   * Causes that fewer episodes had are not looked at.
+   * Causes that fewer episodes had are not considered.
    * 1 to 1,000,000. Default: 3.
    * 1 to 1,000,000. Default: 3.
    *
@@ -66,7 +67,7 @@ export type DiscoverRequest = Message<"mneme.v1.DiscoverRequest"> & {
   minSuccessRate?: number;
 
   /**
-   * The confidence, 1 less the q-value, from which an effect is kept.
+   * The confidence, 1 minus the q-value, from which an effect is kept.
    * 0 to 1. Default: 0.7.
    * 0 to 1. Default: 0.7.
    *
@@ -103,7 +104,7 @@ export type DiscoverRequest = Message<"mneme.v1.DiscoverRequest"> & {
   fdrMethod: FdrMethod;
 
   /**
-   * Change nothing, and return what would be.
+   * Change nothing, and return what would change.
    *
    * @generated from field: bool dry_run = 9;
    */
@@ -125,8 +126,9 @@ export type DiscoverRequestJson = {
 
   /**
    * What else was known before each attempt: names of metadata (numbers, texts
-   * or truth values), or labels as `tag:NAME`, which are then no causes. What an
-   * attempt brought about must not be named: to adjust for it hides the effect.
+   * or truth values), or labels as `tag:NAME`, which are then not treated as
+   * causes. Do not name anything that an attempt brought about: adjusting for
+   * it hides the effect.
    * Up to 20 entries, each up to 200 characters, on one line.
    * Up to 20 entries, each up to 200 characters, on one line.
    *
@@ -135,7 +137,7 @@ export type DiscoverRequestJson = {
   adjustFor?: string[];
 
   /**
-   * Causes that fewer episodes had are not looked at.
+   * Causes that fewer episodes had are not considered.
    * 1 to 1,000,000. Default: 3.
    * 1 to 1,000,000. Default: 3.
    *
@@ -154,7 +156,7 @@ export type DiscoverRequestJson = {
   minSuccessRate?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * The confidence, 1 less the q-value, from which an effect is kept.
+   * The confidence, 1 minus the q-value, from which an effect is kept.
    * 0 to 1. Default: 0.7.
    * 0 to 1. Default: 0.7.
    *
@@ -191,7 +193,7 @@ export type DiscoverRequestJson = {
   fdrMethod?: FdrMethodJson;
 
   /**
-   * Change nothing, and return what would be.
+   * Change nothing, and return what would change.
    *
    * @generated from field: bool dry_run = 9;
    */
@@ -206,7 +208,7 @@ export const DiscoverRequestSchema: GenMessage<DiscoverRequest, {jsonType: Disco
   messageDesc(file_mneme_v1_discovery, 0);
 
 /**
- * DiscoveredEffect is what a cause changes of an outcome, as estimated.
+ * DiscoveredEffect is how a cause changes an outcome, as estimated.
  *
  * @generated from message mneme.v1.DiscoveredEffect
  */
@@ -255,15 +257,15 @@ export type DiscoveredEffect = Message<"mneme.v1.DiscoveredEffect"> & {
   pValue: number;
 
   /**
-   * The p-value adjusted for all effects that were tested: of the effects with
-   * at most this one, the share that is expected to be chance.
+   * The p-value adjusted for all effects that were tested: of the effects whose
+   * q-value is not larger, the share that is expected to be chance.
    *
    * @generated from field: double q_value = 7;
    */
   qValue: number;
 
   /**
-   * 1 less the q-value.
+   * 1 minus the q-value.
    *
    * @generated from field: double confidence = 8;
    */
@@ -284,15 +286,15 @@ export type DiscoveredEffect = Message<"mneme.v1.DiscoveredEffect"> & {
   meanWithout: number;
 
   /**
-   * The plain difference of the means, which other things are mixed into.
+   * The plain difference of the means, which other things distort.
    *
    * @generated from field: double plain_difference = 11;
    */
   plainDifference: number;
 
   /**
-   * How much: the distance between the plain difference and the uplift, as a
-   * share of the sum of their sizes, 0 to 1.
+   * How much they distort it: the distance between the plain difference and the
+   * uplift, as a share of the sum of their sizes, 0 to 1.
    *
    * @generated from field: double confounder_score = 12;
    */
@@ -336,7 +338,7 @@ export type DiscoveredEffect = Message<"mneme.v1.DiscoveredEffect"> & {
 };
 
 /**
- * DiscoveredEffect is what a cause changes of an outcome, as estimated.
+ * DiscoveredEffect is how a cause changes an outcome, as estimated.
  *
  * @generated from message mneme.v1.DiscoveredEffect
  */
@@ -385,15 +387,15 @@ export type DiscoveredEffectJson = {
   pValue?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * The p-value adjusted for all effects that were tested: of the effects with
-   * at most this one, the share that is expected to be chance.
+   * The p-value adjusted for all effects that were tested: of the effects whose
+   * q-value is not larger, the share that is expected to be chance.
    *
    * @generated from field: double q_value = 7;
    */
   qValue?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * 1 less the q-value.
+   * 1 minus the q-value.
    *
    * @generated from field: double confidence = 8;
    */
@@ -414,15 +416,15 @@ export type DiscoveredEffectJson = {
   meanWithout?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * The plain difference of the means, which other things are mixed into.
+   * The plain difference of the means, which other things distort.
    *
    * @generated from field: double plain_difference = 11;
    */
   plainDifference?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * How much: the distance between the plain difference and the uplift, as a
-   * share of the sum of their sizes, 0 to 1.
+   * How much they distort it: the distance between the plain difference and the
+   * uplift, as a share of the sum of their sizes, 0 to 1.
    *
    * @generated from field: double confounder_score = 12;
    */
@@ -500,21 +502,22 @@ export type RefusedCause = Message<"mneme.v1.RefusedCause"> & {
   why: DiscoveryRefusal;
 
   /**
-   * Episodes that had it; if too few have counterparts, of those that have.
+   * Episodes that had it; if too few have counterparts, only those that do.
    *
    * @generated from field: int64 treated_count = 4;
    */
   treatedCount: bigint;
 
   /**
-   * Episodes that had it not, in the same way.
+   * Episodes that did not have it, counted in the same way.
    *
    * @generated from field: int64 control_count = 5;
    */
   controlCount: bigint;
 
   /**
-   * The share of episodes that have counterparts; unset if nobody looked.
+   * The share of episodes that have counterparts; unset if that was not
+   * determined.
    *
    * @generated from field: optional double overlap = 6;
    */
@@ -549,21 +552,22 @@ export type RefusedCauseJson = {
   why?: DiscoveryRefusalJson;
 
   /**
-   * Episodes that had it; if too few have counterparts, of those that have.
+   * Episodes that had it; if too few have counterparts, only those that do.
    *
    * @generated from field: int64 treated_count = 4;
    */
   treatedCount?: string;
 
   /**
-   * Episodes that had it not, in the same way.
+   * Episodes that did not have it, counted in the same way.
    *
    * @generated from field: int64 control_count = 5;
    */
   controlCount?: string;
 
   /**
-   * The share of episodes that have counterparts; unset if nobody looked.
+   * The share of episodes that have counterparts; unset if that was not
+   * determined.
    *
    * @generated from field: optional double overlap = 6;
    */
@@ -627,14 +631,15 @@ export type DiscoverResponse = Message<"mneme.v1.DiscoverResponse"> & {
   episodeCount: bigint;
 
   /**
-   * Those among them whose tasks have no vector yet: they are taken for alike.
+   * Those among them whose tasks have no vector yet: these are treated as
+   * alike.
    *
    * @generated from field: int64 not_embedded_count = 7;
    */
   notEmbeddedCount: bigint;
 
   /**
-   * What was adjusted for, where it differs between episodes: "task", "agent",
+   * What was adjusted for, if it differs between episodes: "task", "agent",
    * "user", "project", "time", and what `adjust_for` names.
    *
    * @generated from field: repeated string adjusted_for = 8;
@@ -700,14 +705,15 @@ export type DiscoverResponseJson = {
   episodeCount?: string;
 
   /**
-   * Those among them whose tasks have no vector yet: they are taken for alike.
+   * Those among them whose tasks have no vector yet: these are treated as
+   * alike.
    *
    * @generated from field: int64 not_embedded_count = 7;
    */
   notEmbeddedCount?: string;
 
   /**
-   * What was adjusted for, where it differs between episodes: "task", "agent",
+   * What was adjusted for, if it differs between episodes: "task", "agent",
    * "user", "project", "time", and what `adjust_for` names.
    *
    * @generated from field: repeated string adjusted_for = 8;
@@ -745,7 +751,7 @@ export type StartDiscoverRequest = Message<"mneme.v1.StartDiscoverRequest"> & {
 
   /**
    * The operation's id, so that the request can be sent again without starting
-   * twice.
+   * the operation twice.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string operation_id = 2;
@@ -768,7 +774,7 @@ export type StartDiscoverRequestJson = {
 
   /**
    * The operation's id, so that the request can be sent again without starting
-   * twice.
+   * the operation twice.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string operation_id = 2;
@@ -847,8 +853,8 @@ export type DiscoverySchedule = Message<"mneme.v1.DiscoverySchedule"> & {
   question?: DiscoverRequest;
 
   /**
-   * When it starts next; unset while it is off. What the server slept through it
-   * starts once, when it runs again.
+   * When it starts next; unset while it is off. If the server was off at that
+   * time, it starts once when the server runs again.
    *
    * @generated from field: google.protobuf.Timestamp next_run_at = 4;
    */
@@ -862,7 +868,7 @@ export type DiscoverySchedule = Message<"mneme.v1.DiscoverySchedule"> & {
   lastRunAt?: Timestamp;
 
   /**
-   * The operation that it started last: WaitOperation tells what it came to, for
+   * The operation that it started last: WaitOperation returns its result, for
    * seven days.
    *
    * @generated from field: string last_operation_id = 6;
@@ -899,8 +905,8 @@ export type DiscoveryScheduleJson = {
   question?: DiscoverRequestJson;
 
   /**
-   * When it starts next; unset while it is off. What the server slept through it
-   * starts once, when it runs again.
+   * When it starts next; unset while it is off. If the server was off at that
+   * time, it starts once when the server runs again.
    *
    * @generated from field: google.protobuf.Timestamp next_run_at = 4;
    */
@@ -914,7 +920,7 @@ export type DiscoveryScheduleJson = {
   lastRunAt?: TimestampJson;
 
   /**
-   * The operation that it started last: WaitOperation tells what it came to, for
+   * The operation that it started last: WaitOperation returns its result, for
    * seven days.
    *
    * @generated from field: string last_operation_id = 6;
@@ -959,7 +965,7 @@ export const GetDiscoveryScheduleRequestSchema: GenMessage<GetDiscoveryScheduleR
  */
 export type GetDiscoveryScheduleResponse = Message<"mneme.v1.GetDiscoveryScheduleResponse"> & {
   /**
-   * The schedule, also when it was never set.
+   * The schedule, even if it was never set.
    *
    * @generated from field: mneme.v1.DiscoverySchedule schedule = 1;
    */
@@ -973,7 +979,7 @@ export type GetDiscoveryScheduleResponse = Message<"mneme.v1.GetDiscoverySchedul
  */
 export type GetDiscoveryScheduleResponseJson = {
   /**
-   * The schedule, also when it was never set.
+   * The schedule, even if it was never set.
    *
    * @generated from field: mneme.v1.DiscoverySchedule schedule = 1;
    */
@@ -1009,8 +1015,8 @@ export type SetDiscoveryScheduleRequest = Message<"mneme.v1.SetDiscoverySchedule
   time: string;
 
   /**
-   * What to discover; no dry run. The schedule outlasts what is forgotten, so that
-   * the filter must name no user, agent or session.
+   * What to discover; no dry run. The schedule outlasts what is forgotten, so
+   * the filter must not name a user, an agent or a session.
    *
    * @generated from field: mneme.v1.DiscoverRequest question = 3;
    */
@@ -1039,8 +1045,8 @@ export type SetDiscoveryScheduleRequestJson = {
   time?: string;
 
   /**
-   * What to discover; no dry run. The schedule outlasts what is forgotten, so that
-   * the filter must name no user, agent or session.
+   * What to discover; no dry run. The schedule outlasts what is forgotten, so
+   * the filter must not name a user, an agent or a session.
    *
    * @generated from field: mneme.v1.DiscoverRequest question = 3;
    */
@@ -1166,14 +1172,15 @@ export enum DiscoveryChange {
   UNCHANGED = 3,
 
   /**
-   * Discovered, but a caller or an experiment says what `edge_id` says; it stays.
+   * Discovered, but the edge `edge_id` was stated by a caller or comes from an
+   * experiment; that edge stays.
    *
    * @generated from enum value: DISCOVERY_CHANGE_KEPT = 4;
    */
   KEPT = 4,
 
   /**
-   * Discovered, but the edge would close a circle; there is none.
+   * Discovered, but the edge would close a circle; none was made.
    *
    * @generated from enum value: DISCOVERY_CHANGE_CIRCLE = 5;
    */
@@ -1221,7 +1228,7 @@ export enum DiscoveryRefusal {
   UNSPECIFIED = 0,
 
   /**
-   * Fewer than `min_sample_size` episodes had it, or had it not.
+   * Fewer than `min_sample_size` episodes had it, or did not have it.
    *
    * @generated from enum value: DISCOVERY_REFUSAL_TOO_FEW = 1;
    */

@@ -112,7 +112,7 @@ export type Experiment = Message<"mneme.v1.Experiment"> & {
   observationCount: bigint;
 
   /**
-   * What it came to; set once it was concluded.
+   * Its result; set once it was concluded.
    *
    * @generated from field: mneme.v1.ExperimentResult result = 13;
    */
@@ -232,7 +232,7 @@ export type ExperimentJson = {
   observationCount?: string;
 
   /**
-   * What it came to; set once it was concluded.
+   * Its result; set once it was concluded.
    *
    * @generated from field: mneme.v1.ExperimentResult result = 13;
    */
@@ -333,7 +333,7 @@ export const ExperimentArmSchema: GenMessage<ExperimentArm, {jsonType: Experimen
   messageDesc(file_mneme_v1_experiment, 1);
 
 /**
- * ExperimentResult is what the observations say.
+ * ExperimentResult is what the observations show.
  *
  * @generated from message mneme.v1.ExperimentResult
  */
@@ -353,16 +353,18 @@ export type ExperimentResult = Message<"mneme.v1.ExperimentResult"> & {
   control?: ExperimentArm;
 
   /**
-   * How much higher the mean of the treated is; unset if an arm is empty.
+   * How much higher the mean of the treated subjects is; unset if an arm is
+   * empty.
    *
    * @generated from field: optional double uplift = 3;
    */
   uplift?: number;
 
   /**
-   * Welch's test: how probable a difference of at least this size is if there is
-   * none. Valid if it is looked at once, at an end that was decided before. Unset
-   * if an arm has fewer than two subjects, or no outcome differs from another.
+   * Welch's test: how probable a difference of at least this size is if there
+   * is none. Valid if it is looked at once, at an end that was fixed in
+   * advance. Unset if an arm has fewer than two subjects, or no outcome differs
+   * from another.
    *
    * @generated from field: optional double p_value = 4;
    */
@@ -399,8 +401,8 @@ export type ExperimentResult = Message<"mneme.v1.ExperimentResult"> & {
   sequentialHigh?: number;
 
   /**
-   * Subjects whose arm a caller said, not the server by chance: what they differ
-   * in otherwise is in the uplift.
+   * Subjects whose arm was stated by a caller, not drawn by the server: how
+   * they differ otherwise is part of the uplift.
    *
    * @generated from field: int64 not_assigned_count = 9;
    */
@@ -415,7 +417,7 @@ export type ExperimentResult = Message<"mneme.v1.ExperimentResult"> & {
 };
 
 /**
- * ExperimentResult is what the observations say.
+ * ExperimentResult is what the observations show.
  *
  * @generated from message mneme.v1.ExperimentResult
  */
@@ -435,16 +437,18 @@ export type ExperimentResultJson = {
   control?: ExperimentArmJson;
 
   /**
-   * How much higher the mean of the treated is; unset if an arm is empty.
+   * How much higher the mean of the treated subjects is; unset if an arm is
+   * empty.
    *
    * @generated from field: optional double uplift = 3;
    */
   uplift?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Welch's test: how probable a difference of at least this size is if there is
-   * none. Valid if it is looked at once, at an end that was decided before. Unset
-   * if an arm has fewer than two subjects, or no outcome differs from another.
+   * Welch's test: how probable a difference of at least this size is if there
+   * is none. Valid if it is looked at once, at an end that was fixed in
+   * advance. Unset if an arm has fewer than two subjects, or no outcome differs
+   * from another.
    *
    * @generated from field: optional double p_value = 4;
    */
@@ -481,8 +485,8 @@ export type ExperimentResultJson = {
   sequentialHigh?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Subjects whose arm a caller said, not the server by chance: what they differ
-   * in otherwise is in the uplift.
+   * Subjects whose arm was stated by a caller, not drawn by the server: how
+   * they differ otherwise is part of the uplift.
    *
    * @generated from field: int64 not_assigned_count = 9;
    */
@@ -551,8 +555,8 @@ export type CreateExperimentRequest = Message<"mneme.v1.CreateExperimentRequest"
   blockSize: number;
 
   /**
-   * How many of each block are treated, at least 1 and fewer than the block has.
-   * 0: half of them, rounded down.
+   * How many subjects of each block are treated: at least 1, and fewer than the
+   * block has. 0: half of them, rounded down.
    * 0 to 99.
    *
    * @generated from field: int32 treated_per_block = 6;
@@ -632,8 +636,8 @@ export type CreateExperimentRequestJson = {
   blockSize?: number;
 
   /**
-   * How many of each block are treated, at least 1 and fewer than the block has.
-   * 0: half of them, rounded down.
+   * How many subjects of each block are treated: at least 1, and fewer than the
+   * block has. 0: half of them, rounded down.
    * 0 to 99.
    *
    * @generated from field: int32 treated_per_block = 6;
@@ -932,8 +936,9 @@ export type AssignTreatmentRequest = Message<"mneme.v1.AssignTreatmentRequest"> 
   subject: string;
 
   /**
-   * Subjects of one stratum are balanced among each other: those of one agent,
-   * one project, one kind of task. It counts when the subject is first assigned.
+   * Subjects of one stratum are balanced among each other: e.g. those of one
+   * agent, one project or one kind of task. It only matters when the subject is
+   * first assigned.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string stratum = 3;
@@ -964,8 +969,9 @@ export type AssignTreatmentRequestJson = {
   subject?: string;
 
   /**
-   * Subjects of one stratum are balanced among each other: those of one agent,
-   * one project, one kind of task. It counts when the subject is first assigned.
+   * Subjects of one stratum are balanced among each other: e.g. those of one
+   * agent, one project or one kind of task. It only matters when the subject is
+   * first assigned.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string stratum = 3;
@@ -1075,8 +1081,8 @@ export type RecordObservationRequest = Message<"mneme.v1.RecordObservationReques
   subject: string;
 
   /**
-   * Whether the subject got the cause. Needed for one that was not assigned; for
-   * one that was, it must say the same, or nothing.
+   * Whether the subject got the cause. Required for one that was not assigned;
+   * for one that was, it must say the same or be left out.
    *
    * @generated from field: optional bool treatment = 4;
    */
@@ -1139,8 +1145,8 @@ export type RecordObservationRequestJson = {
   subject?: string;
 
   /**
-   * Whether the subject got the cause. Needed for one that was not assigned; for
-   * one that was, it must say the same, or nothing.
+   * Whether the subject got the cause. Required for one that was not assigned;
+   * for one that was, it must say the same or be left out.
    *
    * @generated from field: optional bool treatment = 4;
    */
@@ -1242,7 +1248,7 @@ export const RecordObservationResponseSchema: GenMessage<RecordObservationRespon
   messageDesc(file_mneme_v1_experiment, 12);
 
 /**
- * A request for what an experiment's observations say so far.
+ * A request for what an experiment's observations show so far.
  *
  * @generated from message mneme.v1.AnalyzeExperimentRequest
  */
@@ -1257,7 +1263,7 @@ export type AnalyzeExperimentRequest = Message<"mneme.v1.AnalyzeExperimentReques
 };
 
 /**
- * A request for what an experiment's observations say so far.
+ * A request for what an experiment's observations show so far.
  *
  * @generated from message mneme.v1.AnalyzeExperimentRequest
  */
@@ -1279,7 +1285,7 @@ export const AnalyzeExperimentRequestSchema: GenMessage<AnalyzeExperimentRequest
   messageDesc(file_mneme_v1_experiment, 13);
 
 /**
- * What they say.
+ * What they show.
  *
  * @generated from message mneme.v1.AnalyzeExperimentResponse
  */
@@ -1292,7 +1298,8 @@ export type AnalyzeExperimentResponse = Message<"mneme.v1.AnalyzeExperimentRespo
   experiment?: Experiment;
 
   /**
-   * What its observations say; of a completed one, what it was concluded with.
+   * What its observations show; for a completed one, what it was concluded
+   * with.
    *
    * @generated from field: mneme.v1.ExperimentResult result = 2;
    */
@@ -1300,7 +1307,7 @@ export type AnalyzeExperimentResponse = Message<"mneme.v1.AnalyzeExperimentRespo
 };
 
 /**
- * What they say.
+ * What they show.
  *
  * @generated from message mneme.v1.AnalyzeExperimentResponse
  */
@@ -1313,7 +1320,8 @@ export type AnalyzeExperimentResponseJson = {
   experiment?: ExperimentJson;
 
   /**
-   * What its observations say; of a completed one, what it was concluded with.
+   * What its observations show; for a completed one, what it was concluded
+   * with.
    *
    * @generated from field: mneme.v1.ExperimentResult result = 2;
    */
@@ -1342,7 +1350,7 @@ export type ConcludeExperimentRequest = Message<"mneme.v1.ConcludeExperimentRequ
   experimentId: string;
 
   /**
-   * Do not make an edge of it.
+   * Do not make an edge from it.
    *
    * @generated from field: bool without_edge = 2;
    */
@@ -1364,7 +1372,7 @@ export type ConcludeExperimentRequestJson = {
   experimentId?: string;
 
   /**
-   * Do not make an edge of it.
+   * Do not make an edge from it.
    *
    * @generated from field: bool without_edge = 2;
    */

@@ -150,11 +150,11 @@ export type StateField = Message<"mneme.v1.StateField"> & {
   name: string;
 
   /**
-   * Where a record has it. Of both kinds: agent_id, user_id, project,
-   * metadata.KEY with further keys behind dots, and tags, of which each is a fact
-   * of its own. Of sessions: agent_name. Of episodes: task, session_id. Of a step
-   * where the actions are tools: step (its place, from 0), previous_tool (empty
-   * at first) and previous_failed.
+   * Where a record has it. For both kinds: agent_id, user_id, project,
+   * metadata.KEY with further keys after dots, and tags, each of which is a
+   * fact of its own. For sessions: agent_name. For episodes: task, session_id.
+   * For a step, if the actions are tools: step (its place, from 0),
+   * previous_tool (empty at first) and previous_failed.
    * Required; up to 200 characters, on one line.
    *
    * @generated from field: string path = 2;
@@ -177,11 +177,11 @@ export type StateFieldJson = {
   name?: string;
 
   /**
-   * Where a record has it. Of both kinds: agent_id, user_id, project,
-   * metadata.KEY with further keys behind dots, and tags, of which each is a fact
-   * of its own. Of sessions: agent_name. Of episodes: task, session_id. Of a step
-   * where the actions are tools: step (its place, from 0), previous_tool (empty
-   * at first) and previous_failed.
+   * Where a record has it. For both kinds: agent_id, user_id, project,
+   * metadata.KEY with further keys after dots, and tags, each of which is a
+   * fact of its own. For sessions: agent_name. For episodes: task, session_id.
+   * For a step, if the actions are tools: step (its place, from 0),
+   * previous_tool (empty at first) and previous_failed.
    * Required; up to 200 characters, on one line.
    *
    * @generated from field: string path = 2;
@@ -197,7 +197,7 @@ export const StateFieldSchema: GenMessage<StateField, {jsonType: StateFieldJson}
   messageDesc(file_mneme_v1_learning_import, 1);
 
 /**
- * How a record becomes a trajectory, and which records do.
+ * Which records become trajectories, and how.
  *
  * @generated from message mneme.v1.ImportExperienceRequest
  */
@@ -219,7 +219,7 @@ export type ImportExperienceRequest = Message<"mneme.v1.ImportExperienceRequest"
   kind: RecordKind;
 
   /**
-   * Which of them; left out, all.
+   * Which of them; unset: all.
    *
    * @generated from field: mneme.v1.RecordSelection selection = 3;
    */
@@ -227,7 +227,8 @@ export type ImportExperienceRequest = Message<"mneme.v1.ImportExperienceRequest"
 
   /**
    * What a state is made of. A field that a record lacks is left out of its
-   * states. In a session whose states are no objects, the one field is the state.
+   * states. In a session whose states are not objects, the single field is the
+   * state.
    * Required; up to 64 entries.
    *
    * @generated from field: repeated mneme.v1.StateField state_fields = 4;
@@ -252,8 +253,8 @@ export type ImportExperienceRequest = Message<"mneme.v1.ImportExperienceRequest"
 
   /**
    * The field with the reward of a record: "metadata.score". Empty: how it
-   * ended, which is its reward if it has one, or else 1 for a success, 0.5 for a
-   * partial one and 0 for a failure. The last step has it.
+   * ended, which is its reward if it has one, or else 1 for a success, 0.5 for
+   * a partial one and 0 for a failure. It is given to the last step.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string reward_field = 7;
@@ -261,14 +262,14 @@ export type ImportExperienceRequest = Message<"mneme.v1.ImportExperienceRequest"
   rewardField: string;
 
   /**
-   * What each call of a tool that failed brings besides.
+   * An additional reward for each tool call that failed.
    *
    * @generated from field: double failed_call_reward = 8;
    */
   failedCallReward: number;
 
   /**
-   * Whether to record nothing, and to tell what would be.
+   * Whether to record nothing, and to return what would be recorded.
    *
    * @generated from field: bool dry_run = 9;
    */
@@ -284,7 +285,7 @@ export type ImportExperienceRequest = Message<"mneme.v1.ImportExperienceRequest"
 };
 
 /**
- * How a record becomes a trajectory, and which records do.
+ * Which records become trajectories, and how.
  *
  * @generated from message mneme.v1.ImportExperienceRequest
  */
@@ -306,7 +307,7 @@ export type ImportExperienceRequestJson = {
   kind?: RecordKindJson;
 
   /**
-   * Which of them; left out, all.
+   * Which of them; unset: all.
    *
    * @generated from field: mneme.v1.RecordSelection selection = 3;
    */
@@ -314,7 +315,8 @@ export type ImportExperienceRequestJson = {
 
   /**
    * What a state is made of. A field that a record lacks is left out of its
-   * states. In a session whose states are no objects, the one field is the state.
+   * states. In a session whose states are not objects, the single field is the
+   * state.
    * Required; up to 64 entries.
    *
    * @generated from field: repeated mneme.v1.StateField state_fields = 4;
@@ -339,8 +341,8 @@ export type ImportExperienceRequestJson = {
 
   /**
    * The field with the reward of a record: "metadata.score". Empty: how it
-   * ended, which is its reward if it has one, or else 1 for a success, 0.5 for a
-   * partial one and 0 for a failure. The last step has it.
+   * ended, which is its reward if it has one, or else 1 for a success, 0.5 for
+   * a partial one and 0 for a failure. It is given to the last step.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string reward_field = 7;
@@ -348,14 +350,14 @@ export type ImportExperienceRequestJson = {
   rewardField?: string;
 
   /**
-   * What each call of a tool that failed brings besides.
+   * An additional reward for each tool call that failed.
    *
    * @generated from field: double failed_call_reward = 8;
    */
   failedCallReward?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Whether to record nothing, and to tell what would be.
+   * Whether to record nothing, and to return what would be recorded.
    *
    * @generated from field: bool dry_run = 9;
    */
@@ -384,14 +386,14 @@ export const ImportExperienceRequestSchema: GenMessage<ImportExperienceRequest, 
  */
 export type SkippedRecords = Message<"mneme.v1.SkippedRecords"> & {
   /**
-   * Why, a sentence.
+   * Why, in a sentence.
    *
    * @generated from field: string reason = 1;
    */
   reason: string;
 
   /**
-   * How many they are.
+   * How many there are.
    *
    * @generated from field: int64 count = 2;
    */
@@ -412,14 +414,14 @@ export type SkippedRecords = Message<"mneme.v1.SkippedRecords"> & {
  */
 export type SkippedRecordsJson = {
   /**
-   * Why, a sentence.
+   * Why, in a sentence.
    *
    * @generated from field: string reason = 1;
    */
   reason?: string;
 
   /**
-   * How many they are.
+   * How many there are.
    *
    * @generated from field: int64 count = 2;
    */
@@ -518,8 +520,8 @@ export const ImportedTrajectorySchema: GenMessage<ImportedTrajectory, {jsonType:
   messageDesc(file_mneme_v1_learning_import, 4);
 
 /**
- * How far it is: each count is of the whole call so far, so the last message tells
- * what became of it.
+ * How far the import is: each count is of the whole call so far, so the last
+ * message says what became of it.
  *
  * @generated from message mneme.v1.ImportExperienceResponse
  */
@@ -539,7 +541,7 @@ export type ImportExperienceResponse = Message<"mneme.v1.ImportExperienceRespons
   records: bigint;
 
   /**
-   * Records that were imported or, in a dry run, would be.
+   * Records that were imported, or would be in a dry run.
    *
    * @generated from field: int64 imported = 3;
    */
@@ -553,14 +555,14 @@ export type ImportExperienceResponse = Message<"mneme.v1.ImportExperienceRespons
   known: bigint;
 
   /**
-   * Steps that were recorded or, in a dry run, would be.
+   * Steps that were recorded, or would be in a dry run.
    *
    * @generated from field: int64 steps = 5;
    */
   steps: bigint;
 
   /**
-   * Records that were left out, by reason, the most frequent first.
+   * Records that were left out, by reason, the most frequent reason first.
    *
    * @generated from field: repeated mneme.v1.SkippedRecords skipped = 6;
    */
@@ -574,8 +576,8 @@ export type ImportExperienceResponse = Message<"mneme.v1.ImportExperienceRespons
   examples: ImportedTrajectory[];
 
   /**
-   * The actions that they name, and how often, the most frequent first, 100 at
-   * most; only in the last message.
+   * The actions that occur in them, and how often, the most frequent first, 100
+   * at most; only in the last message.
    *
    * @generated from field: repeated mneme.v1.ActionCount actions = 8;
    */
@@ -597,8 +599,8 @@ export type ImportExperienceResponse = Message<"mneme.v1.ImportExperienceRespons
 };
 
 /**
- * How far it is: each count is of the whole call so far, so the last message tells
- * what became of it.
+ * How far the import is: each count is of the whole call so far, so the last
+ * message says what became of it.
  *
  * @generated from message mneme.v1.ImportExperienceResponse
  */
@@ -618,7 +620,7 @@ export type ImportExperienceResponseJson = {
   records?: string;
 
   /**
-   * Records that were imported or, in a dry run, would be.
+   * Records that were imported, or would be in a dry run.
    *
    * @generated from field: int64 imported = 3;
    */
@@ -632,14 +634,14 @@ export type ImportExperienceResponseJson = {
   known?: string;
 
   /**
-   * Steps that were recorded or, in a dry run, would be.
+   * Steps that were recorded, or would be in a dry run.
    *
    * @generated from field: int64 steps = 5;
    */
   steps?: string;
 
   /**
-   * Records that were left out, by reason, the most frequent first.
+   * Records that were left out, by reason, the most frequent reason first.
    *
    * @generated from field: repeated mneme.v1.SkippedRecords skipped = 6;
    */
@@ -653,8 +655,8 @@ export type ImportExperienceResponseJson = {
   examples?: ImportedTrajectoryJson[];
 
   /**
-   * The actions that they name, and how often, the most frequent first, 100 at
-   * most; only in the last message.
+   * The actions that occur in them, and how often, the most frequent first, 100
+   * at most; only in the last message.
    *
    * @generated from field: repeated mneme.v1.ActionCount actions = 8;
    */
@@ -808,9 +810,9 @@ export enum ActionSource {
   TOOL = 1,
 
   /**
-   * The one label of the record that begins with `action_name`, without that: with
-   * "strategy:", the label "strategy:plan_first" is the action "plan_first". The
-   * record is a single step.
+   * The one label of the record that begins with `action_name`, without that
+   * beginning: for "strategy:", the label "strategy:plan_first" is the action
+   * "plan_first". The record is a single step.
    *
    * @generated from enum value: ACTION_SOURCE_TAG = 2;
    */

@@ -261,7 +261,7 @@ export const ActionSchema: GenMessage<Action, {jsonType: ActionJson}> = /*@__PUR
  */
 export type DiscreteSpace = Message<"mneme.v1.DiscreteSpace"> & {
   /**
-   * How many values; the labels' number if it is 0. Of actions at most 1,000.
+   * How many values; 0 means the number of labels. At most 1,000 for actions.
    * 0 to 1,000,000.
    *
    * @generated from field: int64 n = 1;
@@ -285,7 +285,7 @@ export type DiscreteSpace = Message<"mneme.v1.DiscreteSpace"> & {
  */
 export type DiscreteSpaceJson = {
   /**
-   * How many values; the labels' number if it is 0. Of actions at most 1,000.
+   * How many values; 0 means the number of labels. At most 1,000 for actions.
    * 0 to 1,000,000.
    *
    * @generated from field: int64 n = 1;
@@ -310,15 +310,15 @@ export const DiscreteSpaceSchema: GenMessage<DiscreteSpace, {jsonType: DiscreteS
   messageDesc(file_mneme_v1_learning, 3);
 
 /**
- * MultiDiscreteSpace has as many whole numbers as sizes, each from 0 to its size
- * less 1.
+ * MultiDiscreteSpace has as many whole numbers as sizes, each from 0 to its
+ * size minus 1.
  *
  * @generated from message mneme.v1.MultiDiscreteSpace
  */
 export type MultiDiscreteSpace = Message<"mneme.v1.MultiDiscreteSpace"> & {
   /**
-   * The sizes, each at least 1. Of actions their product is at most 1,000: each
-   * combination is an action.
+   * The sizes, each at least 1. For actions, their product is at most 1,000:
+   * each combination is an action.
    * Up to 256 entries, each 1 to 1,000,000.
    *
    * @generated from field: repeated int64 sizes = 1;
@@ -327,15 +327,15 @@ export type MultiDiscreteSpace = Message<"mneme.v1.MultiDiscreteSpace"> & {
 };
 
 /**
- * MultiDiscreteSpace has as many whole numbers as sizes, each from 0 to its size
- * less 1.
+ * MultiDiscreteSpace has as many whole numbers as sizes, each from 0 to its
+ * size minus 1.
  *
  * @generated from message mneme.v1.MultiDiscreteSpace
  */
 export type MultiDiscreteSpaceJson = {
   /**
-   * The sizes, each at least 1. Of actions their product is at most 1,000: each
-   * combination is an action.
+   * The sizes, each at least 1. For actions, their product is at most 1,000:
+   * each combination is an action.
    * Up to 256 entries, each 1 to 1,000,000.
    *
    * @generated from field: repeated int64 sizes = 1;
@@ -357,7 +357,7 @@ export const MultiDiscreteSpaceSchema: GenMessage<MultiDiscreteSpace, {jsonType:
  */
 export type BoxSpace = Message<"mneme.v1.BoxSpace"> & {
   /**
-   * The smallest value of each number; -Infinity where there is none.
+   * The smallest value of each number; -Infinity if there is none.
    * Up to 4,096 entries.
    *
    * @generated from field: repeated double low = 1;
@@ -365,8 +365,8 @@ export type BoxSpace = Message<"mneme.v1.BoxSpace"> & {
   low: number[];
 
   /**
-   * The largest value of each number; Infinity where there is none. Of actions
-   * all bounds are finite.
+   * The largest value of each number; Infinity if there is none. For actions,
+   * all bounds must be finite.
    * Up to 4,096 entries.
    *
    * @generated from field: repeated double high = 2;
@@ -381,7 +381,7 @@ export type BoxSpace = Message<"mneme.v1.BoxSpace"> & {
  */
 export type BoxSpaceJson = {
   /**
-   * The smallest value of each number; -Infinity where there is none.
+   * The smallest value of each number; -Infinity if there is none.
    * Up to 4,096 entries.
    *
    * @generated from field: repeated double low = 1;
@@ -389,8 +389,8 @@ export type BoxSpaceJson = {
   low?: (number | "NaN" | "Infinity" | "-Infinity")[];
 
   /**
-   * The largest value of each number; Infinity where there is none. Of actions
-   * all bounds are finite.
+   * The largest value of each number; Infinity if there is none. For actions,
+   * all bounds must be finite.
    * Up to 4,096 entries.
    *
    * @generated from field: repeated double high = 2;
@@ -430,7 +430,7 @@ export const OpenLabelsSpaceSchema: GenMessage<OpenLabelsSpace, {jsonType: OpenL
 
 /**
  * OpenObjectSpace has any JSON object: its numbers, texts and truth values, by
- * their path, are what there is to know of a state.
+ * their path, are what is known of a state.
  *
  * @generated from message mneme.v1.OpenObjectSpace
  */
@@ -439,7 +439,7 @@ export type OpenObjectSpace = Message<"mneme.v1.OpenObjectSpace"> & {
 
 /**
  * OpenObjectSpace has any JSON object: its numbers, texts and truth values, by
- * their path, are what there is to know of a state.
+ * their path, are what is known of a state.
  *
  * @generated from message mneme.v1.OpenObjectSpace
  */
@@ -632,7 +632,7 @@ export type Space = Message<"mneme.v1.Space"> & {
     case: "box";
   } | {
     /**
-     * Objects with known keys; only of states.
+     * Objects with known keys; only for states.
      *
      * @generated from field: mneme.v1.DictSpace dict = 4;
      */
@@ -648,7 +648,7 @@ export type Space = Message<"mneme.v1.Space"> & {
     case: "openLabels";
   } | {
     /**
-     * Any objects; only of states.
+     * Any objects; only for states.
      *
      * @generated from field: mneme.v1.OpenObjectSpace open_object = 6;
      */
@@ -686,7 +686,7 @@ export type SpaceJson = {
   box?: BoxSpaceJson;
 
   /**
-   * Objects with known keys; only of states.
+   * Objects with known keys; only for states.
    *
    * @generated from field: mneme.v1.DictSpace dict = 4;
    */
@@ -700,7 +700,7 @@ export type SpaceJson = {
   openLabels?: OpenLabelsSpaceJson;
 
   /**
-   * Any objects; only of states.
+   * Any objects; only for states.
    *
    * @generated from field: mneme.v1.OpenObjectSpace open_object = 6;
    */
@@ -730,7 +730,7 @@ export type Experience = Message<"mneme.v1.Experience"> & {
   predictionId: string;
 
   /**
-   * Where it was done.
+   * The state in which it was done.
    *
    * @generated from field: mneme.v1.State state = 2;
    */
@@ -751,9 +751,9 @@ export type Experience = Message<"mneme.v1.Experience"> & {
   reward: number;
 
   /**
-   * Where it led. Left out, nothing follows: the step is the last of its
-   * episode, whose only step it is in a task of one step. In a trajectory it is
-   * the state of the step after it.
+   * Where it led. If it is left out, nothing follows: the step is the last of
+   * its episode, or its only one in a task of one step. In a trajectory, it is
+   * then the state of the next step.
    *
    * @generated from field: mneme.v1.State next_state = 5;
    */
@@ -775,7 +775,7 @@ export type Experience = Message<"mneme.v1.Experience"> & {
   truncated: boolean;
 
   /**
-   * Whose episode it belongs to, where several are under way at once.
+   * Whose episode it belongs to, if several are under way at once.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string actor_id = 8;
@@ -825,7 +825,7 @@ export type ExperienceJson = {
   predictionId?: string;
 
   /**
-   * Where it was done.
+   * The state in which it was done.
    *
    * @generated from field: mneme.v1.State state = 2;
    */
@@ -846,9 +846,9 @@ export type ExperienceJson = {
   reward?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Where it led. Left out, nothing follows: the step is the last of its
-   * episode, whose only step it is in a task of one step. In a trajectory it is
-   * the state of the step after it.
+   * Where it led. If it is left out, nothing follows: the step is the last of
+   * its episode, or its only one in a task of one step. In a trajectory, it is
+   * then the state of the next step.
    *
    * @generated from field: mneme.v1.State next_state = 5;
    */
@@ -870,7 +870,7 @@ export type ExperienceJson = {
   truncated?: boolean;
 
   /**
-   * Whose episode it belongs to, where several are under way at once.
+   * Whose episode it belongs to, if several are under way at once.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string actor_id = 8;
@@ -925,7 +925,7 @@ export type Trajectory = Message<"mneme.v1.Trajectory"> & {
   id: string;
 
   /**
-   * What its recorder noted of it: the task, whether it succeeded.
+   * What its recorder noted about it: the task, whether it succeeded.
    *
    * @generated from field: google.protobuf.Struct metadata = 2;
    */
@@ -974,7 +974,7 @@ export type TrajectoryJson = {
   id?: string;
 
   /**
-   * What its recorder noted of it: the task, whether it succeeded.
+   * What its recorder noted about it: the task, whether it succeeded.
    *
    * @generated from field: google.protobuf.Struct metadata = 2;
    */
@@ -1038,7 +1038,7 @@ export type LearningSession = Message<"mneme.v1.LearningSession"> & {
   algorithm: string;
 
   /**
-   * A value for each of the algorithm's keys, defaults put in.
+   * A value for each of the algorithm's keys, with defaults filled in.
    *
    * @generated from field: google.protobuf.Struct config = 3;
    */
@@ -1059,7 +1059,7 @@ export type LearningSession = Message<"mneme.v1.LearningSession"> & {
   actionSpace?: Space;
 
   /**
-   * What everything at random is drawn from.
+   * The seed of everything that is random.
    *
    * @generated from field: int64 seed = 6;
    */
@@ -1122,8 +1122,8 @@ export type LearningSession = Message<"mneme.v1.LearningSession"> & {
   avgReward: number;
 
   /**
-   * The actions known so far; empty if they are a box. In a space of labels that
-   * are collected those that were seen, in that order.
+   * The actions known so far; empty if they are a box. In an open_labels space,
+   * those that were seen, in that order.
    *
    * @generated from field: repeated mneme.v1.Action known_actions = 15;
    */
@@ -1137,14 +1137,14 @@ export type LearningSession = Message<"mneme.v1.LearningSession"> & {
   experienceBytes: bigint;
 
   /**
-   * When it was started first.
+   * When it was first started.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 17;
    */
   createdAt?: Timestamp;
 
   /**
-   * When it was last told anything, or started or ended.
+   * When it was last given anything, or was started or ended.
    *
    * @generated from field: google.protobuf.Timestamp updated_at = 18;
    */
@@ -1180,7 +1180,7 @@ export type LearningSessionJson = {
   algorithm?: string;
 
   /**
-   * A value for each of the algorithm's keys, defaults put in.
+   * A value for each of the algorithm's keys, with defaults filled in.
    *
    * @generated from field: google.protobuf.Struct config = 3;
    */
@@ -1201,7 +1201,7 @@ export type LearningSessionJson = {
   actionSpace?: SpaceJson;
 
   /**
-   * What everything at random is drawn from.
+   * The seed of everything that is random.
    *
    * @generated from field: int64 seed = 6;
    */
@@ -1264,8 +1264,8 @@ export type LearningSessionJson = {
   avgReward?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * The actions known so far; empty if they are a box. In a space of labels that
-   * are collected those that were seen, in that order.
+   * The actions known so far; empty if they are a box. In an open_labels space,
+   * those that were seen, in that order.
    *
    * @generated from field: repeated mneme.v1.Action known_actions = 15;
    */
@@ -1279,14 +1279,14 @@ export type LearningSessionJson = {
   experienceBytes?: string;
 
   /**
-   * When it was started first.
+   * When it was first started.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 17;
    */
   createdAt?: TimestampJson;
 
   /**
-   * When it was last told anything, or started or ended.
+   * When it was last given anything, or was started or ended.
    *
    * @generated from field: google.protobuf.Timestamp updated_at = 18;
    */
@@ -1308,7 +1308,7 @@ export const LearningSessionSchema: GenMessage<LearningSession, {jsonType: Learn
   messageDesc(file_mneme_v1_learning, 13);
 
 /**
- * ActionScore is what a session thinks of an action in a state.
+ * ActionScore is how a session rates an action in a state.
  *
  * @generated from message mneme.v1.ActionScore
  */
@@ -1323,7 +1323,7 @@ export type ActionScore = Message<"mneme.v1.ActionScore"> & {
   /**
    * What it is thought to be worth, in the unit of rewards: the expected reward
    * (linucb, thompson), or the sum of all that follow, discounted. Unset if the
-   * algorithm has no such opinion.
+   * algorithm does not estimate that.
    *
    * @generated from field: optional double value = 2;
    */
@@ -1338,7 +1338,7 @@ export type ActionScore = Message<"mneme.v1.ActionScore"> & {
 };
 
 /**
- * ActionScore is what a session thinks of an action in a state.
+ * ActionScore is how a session rates an action in a state.
  *
  * @generated from message mneme.v1.ActionScore
  */
@@ -1353,7 +1353,7 @@ export type ActionScoreJson = {
   /**
    * What it is thought to be worth, in the unit of rewards: the expected reward
    * (linucb, thompson), or the sum of all that follow, discounted. Unset if the
-   * algorithm has no such opinion.
+   * algorithm does not estimate that.
    *
    * @generated from field: optional double value = 2;
    */
@@ -1381,8 +1381,8 @@ export const ActionScoreSchema: GenMessage<ActionScore, {jsonType: ActionScoreJs
  */
 export type Prediction = Message<"mneme.v1.Prediction"> & {
   /**
-   * Names the prediction in feedback, for 30 days. It holds all that is needed
-   * to learn from the reward, sealed, so its length grows with the state's.
+   * Names the prediction in feedback, for 30 days. It holds, sealed, all that
+   * is needed to learn from the reward, so its length grows with the state's.
    *
    * @generated from field: string prediction_id = 1;
    */
@@ -1396,16 +1396,16 @@ export type Prediction = Message<"mneme.v1.Prediction"> & {
   action?: Action;
 
   /**
-   * The probability that none of the other allowed actions is better, given what
-   * was learned: from 0 to 1, and 1 / n among n actions of which nothing is
-   * known. The values are taken as normal and independent.
+   * The probability that none of the other allowed actions is better, given
+   * what was learned: from 0 to 1, and 1 / n among n actions about which
+   * nothing is known. The values are taken to be normal and independent.
    *
    * @generated from field: double confidence = 3;
    */
   confidence: number;
 
   /**
-   * The probability (for a box the density) with which it was chosen; unset where
+   * The probability (for a box the density) with which it was chosen; unset if
    * actions are a box and the call did not explore.
    *
    * @generated from field: optional double probability = 4;
@@ -1413,7 +1413,7 @@ export type Prediction = Message<"mneme.v1.Prediction"> & {
   probability?: number;
 
   /**
-   * Whether it is not the one that is best so far.
+   * Whether it is not the best one so far.
    *
    * @generated from field: bool explored = 5;
    */
@@ -1429,7 +1429,7 @@ export type Prediction = Message<"mneme.v1.Prediction"> & {
 
   /**
    * Each allowed action, best first; empty if they are a box, and in Act unless
-   * it asks for them.
+   * the request asks for them.
    *
    * @generated from field: repeated mneme.v1.ActionScore actions = 7;
    */
@@ -1443,8 +1443,8 @@ export type Prediction = Message<"mneme.v1.Prediction"> & {
  */
 export type PredictionJson = {
   /**
-   * Names the prediction in feedback, for 30 days. It holds all that is needed
-   * to learn from the reward, sealed, so its length grows with the state's.
+   * Names the prediction in feedback, for 30 days. It holds, sealed, all that
+   * is needed to learn from the reward, so its length grows with the state's.
    *
    * @generated from field: string prediction_id = 1;
    */
@@ -1458,16 +1458,16 @@ export type PredictionJson = {
   action?: ActionJson;
 
   /**
-   * The probability that none of the other allowed actions is better, given what
-   * was learned: from 0 to 1, and 1 / n among n actions of which nothing is
-   * known. The values are taken as normal and independent.
+   * The probability that none of the other allowed actions is better, given
+   * what was learned: from 0 to 1, and 1 / n among n actions about which
+   * nothing is known. The values are taken to be normal and independent.
    *
    * @generated from field: double confidence = 3;
    */
   confidence?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * The probability (for a box the density) with which it was chosen; unset where
+   * The probability (for a box the density) with which it was chosen; unset if
    * actions are a box and the call did not explore.
    *
    * @generated from field: optional double probability = 4;
@@ -1475,7 +1475,7 @@ export type PredictionJson = {
   probability?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Whether it is not the one that is best so far.
+   * Whether it is not the best one so far.
    *
    * @generated from field: bool explored = 5;
    */
@@ -1491,7 +1491,7 @@ export type PredictionJson = {
 
   /**
    * Each allowed action, best first; empty if they are a box, and in Act unless
-   * it asks for them.
+   * the request asks for them.
    *
    * @generated from field: repeated mneme.v1.ActionScore actions = 7;
    */
@@ -1533,14 +1533,14 @@ export type MetricsPoint = Message<"mneme.v1.MetricsPoint"> & {
   episodeReward: number;
 
   /**
-   * The mean of that of the last 100 episodes.
+   * The mean of the last 100 episodes' rewards.
    *
    * @generated from field: double moving_avg_reward = 4;
    */
   movingAvgReward: number;
 
   /**
-   * The mean loss since the point before; unset if nothing was learned.
+   * The mean loss since the previous point; unset if nothing was learned.
    *
    * @generated from field: optional double loss = 5;
    */
@@ -1561,7 +1561,7 @@ export type MetricsPoint = Message<"mneme.v1.MetricsPoint"> & {
   gradientNorm?: number;
 
   /**
-   * With which probability it explored; unset if that is not one number.
+   * The probability with which it explored; unset if that is not one number.
    *
    * @generated from field: optional double exploration_rate = 8;
    */
@@ -1603,14 +1603,14 @@ export type MetricsPointJson = {
   episodeReward?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * The mean of that of the last 100 episodes.
+   * The mean of the last 100 episodes' rewards.
    *
    * @generated from field: double moving_avg_reward = 4;
    */
   movingAvgReward?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * The mean loss since the point before; unset if nothing was learned.
+   * The mean loss since the previous point; unset if nothing was learned.
    *
    * @generated from field: optional double loss = 5;
    */
@@ -1631,7 +1631,7 @@ export type MetricsPointJson = {
   gradientNorm?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * With which probability it explored; unset if that is not one number.
+   * The probability with which it explored; unset if that is not one number.
    *
    * @generated from field: optional double exploration_rate = 8;
    */
@@ -1653,7 +1653,7 @@ export const MetricsPointSchema: GenMessage<MetricsPoint, {jsonType: MetricsPoin
   messageDesc(file_mneme_v1_learning, 16);
 
 /**
- * LearningMetrics is how a session does.
+ * LearningMetrics says how a session is doing.
  *
  * @generated from message mneme.v1.LearningMetrics
  */
@@ -1687,17 +1687,17 @@ export type LearningMetrics = Message<"mneme.v1.LearningMetrics"> & {
   avgReward: number;
 
   /**
-   * The mean reward of the last episodes, as many as the window has.
+   * The mean reward of the last episodes, as many as the window holds.
    *
    * @generated from field: double moving_avg_reward = 5;
    */
   movingAvgReward: number;
 
   /**
-   * How settled the rewards are, from 0 to 1: 1 less the sum of how far the mean
-   * of the window is from that of the window before it and of its standard
-   * error, both as shares of the range of all episodes' rewards; times the share
-   * of both windows that is filled.
+   * How settled the rewards are, from 0 to 1: 1 minus the sum of two terms, the
+   * distance between the means of the window and of the one before it, and the
+   * window's standard error, both as shares of the range of all episodes'
+   * rewards; then multiplied by the share of both windows that is filled.
    *
    * @generated from field: double convergence_score = 6;
    */
@@ -1718,7 +1718,7 @@ export type LearningMetrics = Message<"mneme.v1.LearningMetrics"> & {
   lossTrend: LossTrend;
 
   /**
-   * With which probability it explores; unset if that is not one number.
+   * The probability with which it explores; unset if that is not one number.
    *
    * @generated from field: optional double exploration_rate = 9;
    */
@@ -1747,7 +1747,7 @@ export type LearningMetrics = Message<"mneme.v1.LearningMetrics"> & {
 };
 
 /**
- * LearningMetrics is how a session does.
+ * LearningMetrics says how a session is doing.
  *
  * @generated from message mneme.v1.LearningMetrics
  */
@@ -1781,17 +1781,17 @@ export type LearningMetricsJson = {
   avgReward?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * The mean reward of the last episodes, as many as the window has.
+   * The mean reward of the last episodes, as many as the window holds.
    *
    * @generated from field: double moving_avg_reward = 5;
    */
   movingAvgReward?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * How settled the rewards are, from 0 to 1: 1 less the sum of how far the mean
-   * of the window is from that of the window before it and of its standard
-   * error, both as shares of the range of all episodes' rewards; times the share
-   * of both windows that is filled.
+   * How settled the rewards are, from 0 to 1: 1 minus the sum of two terms, the
+   * distance between the means of the window and of the one before it, and the
+   * window's standard error, both as shares of the range of all episodes'
+   * rewards; then multiplied by the share of both windows that is filled.
    *
    * @generated from field: double convergence_score = 6;
    */
@@ -1812,7 +1812,7 @@ export type LearningMetricsJson = {
   lossTrend?: LossTrendJson;
 
   /**
-   * With which probability it explores; unset if that is not one number.
+   * The probability with which it explores; unset if that is not one number.
    *
    * @generated from field: optional double exploration_rate = 9;
    */
@@ -1854,7 +1854,7 @@ export const LearningMetricsSchema: GenMessage<LearningMetrics, {jsonType: Learn
  */
 export type ExportedModel = Message<"mneme.v1.ExportedModel"> & {
   /**
-   * What a file of it may be called, e.g. `7-which-strategy.npz`.
+   * A name for a file that holds it, e.g. `7-which-strategy.npz`.
    *
    * @generated from field: string name = 1;
    */
@@ -1889,7 +1889,7 @@ export type ExportedModel = Message<"mneme.v1.ExportedModel"> & {
  */
 export type ExportedModelJson = {
   /**
-   * What a file of it may be called, e.g. `7-which-strategy.npz`.
+   * A name for a file that holds it, e.g. `7-which-strategy.npz`.
    *
    * @generated from field: string name = 1;
    */
@@ -1925,7 +1925,7 @@ export const ExportedModelSchema: GenMessage<ExportedModel, {jsonType: ExportedM
   messageDesc(file_mneme_v1_learning, 18);
 
 /**
- * LearningMode says when a session learns what it is told.
+ * LearningMode says when a session learns from what it is given.
  *
  * @generated from enum mneme.v1.LearningMode
  */
@@ -1938,7 +1938,7 @@ export enum LearningMode {
   UNSPECIFIED = 0,
 
   /**
-   * Within the call: the next prediction knows it.
+   * Within the call: the next prediction already uses it.
    *
    * @generated from enum value: LEARNING_MODE_INLINE = 1;
    */
@@ -1953,7 +1953,7 @@ export enum LearningMode {
 }
 
 /**
- * LearningMode says when a session learns what it is told.
+ * LearningMode says when a session learns from what it is given.
  *
  * @generated from enum mneme.v1.LearningMode
  */
@@ -2068,7 +2068,7 @@ export const ConvergenceStatusSchema: GenEnum<ConvergenceStatus, ConvergenceStat
  */
 export enum LossTrend {
   /**
-   * Too few losses to tell.
+   * There are too few losses to tell.
    *
    * @generated from enum value: LOSS_TREND_UNSPECIFIED = 0;
    */
@@ -2083,7 +2083,7 @@ export enum LossTrend {
   DECREASING = 1,
 
   /**
-   * They do not differ as much.
+   * They do not differ by that much.
    *
    * @generated from enum value: LOSS_TREND_STABLE = 2;
    */

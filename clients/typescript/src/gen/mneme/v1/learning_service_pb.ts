@@ -46,13 +46,13 @@ export type AlgorithmKey = Message<"mneme.v1.AlgorithmKey"> & {
   meaning: string;
 
   /**
-   * What it is unless it is set.
+   * Its value unless it is set.
    *
    * @generated from oneof mneme.v1.AlgorithmKey.default
    */
   default: {
     /**
-     * Of a number.
+     * For a number.
      *
      * @generated from field: double number = 3;
      */
@@ -60,7 +60,7 @@ export type AlgorithmKey = Message<"mneme.v1.AlgorithmKey"> & {
     case: "number";
   } | {
     /**
-     * Of a text.
+     * For a text.
      *
      * @generated from field: string text = 4;
      */
@@ -118,14 +118,14 @@ export type AlgorithmKeyJson = {
   meaning?: string;
 
   /**
-   * Of a number.
+   * For a number.
    *
    * @generated from field: double number = 3;
    */
   number?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Of a text.
+   * For a text.
    *
    * @generated from field: string text = 4;
    */
@@ -195,7 +195,7 @@ export type AlgorithmDescription = Message<"mneme.v1.AlgorithmDescription"> & {
   source: string;
 
   /**
-   * Whether actions can be one of a number: discrete, multi_discrete or
+   * Whether actions can be one of several: discrete, multi_discrete or
    * open_labels.
    *
    * @generated from field: bool discrete_actions = 4;
@@ -274,7 +274,7 @@ export type AlgorithmDescriptionJson = {
   source?: string;
 
   /**
-   * Whether actions can be one of a number: discrete, multi_discrete or
+   * Whether actions can be one of several: discrete, multi_discrete or
    * open_labels.
    *
    * @generated from field: bool discrete_actions = 4;
@@ -436,21 +436,22 @@ export type LearningServiceStartSessionRequest = Message<"mneme.v1.LearningServi
   config?: JsonObject;
 
   /**
-   * Which states there are; left out, any object.
+   * Which states there are; unset: any object.
    *
    * @generated from field: mneme.v1.Space state_space = 4;
    */
   stateSpace?: Space;
 
   /**
-   * Which actions there are; left out, labels or objects as they are first seen.
+   * Which actions there are; unset: labels or objects, collected as they are
+   * first seen.
    *
    * @generated from field: mneme.v1.Space action_space = 5;
    */
   actionSpace?: Space;
 
   /**
-   * What everything at random is drawn from: the same calls with the same seed
+   * The seed of everything that is random: the same calls with the same seed
    * learn the same.
    * 0 to 2^53 - 1.
    *
@@ -459,7 +460,7 @@ export type LearningServiceStartSessionRequest = Message<"mneme.v1.LearningServi
   seed: bigint;
 
   /**
-   * When it learns what it is told.
+   * When it learns from what it is given.
    * Default: INLINE.
    *
    * @generated from field: mneme.v1.LearningMode learning = 7;
@@ -499,21 +500,22 @@ export type LearningServiceStartSessionRequestJson = {
   config?: StructJson;
 
   /**
-   * Which states there are; left out, any object.
+   * Which states there are; unset: any object.
    *
    * @generated from field: mneme.v1.Space state_space = 4;
    */
   stateSpace?: SpaceJson;
 
   /**
-   * Which actions there are; left out, labels or objects as they are first seen.
+   * Which actions there are; unset: labels or objects, collected as they are
+   * first seen.
    *
    * @generated from field: mneme.v1.Space action_space = 5;
    */
   actionSpace?: SpaceJson;
 
   /**
-   * What everything at random is drawn from: the same calls with the same seed
+   * The seed of everything that is random: the same calls with the same seed
    * learn the same.
    * 0 to 2^53 - 1.
    *
@@ -522,7 +524,7 @@ export type LearningServiceStartSessionRequestJson = {
   seed?: string;
 
   /**
-   * When it learns what it is told.
+   * When it learns from what it is given.
    * Default: INLINE.
    *
    * @generated from field: mneme.v1.LearningMode learning = 7;
@@ -689,7 +691,7 @@ export type ListLearningSessionsRequest = Message<"mneme.v1.ListLearningSessions
   pageSize: number;
 
   /**
-   * Where to go on: the next_page_token of the page before.
+   * Where to go on: the next_page_token of the previous page.
    * Up to 2,000 characters.
    *
    * @generated from field: string page_token = 4;
@@ -728,7 +730,7 @@ export type ListLearningSessionsRequestJson = {
   pageSize?: number;
 
   /**
-   * Where to go on: the next_page_token of the page before.
+   * Where to go on: the next_page_token of the previous page.
    * Up to 2,000 characters.
    *
    * @generated from field: string page_token = 4;
@@ -883,8 +885,8 @@ export type PredictRequest = Message<"mneme.v1.PredictRequest"> & {
   explore: boolean;
 
   /**
-   * The actions to choose from; empty: all that are known. In a space of labels
-   * that are collected they may be new.
+   * The actions to choose from; empty: all that are known. In an open_labels
+   * space, they may be new.
    * Up to 1,000 entries.
    *
    * @generated from field: repeated mneme.v1.Action allowed_actions = 4;
@@ -892,7 +894,7 @@ export type PredictRequest = Message<"mneme.v1.PredictRequest"> & {
   allowedActions: Action[];
 
   /**
-   * Whose episode it belongs to, where several are under way at once.
+   * Whose episode it belongs to, if several are under way at once.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string actor_id = 5;
@@ -901,8 +903,8 @@ export type PredictRequest = Message<"mneme.v1.PredictRequest"> & {
 
   /**
    * The sum of rewards to aim at, for algorithms that follow one
-   * (decision_transformer); the others ignore it. Without it, the best recorded
-   * one. For less than that actions are drawn, also without exploring: what
+   * (decision_transformer); the others ignore it. Unset: the best recorded one.
+   * If it is less than that, actions are drawn, even without exploring: what
    * gained less was often done by chance.
    *
    * @generated from field: optional double target_return = 6;
@@ -911,8 +913,8 @@ export type PredictRequest = Message<"mneme.v1.PredictRequest"> & {
 
   /**
    * What answers until the policy is known to be better. The first call with a
-   * baseline begins to collect evidence. Exploring, the one that is not trusted
-   * answers one time in ten, so that there is some.
+   * baseline begins to collect evidence. When exploring, the one that is not
+   * trusted answers one time in ten, so that there is some.
    *
    * @generated from field: mneme.v1.PolicyBaseline only_if_better = 7;
    */
@@ -950,8 +952,8 @@ export type PredictRequestJson = {
   explore?: boolean;
 
   /**
-   * The actions to choose from; empty: all that are known. In a space of labels
-   * that are collected they may be new.
+   * The actions to choose from; empty: all that are known. In an open_labels
+   * space, they may be new.
    * Up to 1,000 entries.
    *
    * @generated from field: repeated mneme.v1.Action allowed_actions = 4;
@@ -959,7 +961,7 @@ export type PredictRequestJson = {
   allowedActions?: ActionJson[];
 
   /**
-   * Whose episode it belongs to, where several are under way at once.
+   * Whose episode it belongs to, if several are under way at once.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string actor_id = 5;
@@ -968,8 +970,8 @@ export type PredictRequestJson = {
 
   /**
    * The sum of rewards to aim at, for algorithms that follow one
-   * (decision_transformer); the others ignore it. Without it, the best recorded
-   * one. For less than that actions are drawn, also without exploring: what
+   * (decision_transformer); the others ignore it. Unset: the best recorded one.
+   * If it is less than that, actions are drawn, even without exploring: what
    * gained less was often done by chance.
    *
    * @generated from field: optional double target_return = 6;
@@ -978,8 +980,8 @@ export type PredictRequestJson = {
 
   /**
    * What answers until the policy is known to be better. The first call with a
-   * baseline begins to collect evidence. Exploring, the one that is not trusted
-   * answers one time in ten, so that there is some.
+   * baseline begins to collect evidence. When exploring, the one that is not
+   * trusted answers one time in ten, so that there is some.
    *
    * @generated from field: mneme.v1.PolicyBaseline only_if_better = 7;
    */
@@ -1001,7 +1003,7 @@ export const PredictRequestSchema: GenMessage<PredictRequest, {jsonType: Predict
 export type PredictResponse = Message<"mneme.v1.PredictResponse"> & {
   /**
    * The action, and how sure it is. If it is the baseline's, its confidence is
-   * what the policy's own choice leaves, shared evenly by the other actions.
+   * what the policy's own choice leaves, shared evenly among the other actions.
    *
    * @generated from field: mneme.v1.Prediction prediction = 1;
    */
@@ -1023,7 +1025,7 @@ export type PredictResponse = Message<"mneme.v1.PredictResponse"> & {
 export type PredictResponseJson = {
   /**
    * The action, and how sure it is. If it is the baseline's, its confidence is
-   * what the policy's own choice leaves, shared evenly by the other actions.
+   * what the policy's own choice leaves, shared evenly among the other actions.
    *
    * @generated from field: mneme.v1.Prediction prediction = 1;
    */
@@ -1059,8 +1061,8 @@ export type FeedbackRequest = Message<"mneme.v1.FeedbackRequest"> & {
   sessionId: string;
 
   /**
-   * The prediction that was followed. In a task of one step it and the reward
-   * are all there is to tell.
+   * The prediction that was followed. In a task of one step, this and the
+   * reward are all that is needed.
    * Up to 120,000 characters; of the form `^[A-Za-z0-9_-]*$`.
    *
    * @generated from field: string prediction_id = 2;
@@ -1068,7 +1070,8 @@ export type FeedbackRequest = Message<"mneme.v1.FeedbackRequest"> & {
   predictionId: string;
 
   /**
-   * Where the action was done; not with a prediction, which knows it.
+   * The state in which the action was done; not with a prediction, which knows
+   * it.
    *
    * @generated from field: mneme.v1.State state = 3;
    */
@@ -1089,8 +1092,8 @@ export type FeedbackRequest = Message<"mneme.v1.FeedbackRequest"> & {
   reward: number;
 
   /**
-   * Where it led. Left out, nothing follows: it is the last step of its episode,
-   * or the only one.
+   * Where it led. If it is left out, nothing follows: it is the last step of
+   * its episode, or the only one.
    *
    * @generated from field: mneme.v1.State next_state = 6;
    */
@@ -1112,7 +1115,7 @@ export type FeedbackRequest = Message<"mneme.v1.FeedbackRequest"> & {
   truncated: boolean;
 
   /**
-   * Whose episode it belongs to, where several are under way at once; not with a
+   * Whose episode it belongs to, if several are under way at once; not with a
    * prediction, which knows it.
    * Up to 200 characters, on one line.
    *
@@ -1170,8 +1173,8 @@ export type FeedbackRequestJson = {
   sessionId?: string;
 
   /**
-   * The prediction that was followed. In a task of one step it and the reward
-   * are all there is to tell.
+   * The prediction that was followed. In a task of one step, this and the
+   * reward are all that is needed.
    * Up to 120,000 characters; of the form `^[A-Za-z0-9_-]*$`.
    *
    * @generated from field: string prediction_id = 2;
@@ -1179,7 +1182,8 @@ export type FeedbackRequestJson = {
   predictionId?: string;
 
   /**
-   * Where the action was done; not with a prediction, which knows it.
+   * The state in which the action was done; not with a prediction, which knows
+   * it.
    *
    * @generated from field: mneme.v1.State state = 3;
    */
@@ -1200,8 +1204,8 @@ export type FeedbackRequestJson = {
   reward?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Where it led. Left out, nothing follows: it is the last step of its episode,
-   * or the only one.
+   * Where it led. If it is left out, nothing follows: it is the last step of
+   * its episode, or the only one.
    *
    * @generated from field: mneme.v1.State next_state = 6;
    */
@@ -1223,7 +1227,7 @@ export type FeedbackRequestJson = {
   truncated?: boolean;
 
   /**
-   * Whose episode it belongs to, where several are under way at once; not with a
+   * Whose episode it belongs to, if several are under way at once; not with a
    * prediction, which knows it.
    * Up to 200 characters, on one line.
    *
@@ -1295,7 +1299,7 @@ export type FeedbackResponse = Message<"mneme.v1.FeedbackResponse"> & {
 
   /**
    * How often something was corrected by it: 0 if the session learns in the
-   * background, or learns from a step when more are there.
+   * background, or learns from a step only when more have come.
    *
    * @generated from field: int64 updates = 3;
    */
@@ -1353,7 +1357,7 @@ export type FeedbackResponseJson = {
 
   /**
    * How often something was corrected by it: 0 if the session learns in the
-   * background, or learns from a step when more are there.
+   * background, or learns from a step only when more have come.
    *
    * @generated from field: int64 updates = 3;
    */
@@ -1521,15 +1525,15 @@ export type ActRequest = Message<"mneme.v1.ActRequest"> & {
   explore: boolean;
 
   /**
-   * Whether the answer says what is thought of each action.
+   * Whether the answer says how each action is rated.
    *
    * @generated from field: bool with_scores = 5;
    */
   withScores: boolean;
 
   /**
-   * Whether nothing will be told of what comes of these predictions: they then
-   * have no id.
+   * Whether there will be no feedback on these predictions: they then have no
+   * id.
    *
    * @generated from field: bool without_feedback = 6;
    */
@@ -1585,15 +1589,15 @@ export type ActRequestJson = {
   explore?: boolean;
 
   /**
-   * Whether the answer says what is thought of each action.
+   * Whether the answer says how each action is rated.
    *
    * @generated from field: bool with_scores = 5;
    */
   withScores?: boolean;
 
   /**
-   * Whether nothing will be told of what comes of these predictions: they then
-   * have no id.
+   * Whether there will be no feedback on these predictions: they then have no
+   * id.
    *
    * @generated from field: bool without_feedback = 6;
    */
@@ -1793,8 +1797,8 @@ export const TrainRequestSchema: GenMessage<TrainRequest, {jsonType: TrainReques
   messageDesc(file_mneme_v1_learning_service, 19);
 
 /**
- * How far it is. The last message has all steps taken, and what was learned is
- * saved.
+ * How far it is. By the last message, all steps are taken, and what was learned
+ * is saved.
  *
  * @generated from message mneme.v1.TrainResponse
  */
@@ -1821,7 +1825,7 @@ export type TrainResponse = Message<"mneme.v1.TrainResponse"> & {
   updates: bigint;
 
   /**
-   * The mean loss since the message before; unset if nothing was corrected.
+   * The mean loss since the previous message; unset if nothing was corrected.
    *
    * @generated from field: optional double loss = 4;
    */
@@ -1857,8 +1861,8 @@ export type TrainResponse = Message<"mneme.v1.TrainResponse"> & {
 };
 
 /**
- * How far it is. The last message has all steps taken, and what was learned is
- * saved.
+ * How far it is. By the last message, all steps are taken, and what was learned
+ * is saved.
  *
  * @generated from message mneme.v1.TrainResponse
  */
@@ -1885,7 +1889,7 @@ export type TrainResponseJson = {
   updates?: string;
 
   /**
-   * The mean loss since the message before; unset if nothing was corrected.
+   * The mean loss since the previous message; unset if nothing was corrected.
    *
    * @generated from field: optional double loss = 4;
    */
@@ -1959,8 +1963,8 @@ export type RecordExperienceRequest = Message<"mneme.v1.RecordExperienceRequest"
   trajectoryId: string;
 
   /**
-   * What to note of it: the task, whether it succeeded. ListTrajectories returns
-   * it; nothing is learned from it.
+   * What to note about it: the task, whether it succeeded. ListTrajectories
+   * returns it; nothing is learned from it.
    * Up to 32 KiB encoded and 32 levels deep.
    *
    * @generated from field: google.protobuf.Struct metadata = 4;
@@ -2000,8 +2004,8 @@ export type RecordExperienceRequestJson = {
   trajectoryId?: string;
 
   /**
-   * What to note of it: the task, whether it succeeded. ListTrajectories returns
-   * it; nothing is learned from it.
+   * What to note about it: the task, whether it succeeded. ListTrajectories
+   * returns it; nothing is learned from it.
    * Up to 32 KiB encoded and 32 levels deep.
    *
    * @generated from field: google.protobuf.Struct metadata = 4;
@@ -2169,7 +2173,7 @@ export type RecordTrajectoriesRequest = Message<"mneme.v1.RecordTrajectoriesRequ
   trajectoryId: string;
 
   /**
-   * What to note of it; see RecordExperienceRequest.
+   * What to note about it; see RecordExperienceRequest.
    * Up to 32 KiB encoded and 32 levels deep.
    * Up to 32 KiB encoded and 32 levels deep.
    *
@@ -2212,7 +2216,7 @@ export type RecordTrajectoriesRequestJson = {
   trajectoryId?: string;
 
   /**
-   * What to note of it; see RecordExperienceRequest.
+   * What to note about it; see RecordExperienceRequest.
    * Up to 32 KiB encoded and 32 levels deep.
    * Up to 32 KiB encoded and 32 levels deep.
    *
@@ -2229,15 +2233,16 @@ export const RecordTrajectoriesRequestSchema: GenMessage<RecordTrajectoriesReque
   messageDesc(file_mneme_v1_learning_service, 23);
 
 /**
- * An acknowledgement. Its counts are of the whole stream so far, so the last one
- * tells what became of the stream. A stream without trajectories gets one, too.
+ * An acknowledgement. Its counts are of the whole stream so far, so the last
+ * one says what became of the stream. A stream without trajectories gets one,
+ * too.
  *
  * @generated from message mneme.v1.RecordTrajectoriesResponse
  */
 export type RecordTrajectoriesResponse = Message<"mneme.v1.RecordTrajectoriesResponse"> & {
   /**
-   * Trajectories that are durable, from the stream's beginning: resume after the
-   * first so many messages.
+   * Trajectories that are durable, from the stream's beginning: resume after
+   * that many messages.
    *
    * @generated from field: int64 acknowledged_count = 1;
    */
@@ -2295,15 +2300,16 @@ export type RecordTrajectoriesResponse = Message<"mneme.v1.RecordTrajectoriesRes
 };
 
 /**
- * An acknowledgement. Its counts are of the whole stream so far, so the last one
- * tells what became of the stream. A stream without trajectories gets one, too.
+ * An acknowledgement. Its counts are of the whole stream so far, so the last
+ * one says what became of the stream. A stream without trajectories gets one,
+ * too.
  *
  * @generated from message mneme.v1.RecordTrajectoriesResponse
  */
 export type RecordTrajectoriesResponseJson = {
   /**
-   * Trajectories that are durable, from the stream's beginning: resume after the
-   * first so many messages.
+   * Trajectories that are durable, from the stream's beginning: resume after
+   * that many messages.
    *
    * @generated from field: int64 acknowledged_count = 1;
    */
@@ -2390,7 +2396,7 @@ export type ListTrajectoriesRequest = Message<"mneme.v1.ListTrajectoriesRequest"
   pageSize: number;
 
   /**
-   * Where to go on: the next_page_token of the page before.
+   * Where to go on: the next_page_token of the previous page.
    * Up to 2,000 characters.
    *
    * @generated from field: string page_token = 3;
@@ -2421,7 +2427,7 @@ export type ListTrajectoriesRequestJson = {
   pageSize?: number;
 
   /**
-   * Where to go on: the next_page_token of the page before.
+   * Where to go on: the next_page_token of the previous page.
    * Up to 2,000 characters.
    *
    * @generated from field: string page_token = 3;
@@ -2500,7 +2506,7 @@ export type GetMetricsRequest = Message<"mneme.v1.GetMetricsRequest"> & {
   sessionId: string;
 
   /**
-   * Over how many episodes moving averages go.
+   * How many episodes moving averages cover.
    * 1 to 10,000. Default: 100.
    *
    * @generated from field: int32 window_size = 2;
@@ -2508,7 +2514,7 @@ export type GetMetricsRequest = Message<"mneme.v1.GetMetricsRequest"> & {
   windowSize: number;
 
   /**
-   * How many points for a chart at most.
+   * The maximum number of points for a chart.
    * 1 to 1,000. Default: 100.
    *
    * @generated from field: int32 history_size = 3;
@@ -2516,8 +2522,8 @@ export type GetMetricsRequest = Message<"mneme.v1.GetMetricsRequest"> & {
   historySize: number;
 
   /**
-   * Whether to tell what the learned policy would have earned. It takes longer:
-   * the algorithm is taught anew.
+   * Whether to return what the learned policy would have earned. It takes
+   * longer: the algorithm is trained anew.
    *
    * @generated from field: bool evaluate = 4;
    */
@@ -2539,7 +2545,7 @@ export type GetMetricsRequestJson = {
   sessionId?: string;
 
   /**
-   * Over how many episodes moving averages go.
+   * How many episodes moving averages cover.
    * 1 to 10,000. Default: 100.
    *
    * @generated from field: int32 window_size = 2;
@@ -2547,7 +2553,7 @@ export type GetMetricsRequestJson = {
   windowSize?: number;
 
   /**
-   * How many points for a chart at most.
+   * The maximum number of points for a chart.
    * 1 to 1,000. Default: 100.
    *
    * @generated from field: int32 history_size = 3;
@@ -2555,8 +2561,8 @@ export type GetMetricsRequestJson = {
   historySize?: number;
 
   /**
-   * Whether to tell what the learned policy would have earned. It takes longer:
-   * the algorithm is taught anew.
+   * Whether to return what the learned policy would have earned. It takes
+   * longer: the algorithm is trained anew.
    *
    * @generated from field: bool evaluate = 4;
    */
@@ -2571,7 +2577,7 @@ export const GetMetricsRequestSchema: GenMessage<GetMetricsRequest, {jsonType: G
   messageDesc(file_mneme_v1_learning_service, 27);
 
 /**
- * How a session does.
+ * How a session is doing.
  *
  * @generated from message mneme.v1.GetMetricsResponse
  */
@@ -2592,7 +2598,7 @@ export type GetMetricsResponse = Message<"mneme.v1.GetMetricsResponse"> & {
 };
 
 /**
- * How a session does.
+ * How a session is doing.
  *
  * @generated from message mneme.v1.GetMetricsResponse
  */
@@ -2642,8 +2648,8 @@ export type ExplainRequest = Message<"mneme.v1.ExplainRequest"> & {
   state?: State;
 
   /**
-   * The action to explain; left out, the one that the session chooses. For
-   * actions in a box it is always that.
+   * The action to explain; unset: the one that the session chooses. For actions
+   * in a box, it is always that one.
    *
    * @generated from field: mneme.v1.Action action = 3;
    */
@@ -2681,8 +2687,8 @@ export type ExplainRequestJson = {
   state?: StateJson;
 
   /**
-   * The action to explain; left out, the one that the session chooses. For
-   * actions in a box it is always that.
+   * The action to explain; unset: the one that the session chooses. For actions
+   * in a box, it is always that one.
    *
    * @generated from field: mneme.v1.Action action = 3;
    */
@@ -2761,7 +2767,7 @@ export type ShapeRewardRequest = Message<"mneme.v1.ShapeRewardRequest"> & {
   extrinsicReward: number;
 
   /**
-   * The state that was reached or, with next_state, the one before.
+   * The state that was reached or, with next_state, the one before it.
    * Required.
    *
    * @generated from field: mneme.v1.State state = 3;
@@ -2769,8 +2775,8 @@ export type ShapeRewardRequest = Message<"mneme.v1.ShapeRewardRequest"> & {
   state?: State;
 
   /**
-   * The state that was reached. Left out, it is `state`, and the one before is
-   * the last that this actor reached.
+   * The state that was reached. Unset: `state` is, and the one before it is the
+   * last that this actor reached.
    *
    * @generated from field: mneme.v1.State next_state = 4;
    */
@@ -2791,7 +2797,7 @@ export type ShapeRewardRequest = Message<"mneme.v1.ShapeRewardRequest"> & {
   terminated: boolean;
 
   /**
-   * Whose step it is, where several are under way at once.
+   * Whose step it is, if several are under way at once.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string actor_id = 7;
@@ -2845,7 +2851,7 @@ export type ShapeRewardRequestJson = {
   extrinsicReward?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * The state that was reached or, with next_state, the one before.
+   * The state that was reached or, with next_state, the one before it.
    * Required.
    *
    * @generated from field: mneme.v1.State state = 3;
@@ -2853,8 +2859,8 @@ export type ShapeRewardRequestJson = {
   state?: StateJson;
 
   /**
-   * The state that was reached. Left out, it is `state`, and the one before is
-   * the last that this actor reached.
+   * The state that was reached. Unset: `state` is, and the one before it is the
+   * last that this actor reached.
    *
    * @generated from field: mneme.v1.State next_state = 4;
    */
@@ -2875,7 +2881,7 @@ export type ShapeRewardRequestJson = {
   terminated?: boolean;
 
   /**
-   * Whose step it is, where several are under way at once.
+   * Whose step it is, if several are under way at once.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string actor_id = 7;
@@ -2956,7 +2962,7 @@ export type ShapeRewardResponse = Message<"mneme.v1.ShapeRewardResponse"> & {
   keepsBestPolicy: boolean;
 
   /**
-   * Why it does or does not, a sentence.
+   * Why it does or does not, in a sentence.
    *
    * @generated from field: string why = 6;
    */
@@ -3005,7 +3011,7 @@ export type ShapeRewardResponseJson = {
   keepsBestPolicy?: boolean;
 
   /**
-   * Why it does or does not, a sentence.
+   * Why it does or does not, in a sentence.
    *
    * @generated from field: string why = 6;
    */
@@ -3042,7 +3048,7 @@ export type TransferRequest = Message<"mneme.v1.TransferRequest"> & {
   targetSessionId: string;
 
   /**
-   * What is taken over.
+   * What to take over.
    * Default: FINE_TUNE.
    *
    * @generated from field: mneme.v1.TransferType transfer_type = 3;
@@ -3081,7 +3087,7 @@ export type TransferRequestJson = {
   targetSessionId?: string;
 
   /**
-   * What is taken over.
+   * What to take over.
    * Default: FINE_TUNE.
    *
    * @generated from field: mneme.v1.TransferType transfer_type = 3;
@@ -3141,8 +3147,8 @@ export type TransferResponse = Message<"mneme.v1.TransferResponse"> & {
   performanceAfterTransfer?: OffPolicyEvaluation;
 
   /**
-   * How much more that is, by the doubly robust estimates; unset unless both
-   * could be measured.
+   * How much more that is, according to the doubly robust estimates; unset
+   * unless both could be measured.
    *
    * @generated from field: optional double improvement = 5;
    */
@@ -3186,8 +3192,8 @@ export type TransferResponseJson = {
   performanceAfterTransfer?: OffPolicyEvaluationJson;
 
   /**
-   * How much more that is, by the doubly robust estimates; unset unless both
-   * could be measured.
+   * How much more that is, according to the doubly robust estimates; unset
+   * unless both could be measured.
    *
    * @generated from field: optional double improvement = 5;
    */
@@ -3216,16 +3222,16 @@ export type LearningServiceEndSessionRequest = Message<"mneme.v1.LearningService
   sessionId: string;
 
   /**
-   * True not to export a model; one that was exported before stays as it is. What
-   * was learned is kept all the same.
+   * True to export no model; one that was exported before stays as it is. What
+   * was learned is kept in any case.
    *
    * @generated from field: bool skip_export = 2;
    */
   skipExport: boolean;
 
   /**
-   * The mean reward of an episode from which on what was learned is worth
-   * keeping as a skill.
+   * From which mean reward of an episode on what was learned is worth keeping
+   * as a skill.
    * Default: 0.7.
    *
    * @generated from field: optional double min_performance = 3;
@@ -3233,7 +3239,7 @@ export type LearningServiceEndSessionRequest = Message<"mneme.v1.LearningService
   minPerformance?: number;
 
   /**
-   * True not to make a skill, whether or not the bar is met.
+   * True to make no skill, whether or not the bar is met.
    *
    * @generated from field: bool skip_skill = 4;
    */
@@ -3255,16 +3261,16 @@ export type LearningServiceEndSessionRequestJson = {
   sessionId?: string;
 
   /**
-   * True not to export a model; one that was exported before stays as it is. What
-   * was learned is kept all the same.
+   * True to export no model; one that was exported before stays as it is. What
+   * was learned is kept in any case.
    *
    * @generated from field: bool skip_export = 2;
    */
   skipExport?: boolean;
 
   /**
-   * The mean reward of an episode from which on what was learned is worth
-   * keeping as a skill.
+   * From which mean reward of an episode on what was learned is worth keeping
+   * as a skill.
    * Default: 0.7.
    *
    * @generated from field: optional double min_performance = 3;
@@ -3272,7 +3278,7 @@ export type LearningServiceEndSessionRequestJson = {
   minPerformance?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * True not to make a skill, whether or not the bar is met.
+   * True to make no skill, whether or not the bar is met.
    *
    * @generated from field: bool skip_skill = 4;
    */
@@ -3307,16 +3313,16 @@ export type LearningServiceEndSessionResponse = Message<"mneme.v1.LearningServic
   metrics?: LearningMetrics;
 
   /**
-   * A copy of the exported model as a file, relative to the server's data folder;
-   * empty without one: where nothing was exported, and where PostgreSQL keeps the
-   * tenant. DownloadModel sends the model in any case.
+   * A copy of the exported model as a file, relative to the server's data
+   * folder; empty if there is none: if nothing was exported, or if PostgreSQL
+   * keeps the tenant. DownloadModel sends the model in any case.
    *
    * @generated from field: string model_path = 3;
    */
   modelPath: string;
 
   /**
-   * The size of the exported model in bytes; 0 where nothing was exported.
+   * The size of the exported model in bytes; 0 if nothing was exported.
    *
    * @generated from field: int64 model_bytes = 4;
    */
@@ -3338,7 +3344,7 @@ export type LearningServiceEndSessionResponse = Message<"mneme.v1.LearningServic
   sessionDuration?: Duration;
 
   /**
-   * The skill that tells what was learned, for SkillService and recall; empty
+   * The skill that says what was learned, for SkillService and recall; empty
    * unless the bar is met. Ending the session again keeps it up to date.
    *
    * @generated from field: string skill_id = 7;
@@ -3374,16 +3380,16 @@ export type LearningServiceEndSessionResponseJson = {
   metrics?: LearningMetricsJson;
 
   /**
-   * A copy of the exported model as a file, relative to the server's data folder;
-   * empty without one: where nothing was exported, and where PostgreSQL keeps the
-   * tenant. DownloadModel sends the model in any case.
+   * A copy of the exported model as a file, relative to the server's data
+   * folder; empty if there is none: if nothing was exported, or if PostgreSQL
+   * keeps the tenant. DownloadModel sends the model in any case.
    *
    * @generated from field: string model_path = 3;
    */
   modelPath?: string;
 
   /**
-   * The size of the exported model in bytes; 0 where nothing was exported.
+   * The size of the exported model in bytes; 0 if nothing was exported.
    *
    * @generated from field: int64 model_bytes = 4;
    */
@@ -3405,7 +3411,7 @@ export type LearningServiceEndSessionResponseJson = {
   sessionDuration?: DurationJson;
 
   /**
-   * The skill that tells what was learned, for SkillService and recall; empty
+   * The skill that says what was learned, for SkillService and recall; empty
    * unless the bar is met. Ending the session again keeps it up to date.
    *
    * @generated from field: string skill_id = 7;
@@ -3471,7 +3477,7 @@ export const DownloadModelRequestSchema: GenMessage<DownloadModelRequest, {jsonT
  */
 export type DownloadModelResponse = Message<"mneme.v1.DownloadModelResponse"> & {
   /**
-   * What is sent. Set in the first message, which has no data, and in no other.
+   * What is sent. Set only in the first message, which has no data.
    *
    * @generated from field: mneme.v1.ExportedModel model = 1;
    */
@@ -3492,7 +3498,7 @@ export type DownloadModelResponse = Message<"mneme.v1.DownloadModelResponse"> & 
  */
 export type DownloadModelResponseJson = {
   /**
-   * What is sent. Set in the first message, which has no data, and in no other.
+   * What is sent. Set only in the first message, which has no data.
    *
    * @generated from field: mneme.v1.ExportedModel model = 1;
    */
@@ -3514,12 +3520,12 @@ export const DownloadModelResponseSchema: GenMessage<DownloadModelResponse, {jso
   messageDesc(file_mneme_v1_learning_service, 38);
 
 /**
- * LearningService learns policies from rewards. A session is one thing to learn:
- * it is asked for actions, told what came of them, and gets better at it.
+ * LearningService learns policies from rewards. A session is one thing to
+ * learn: it is asked for actions, is told what came of them, and gets better.
  *
- * What was acknowledged is durable: a recorded step survives a killed process
- * and a power cut, and is learned from, once, in the order in which it came.
- * After a restart a session knows what it knew before.
+ * Whatever was acknowledged is durable: a recorded step survives a killed
+ * process and a power cut. Steps are learned from once, in the order in which
+ * they came. After a restart, a session knows what it knew before.
  *
  * Every call acts on the tenant of the caller's API key; another tenant's
  * session is NOT_FOUND, just like one that does not exist.
@@ -3542,8 +3548,8 @@ export const LearningService: GenService<{
     output: typeof DescribeAlgorithmsResponseSchema;
   },
   /**
-   * Starts a session, or resumes one: with the same definition it goes on with
-   * what it has learned, also if it was ended.
+   * Starts a session, or resumes one: with the same definition, it goes on with
+   * what it has learned, even if it was ended.
    *
    * Scope: learn. Repeatable: with `session_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (ALGORITHM_NOT_SUPPORTED) when
@@ -3592,8 +3598,8 @@ export const LearningService: GenService<{
     output: typeof ListLearningSessionsResponseSchema;
   },
   /**
-   * Deletes a session with all that it was told and has learned. Deleting one
-   * that does not exist is NOT_FOUND.
+   * Deletes a session with everything that it was given and has learned.
+   * Deleting one that does not exist is NOT_FOUND.
    *
    * Scope: learn. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
@@ -3627,9 +3633,9 @@ export const LearningService: GenService<{
     output: typeof PredictResponseSchema;
   },
   /**
-   * Tells what came of an action: by its prediction, or as a full step. The step
-   * is durable when the call returns, and learned, unless the session learns in
-   * the background.
+   * Reports what came of an action: by its prediction, or as a full step. When
+   * the call returns, the step is durable, and is learned unless the session
+   * learns in the background.
    *
    * Scope: learn. Repeatable: with `feedback_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
@@ -3685,12 +3691,12 @@ export const LearningService: GenService<{
    * trajectories or 4 MiB, at the latest 200 ms after its first one arrived.
    *
    * A broken stream is resumed by another one that begins after what was
-   * acknowledged: what was recorded and not acknowledged any more changes nothing
-   * when it comes again under its id; the clients make the ids. When the call
-   * fails, ErrorInfo.metadata["recorded"] counts the trajectories that are
+   * acknowledged: what was recorded but not yet acknowledged changes nothing
+   * when it is sent again under the same id; the clients make the ids. When the
+   * call fails, ErrorInfo.metadata["recorded"] counts the trajectories that are
    * acknowledged and ["message_index"] is the place of the one that is refused,
-   * from 0; nothing of its batch is recorded. A stream that sends nothing for 60
-   * seconds is ended.
+   * from 0; nothing of its batch is recorded. A stream that sends nothing for
+   * 60 seconds is ended.
    *
    * Scope: learn. Repeatable: with `trajectory_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
@@ -3731,16 +3737,16 @@ export const LearningService: GenService<{
     output: typeof ListTrajectoriesResponseSchema;
   },
   /**
-   * Fills a session with what was recorded before: sessions of agents with their
-   * events, or episodes. Each is a trajectory. Its states are made of chosen
-   * fields; its actions are the tools that were called, or a label or a field of
-   * the record; its reward is how it ended. They are imported oldest first, and
-   * learned from like any experience.
+   * Fills a session with what was recorded before: sessions of agents with
+   * their events, or episodes. Each is a trajectory. Its states are made of the
+   * fields that you choose; its actions are the tools that were called, or a
+   * label or a field of the record; its reward is how it ended. They are
+   * imported oldest first, and learned from like any experience.
    *
    * A record that was imported is not imported again, so a later call imports
-   * what is new. It goes on until all are read or the caller ends the call; what
-   * was imported by then is kept. Records that nothing can be learned from are
-   * left out, counted and explained.
+   * what is new. It goes on until all are read or the caller ends the call;
+   * what has been imported by then is kept. Records that nothing can be learned
+   * from are left out, counted and explained.
    *
    * Scope: learn. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -3762,15 +3768,16 @@ export const LearningService: GenService<{
     output: typeof ImportExperienceResponseSchema;
   },
   /**
-   * Asks and tells a session without a pause: each message holds feedback,
-   * states, or both, and is answered by one, in order. Feedback is durable and
-   * learned first, so that the predictions of the same message know it. A
-   * message with many states costs little more than one with a single state.
+   * Gives a session feedback and asks it for actions over one stream: each
+   * message holds feedback, states, or both, and is answered by one message, in
+   * order. Feedback is made durable and learned first, so that the predictions
+   * of the same message use it. A message with many states costs little more
+   * than one with a single state.
    *
    * The stream is ended with RESOURCE_EXHAUSTED when nothing comes for 60
    * seconds, and with the message's error when one is wrong:
    * ErrorInfo.metadata["message_index"] is its place, from 0. Nothing of that
-   * message is recorded; what was answered is.
+   * message is recorded; everything that was answered is.
    *
    * Scope: learn. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
@@ -3796,12 +3803,12 @@ export const LearningService: GenService<{
     output: typeof ActResponseSchema;
   },
   /**
-   * Learns again from what was recorded, and tells how it goes: q_learning draws
-   * steps evenly, sarsa goes through them in their order, and the algorithms
-   * with neural networks learn from what they keep. linucb and thompson learn
-   * all there is from a reward when it comes: for them there is nothing to do.
-   * It goes on until all steps are taken or the caller ends the call; what was
-   * learned by then is kept.
+   * Learns again from what was recorded, and reports progress: q_learning draws
+   * steps evenly, sarsa goes through them in order, and the algorithms with
+   * neural networks learn from what they keep. linucb and thompson learn
+   * everything from a reward when it comes: for them there is nothing to do. It
+   * goes on until all steps are taken or the caller ends the call; what has
+   * been learned by then is kept.
    *
    * Scope: learn. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -3823,9 +3830,9 @@ export const LearningService: GenService<{
     output: typeof TrainResponseSchema;
   },
   /**
-   * Returns how a session does: rewards, how settled they are, points for a
-   * chart and, if asked for, what the learned policy would have earned in the
-   * place of what was done.
+   * Returns how a session is doing: rewards, how settled they are, points for a
+   * chart and, if asked for, what the learned policy would have earned instead
+   * of what was done.
    *
    * Scope: learn. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
@@ -3839,8 +3846,8 @@ export const LearningService: GenService<{
   },
   /**
    * Explains what the session chooses in a state: how much each part of the
-   * state speaks for the action, what would have to differ for another one to be
-   * chosen, and both in sentences. Nothing is written.
+   * state speaks for the action, what would have to differ for another one to
+   * be chosen, and both in words. Nothing is written.
    *
    * Scope: learn. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -3859,8 +3866,8 @@ export const LearningService: GenService<{
   /**
    * Returns a reward with a bonus for what is new, surprising or promising, and
    * learns from the step what is. The session does not learn from the reward
-   * until it is told it: feed back the shaped one, or the task's own. What is
-   * known of visits and predictions is saved some seconds later.
+   * itself: give it the shaped one, or the task's own, as feedback. What is
+   * known about visits and predictions is saved a few seconds later.
    *
    * Scope: learn. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -3877,9 +3884,10 @@ export const LearningService: GenService<{
     output: typeof ShapeRewardResponseSchema;
   },
   /**
-   * Transfers what one session has learned to another one of the same algorithm,
-   * if their tasks are alike enough, and tells what that is worth to it. Actions
-   * go by what they are called. It is durable when the call returns.
+   * Transfers what one session has learned to another one of the same
+   * algorithm, if their tasks are alike enough, and reports what that is worth
+   * to the other one. Actions are matched by their names. The transfer is
+   * durable when the call returns.
    *
    * Scope: learn. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -3920,10 +3928,10 @@ export const LearningService: GenService<{
     output: typeof LearningServiceEndSessionResponseSchema;
   },
   /**
-   * Sends the model that a session exported when it ended, whichever server ended
-   * it: first what it is, then its bytes, in their order. Together they are an
-   * archive that numpy.load reads, without running code. A session that was
-   * started again keeps the model until it ends the next time.
+   * Sends the model that a session exported when it ended, whichever server
+   * ended it: first a description, then its bytes, in order. Together they are
+   * an archive that numpy.load reads, without running code. A session that was
+   * started again keeps the model until it ends again.
    *
    * Scope: learn. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)

@@ -32,7 +32,7 @@ export type Estimate = Message<"mneme.v1.Estimate"> & {
   value: number;
 
   /**
-   * The lower end of its 95 % interval; unset where there is no interval.
+   * The lower end of its 95 % interval; unset if there is no interval.
    *
    * @generated from field: optional double low = 2;
    */
@@ -60,7 +60,7 @@ export type EstimateJson = {
   value?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * The lower end of its 95 % interval; unset where there is no interval.
+   * The lower end of its 95 % interval; unset if there is no interval.
    *
    * @generated from field: optional double low = 2;
    */
@@ -83,11 +83,11 @@ export const EstimateSchema: GenMessage<Estimate, {jsonType: EstimateJson}> = /*
 
 /**
  * OffPolicyEvaluation says what the learned policy would have earned, judged by
- * recorded episodes that it had not learned from: the algorithm is taught the
- * episodes anew, in their order, and asked before each of the last five tenths.
- * Figures are per episode: its rewards, discounted as the algorithm does. To
- * linucb and thompson, which look at nothing but an action's own reward, each
- * step is an episode.
+ * recorded episodes that it had not learned from: the algorithm is trained on
+ * the episodes anew, in order, and asked before each of the last five tenths.
+ * Figures are per episode: its rewards, discounted as the algorithm does. For
+ * linucb and thompson, which look only at an action's own reward, each step is
+ * an episode.
  *
  * @generated from message mneme.v1.OffPolicyEvaluation
  */
@@ -100,7 +100,7 @@ export type OffPolicyEvaluation = Message<"mneme.v1.OffPolicyEvaluation"> & {
   summary: string;
 
   /**
-   * Why there is no estimate, a sentence; empty if there is one.
+   * Why there is no estimate, in a sentence; empty if there is one.
    *
    * @generated from field: string refused = 2;
    */
@@ -114,7 +114,7 @@ export type OffPolicyEvaluation = Message<"mneme.v1.OffPolicyEvaluation"> & {
   episodes: bigint;
 
   /**
-   * The steps that these hold.
+   * The steps in these episodes.
    *
    * @generated from field: int64 decisions = 4;
    */
@@ -128,7 +128,7 @@ export type OffPolicyEvaluation = Message<"mneme.v1.OffPolicyEvaluation"> & {
   effectiveSampleSize: number;
 
   /**
-   * The share of what the policy would do that was done, too, as far as the
+   * The share of what the policy would do that was in fact done, as far as the
    * weights show: from 0 to 1.
    *
    * @generated from field: double overlap = 6;
@@ -171,8 +171,9 @@ export type OffPolicyEvaluation = Message<"mneme.v1.OffPolicyEvaluation"> & {
   gain?: Estimate;
 
   /**
-   * What a model of the rewards alone makes of the policy, without an interval.
-   * For actions in a box it is all there is.
+   * What the policy would have earned according to a model of the rewards
+   * alone, without an interval. For actions in a box, this is the only
+   * estimate.
    *
    * @generated from field: mneme.v1.Estimate modelled = 12;
    */
@@ -195,11 +196,11 @@ export type OffPolicyEvaluation = Message<"mneme.v1.OffPolicyEvaluation"> & {
 
 /**
  * OffPolicyEvaluation says what the learned policy would have earned, judged by
- * recorded episodes that it had not learned from: the algorithm is taught the
- * episodes anew, in their order, and asked before each of the last five tenths.
- * Figures are per episode: its rewards, discounted as the algorithm does. To
- * linucb and thompson, which look at nothing but an action's own reward, each
- * step is an episode.
+ * recorded episodes that it had not learned from: the algorithm is trained on
+ * the episodes anew, in order, and asked before each of the last five tenths.
+ * Figures are per episode: its rewards, discounted as the algorithm does. For
+ * linucb and thompson, which look only at an action's own reward, each step is
+ * an episode.
  *
  * @generated from message mneme.v1.OffPolicyEvaluation
  */
@@ -212,7 +213,7 @@ export type OffPolicyEvaluationJson = {
   summary?: string;
 
   /**
-   * Why there is no estimate, a sentence; empty if there is one.
+   * Why there is no estimate, in a sentence; empty if there is one.
    *
    * @generated from field: string refused = 2;
    */
@@ -226,7 +227,7 @@ export type OffPolicyEvaluationJson = {
   episodes?: string;
 
   /**
-   * The steps that these hold.
+   * The steps in these episodes.
    *
    * @generated from field: int64 decisions = 4;
    */
@@ -240,7 +241,7 @@ export type OffPolicyEvaluationJson = {
   effectiveSampleSize?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * The share of what the policy would do that was done, too, as far as the
+   * The share of what the policy would do that was in fact done, as far as the
    * weights show: from 0 to 1.
    *
    * @generated from field: double overlap = 6;
@@ -283,8 +284,9 @@ export type OffPolicyEvaluationJson = {
   gain?: EstimateJson;
 
   /**
-   * What a model of the rewards alone makes of the policy, without an interval.
-   * For actions in a box it is all there is.
+   * What the policy would have earned according to a model of the rewards
+   * alone, without an interval. For actions in a box, this is the only
+   * estimate.
    *
    * @generated from field: mneme.v1.Estimate modelled = 12;
    */
@@ -319,8 +321,8 @@ export const OffPolicyEvaluationSchema: GenMessage<OffPolicyEvaluation, {jsonTyp
  */
 export type FeatureImportance = Message<"mneme.v1.FeatureImportance"> & {
   /**
-   * The part: "complexity", "task.type", "position[2]"; "state" if there is but
-   * one.
+   * The part: "complexity", "task.type", "position[2]"; "state" if there is
+   * only one.
    *
    * @generated from field: string feature = 1;
    */
@@ -348,8 +350,8 @@ export type FeatureImportance = Message<"mneme.v1.FeatureImportance"> & {
  */
 export type FeatureImportanceJson = {
   /**
-   * The part: "complexity", "task.type", "position[2]"; "state" if there is but
-   * one.
+   * The part: "complexity", "task.type", "position[2]"; "state" if there is
+   * only one.
    *
    * @generated from field: string feature = 1;
    */
@@ -427,8 +429,8 @@ export const FeatureChangeSchema: GenMessage<FeatureChange, {jsonType: FeatureCh
   messageDesc(file_mneme_v1_learning_trust, 3);
 
 /**
- * Counterfactual is a state like the one explained in which the policy was asked
- * and chose another action.
+ * Counterfactual is a state similar to the explained one, in which the policy
+ * was asked and chose another action.
  *
  * @generated from message mneme.v1.Counterfactual
  */
@@ -464,8 +466,8 @@ export type Counterfactual = Message<"mneme.v1.Counterfactual"> & {
 };
 
 /**
- * Counterfactual is a state like the one explained in which the policy was asked
- * and chose another action.
+ * Counterfactual is a state similar to the explained one, in which the policy
+ * was asked and chose another action.
  *
  * @generated from message mneme.v1.Counterfactual
  */
@@ -549,8 +551,8 @@ export type Explanation = Message<"mneme.v1.Explanation"> & {
   score: number;
 
   /**
-   * Its mean over states that were recorded. The importances sum to score less
-   * typical.
+   * Its mean over states that were recorded. The importances sum to `score`
+   * minus `typical`.
    *
    * @generated from field: double typical = 6;
    */
@@ -628,8 +630,8 @@ export type ExplanationJson = {
   score?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Its mean over states that were recorded. The importances sum to score less
-   * typical.
+   * Its mean over states that were recorded. The importances sum to `score`
+   * minus `typical`.
    *
    * @generated from field: double typical = 6;
    */
@@ -679,7 +681,7 @@ export const ExplanationSchema: GenMessage<Explanation, {jsonType: ExplanationJs
  */
 export type ShapingComponents = Message<"mneme.v1.ShapingComponents"> & {
   /**
-   * From 0, foreseen exactly, to 1; 0 for an actor's first state.
+   * From 0 (predicted exactly) to 1; 0 for an actor's first state.
    *
    * @generated from field: double curiosity_bonus = 1;
    */
@@ -707,7 +709,7 @@ export type ShapingComponents = Message<"mneme.v1.ShapingComponents"> & {
  */
 export type ShapingComponentsJson = {
   /**
-   * From 0, foreseen exactly, to 1; 0 for an actor's first state.
+   * From 0 (predicted exactly) to 1; 0 for an actor's first state.
    *
    * @generated from field: double curiosity_bonus = 1;
    */
@@ -736,8 +738,8 @@ export const ShapingComponentsSchema: GenMessage<ShapingComponents, {jsonType: S
   messageDesc(file_mneme_v1_learning_trust, 6);
 
 /**
- * TaskSimilarity says how alike the tasks of two sessions are: each part from 0,
- * nothing in common, to 1.
+ * TaskSimilarity says how alike the tasks of two sessions are: each part from 0
+ * (nothing in common) to 1.
  *
  * @generated from message mneme.v1.TaskSimilarity
  */
@@ -750,22 +752,22 @@ export type TaskSimilarity = Message<"mneme.v1.TaskSimilarity"> & {
   overall: number;
 
   /**
-   * The share of features that both have, of those that either has. Unset if a
-   * session's space is open and it has seen nothing yet.
+   * The features that both have, as a share of those that either has. Unset if
+   * a session's space is open and it has seen nothing yet.
    *
    * @generated from field: optional double features = 2;
    */
   features?: number;
 
   /**
-   * The same of actions.
+   * The same for actions.
    *
    * @generated from field: optional double actions = 3;
    */
   actions?: number;
 
   /**
-   * How alike the distributions of the shared features are: 1 less their mean
+   * How alike the distributions of the shared features are: 1 minus their mean
    * distance (Kolmogorov and Smirnov's for numbers, the total variation for
    * texts). Unset unless both have 20 steps.
    *
@@ -774,9 +776,9 @@ export type TaskSimilarity = Message<"mneme.v1.TaskSimilarity"> & {
   states?: number;
 
   /**
-   * How alike the rewards are where both took the same action in like states: 1
-   * less the mean difference, as a share of the range. Unset unless both did so 3
-   * times.
+   * How alike the rewards are when both took the same action in similar states:
+   * 1 minus the mean difference, as a share of the range. Unset unless both did
+   * so 3 times.
    *
    * @generated from field: optional double rewards = 5;
    */
@@ -791,8 +793,8 @@ export type TaskSimilarity = Message<"mneme.v1.TaskSimilarity"> & {
 };
 
 /**
- * TaskSimilarity says how alike the tasks of two sessions are: each part from 0,
- * nothing in common, to 1.
+ * TaskSimilarity says how alike the tasks of two sessions are: each part from 0
+ * (nothing in common) to 1.
  *
  * @generated from message mneme.v1.TaskSimilarity
  */
@@ -805,22 +807,22 @@ export type TaskSimilarityJson = {
   overall?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * The share of features that both have, of those that either has. Unset if a
-   * session's space is open and it has seen nothing yet.
+   * The features that both have, as a share of those that either has. Unset if
+   * a session's space is open and it has seen nothing yet.
    *
    * @generated from field: optional double features = 2;
    */
   features?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * The same of actions.
+   * The same for actions.
    *
    * @generated from field: optional double actions = 3;
    */
   actions?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * How alike the distributions of the shared features are: 1 less their mean
+   * How alike the distributions of the shared features are: 1 minus their mean
    * distance (Kolmogorov and Smirnov's for numbers, the total variation for
    * texts). Unset unless both have 20 steps.
    *
@@ -829,9 +831,9 @@ export type TaskSimilarityJson = {
   states?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * How alike the rewards are where both took the same action in like states: 1
-   * less the mean difference, as a share of the range. Unset unless both did so 3
-   * times.
+   * How alike the rewards are when both took the same action in similar states:
+   * 1 minus the mean difference, as a share of the range. Unset unless both did
+   * so 3 times.
    *
    * @generated from field: optional double rewards = 5;
    */
@@ -853,8 +855,8 @@ export const TaskSimilaritySchema: GenMessage<TaskSimilarity, {jsonType: TaskSim
   messageDesc(file_mneme_v1_learning_trust, 7);
 
 /**
- * PolicyBaseline is what answers in the place of the policy until the policy is known
- * to be better.
+ * PolicyBaseline is what answers instead of the policy until the policy is
+ * known to be better.
  *
  * @generated from message mneme.v1.PolicyBaseline
  */
@@ -874,7 +876,7 @@ export type PolicyBaseline = Message<"mneme.v1.PolicyBaseline"> & {
     case: "action";
   } | {
     /**
-     * What the algorithm had learned from the session's first steps, so many.
+     * What the algorithm had learned from this many first steps of the session.
      * Not for algorithms that train networks.
      * 1 to 1,000,000.
      *
@@ -884,7 +886,8 @@ export type PolicyBaseline = Message<"mneme.v1.PolicyBaseline"> & {
     case: "firstSteps";
   } | {
     /**
-     * What was done in the steps recorded so far, fitted: at least 50. True.
+     * A fit of what was done in the steps recorded so far, of which there must
+     * be at least 50. Set it to true.
      *
      * @generated from field: bool behaviour = 3;
      */
@@ -893,8 +896,8 @@ export type PolicyBaseline = Message<"mneme.v1.PolicyBaseline"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * The smallest reward of an episode that is told apart; smaller ones count as
-   * it. The closer the range, the sooner the policy is trusted.
+   * The smallest reward of an episode that is distinguished; smaller ones count
+   * as this one. The narrower the range, the sooner the policy is trusted.
    * Default: -1.
    *
    * @generated from field: optional double lowest_reward = 4;
@@ -911,8 +914,8 @@ export type PolicyBaseline = Message<"mneme.v1.PolicyBaseline"> & {
 };
 
 /**
- * PolicyBaseline is what answers in the place of the policy until the policy is known
- * to be better.
+ * PolicyBaseline is what answers instead of the policy until the policy is
+ * known to be better.
  *
  * @generated from message mneme.v1.PolicyBaseline
  */
@@ -925,7 +928,7 @@ export type PolicyBaselineJson = {
   action?: ActionJson;
 
   /**
-   * What the algorithm had learned from the session's first steps, so many.
+   * What the algorithm had learned from this many first steps of the session.
    * Not for algorithms that train networks.
    * 1 to 1,000,000.
    *
@@ -934,15 +937,16 @@ export type PolicyBaselineJson = {
   firstSteps?: string;
 
   /**
-   * What was done in the steps recorded so far, fitted: at least 50. True.
+   * A fit of what was done in the steps recorded so far, of which there must
+   * be at least 50. Set it to true.
    *
    * @generated from field: bool behaviour = 3;
    */
   behaviour?: boolean;
 
   /**
-   * The smallest reward of an episode that is told apart; smaller ones count as
-   * it. The closer the range, the sooner the policy is trusted.
+   * The smallest reward of an episode that is distinguished; smaller ones count
+   * as this one. The narrower the range, the sooner the policy is trusted.
    * Default: -1.
    *
    * @generated from field: optional double lowest_reward = 4;
@@ -972,15 +976,16 @@ export const PolicyBaselineSchema: GenMessage<PolicyBaseline, {jsonType: PolicyB
  */
 export type GateVerdict = Message<"mneme.v1.GateVerdict"> & {
   /**
-   * Whether the policy is trusted: the lower bound of its gain is above 0. It is
-   * not any more when the bound falls, or when the policy lost of late.
+   * Whether the policy is trusted: the lower bound of its gain is above 0. It
+   * is no longer trusted when the bound falls, or when the policy has been
+   * losing recently.
    *
    * @generated from field: bool trusts_policy = 1;
    */
   trustsPolicy: boolean;
 
   /**
-   * Episodes that tell: those since the baseline was first asked for whose
+   * Episodes that count: those, since the baseline was first asked for, whose
    * actions could have been others, with known probabilities.
    *
    * @generated from field: int64 decisions = 2;
@@ -988,8 +993,8 @@ export type GateVerdict = Message<"mneme.v1.GateVerdict"> & {
   decisions: bigint;
 
   /**
-   * What the policy gains over the baseline per episode, with bounds that hold at
-   * every look, together with a probability of 90 % at least.
+   * What the policy gains over the baseline per episode, with bounds that
+   * jointly hold at every look with a probability of at least 90 %.
    *
    * @generated from field: mneme.v1.Estimate gain = 3;
    */
@@ -1010,15 +1015,16 @@ export type GateVerdict = Message<"mneme.v1.GateVerdict"> & {
  */
 export type GateVerdictJson = {
   /**
-   * Whether the policy is trusted: the lower bound of its gain is above 0. It is
-   * not any more when the bound falls, or when the policy lost of late.
+   * Whether the policy is trusted: the lower bound of its gain is above 0. It
+   * is no longer trusted when the bound falls, or when the policy has been
+   * losing recently.
    *
    * @generated from field: bool trusts_policy = 1;
    */
   trustsPolicy?: boolean;
 
   /**
-   * Episodes that tell: those since the baseline was first asked for whose
+   * Episodes that count: those, since the baseline was first asked for, whose
    * actions could have been others, with known probabilities.
    *
    * @generated from field: int64 decisions = 2;
@@ -1026,8 +1032,8 @@ export type GateVerdictJson = {
   decisions?: string;
 
   /**
-   * What the policy gains over the baseline per episode, with bounds that hold at
-   * every look, together with a probability of 90 % at least.
+   * What the policy gains over the baseline per episode, with bounds that
+   * jointly hold at every look with a probability of at least 90 %.
    *
    * @generated from field: mneme.v1.Estimate gain = 3;
    */
@@ -1077,7 +1083,7 @@ export enum Propensities {
   ESTIMATED = 2,
 
   /**
-   * They were fitted for the steps where none was recorded.
+   * They were fitted for the steps without a recorded one.
    *
    * @generated from enum value: PROPENSITIES_PARTLY_ESTIMATED = 3;
    */
@@ -1152,7 +1158,7 @@ export enum ShapingType {
   UNSPECIFIED = 0,
 
   /**
-   * For what could not be predicted from the state before and the action.
+   * For what could not be predicted from the previous state and the action.
    *
    * @generated from enum value: SHAPING_TYPE_CURIOSITY = 1;
    */
@@ -1166,7 +1172,7 @@ export enum ShapingType {
   NOVELTY = 2,
 
   /**
-   * For states that the session expects more of than of those before.
+   * For states from which the session expects more than from the previous ones.
    *
    * @generated from enum value: SHAPING_TYPE_PROGRESS = 3;
    */
@@ -1194,9 +1200,9 @@ export const ShapingTypeSchema: GenEnum<ShapingType, ShapingTypeJson> = /*@__PUR
   enumDesc(file_mneme_v1_learning_trust, 2);
 
 /**
- * TransferType says what a transfer takes over. What was learned by a table are
- * its values, by a linear bandit its posteriors, by a network all that goes with
- * its training.
+ * TransferType says what a transfer takes over. What was learned is, for a
+ * table, its values; for a linear bandit, its posteriors; for a network,
+ * everything that belongs to its training.
  *
  * @generated from enum mneme.v1.TransferType
  */
@@ -1216,8 +1222,8 @@ export enum TransferType {
   FULL = 1,
 
   /**
-   * As FINE_TUNE, but what encodes states no longer changes: all layers of a
-   * network but the last, and by what numbers are standardised. Only for networks.
+   * Like FINE_TUNE, but what encodes states no longer changes: all layers of a
+   * network but the last, and how numbers are standardised. Only for networks.
    *
    * @generated from enum value: TRANSFER_TYPE_FREEZE_ENCODER = 2;
    */
@@ -1234,9 +1240,9 @@ export enum TransferType {
 }
 
 /**
- * TransferType says what a transfer takes over. What was learned by a table are
- * its values, by a linear bandit its posteriors, by a network all that goes with
- * its training.
+ * TransferType says what a transfer takes over. What was learned is, for a
+ * table, its values; for a linear bandit, its posteriors; for a network,
+ * everything that belongs to its training.
  *
  * @generated from enum mneme.v1.TransferType
  */
