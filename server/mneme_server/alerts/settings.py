@@ -14,28 +14,30 @@ class AlertSettings(BaseModel):
 
     alert_networks: str = Field(
         "",
-        description="networks that are not public and that webhooks may call all the same, as"
-        " 10.1.0.0/16, with commas between them. Whoever may write alert rules can then call what"
-        " is in them",
+        description="networks that are not public but that webhooks may call, e.g. 10.1.0.0/16,"
+        " separated by commas. Whoever may write alert rules can then call what is in them",
     )
     alert_recipients: str = Field(
         "",
         description="who may get alerts by e-mail: addresses (ops@example.com) or whole domains"
-        " (@example.com), with commas between them. Empty: nobody",
+        " (@example.com), separated by commas. Empty: nobody",
     )
-    smtp_host: str = Field("", description="the server that takes the e-mail; empty: none is sent")
+    smtp_host: str = Field(
+        "", description="the server that takes the e-mails; empty: none are sent"
+    )
     smtp_port: int = Field(
-        0, ge=0, le=65535, description="its port. 0: 587, with tls 465, with none 25"
+        0, ge=0, le=65535, description="its port; 0: 587, or 465 with tls, or 25 with none"
     )
     smtp_security: Literal["starttls", "tls", "none"] = Field(
         "starttls",
-        description="how the connection is encrypted: by STARTTLS, from the start, or not at all",
+        description="how the connection is encrypted: by STARTTLS, from the start (tls), or not at"
+        " all",
     )
-    smtp_username: str = Field("", description="who signs in there; empty: nobody does")
+    smtp_username: str = Field(
+        "", description="the user name to sign in with; empty: do not sign in"
+    )
     smtp_password: SecretStr | None = Field(None, description="the password")
-    smtp_from: str = Field(
-        "", description="the sender's address; it must be set where smtp_host is"
-    )
+    smtp_from: str = Field("", description="the sender's address; required if smtp_host is set")
 
     @field_validator("alert_networks")
     @classmethod

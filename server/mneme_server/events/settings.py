@@ -11,6 +11,6 @@ class SessionSettings(BaseModel):
     session_idle_seconds: float = Field(
         1800.0,
         ge=1,
-        description="a session that was not ended is summarised after this long without an event"
-        " as it is",
+        description="a session that was not ended is summarised as it is after this long without"
+        " an event",
     )

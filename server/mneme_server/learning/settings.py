@@ -14,8 +14,8 @@ class LearningSettings(BaseModel):
     learning_open_sessions: int = Field(
         32,
         ge=1,
-        description="learning sessions of a tenant that are kept in memory; the one that was used"
-        " longest ago is parked on disk for another",
+        description="learning sessions of a tenant that are kept in memory; beyond that, the least"
+        " recently used one is parked on disk",
     )
     learning_bytes: int = Field(
         1024**3,
@@ -26,6 +26,6 @@ class LearningSettings(BaseModel):
     learning_seconds: int = Field(
         86_400,
         ge=1,
-        description="seconds of a day (UTC) for which a tenant's learning sessions may learn, all"
-        " together",
+        description="for how many seconds of a day (UTC) a tenant's learning sessions may learn,"
+        " in total",
     )

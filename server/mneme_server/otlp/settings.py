@@ -12,6 +12,6 @@ class TelemetrySettings(BaseModel):
         10.0,
         ge=0.1,
         le=3600,
-        description="how long a span that names no session waits for the root of its trace, before"
+        description="how long a span that names no session waits for the root of its trace before"
         " it becomes events",
     )

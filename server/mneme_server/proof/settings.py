@@ -16,15 +16,15 @@ class ProofSettings(BaseModel):
     key_file: Annotated[Path | None, BeforeValidator(none_if_empty)] = Field(
         None,
         description="a file with the secret that the tenants' signing keys are encrypted with, at"
-        " least 16 bytes; keep it apart from the data folder. Without it they lie there as they"
-        " are, readable by the server's user alone. With MNEME_DATABASE_URL it is needed: every"
-        " server has the same",
+        " least 16 bytes; keep it apart from the data folder. Without it, they are stored there"
+        " unencrypted, readable by the server's user alone. Required with MNEME_DATABASE_URL:"
+        " every server needs the same secret",
     )
     plain_keys: bool = Field(
         False,
-        description="with MNEME_DATABASE_URL and without MNEME_KEY_FILE: keep the signing keys in"
-        " the database as they are, where its dumps and backups hold them, too; by default the"
-        " server does not start so",
+        description="with MNEME_DATABASE_URL and without MNEME_KEY_FILE: store the signing keys in"
+        " the database unencrypted, so that its dumps and backups hold them, too; by default the"
+        " server refuses to start like this",
     )
     certificates_kept: int = Field(
         10_000,

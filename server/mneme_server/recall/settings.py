@@ -14,8 +14,8 @@ class RecallSettings(BaseModel):
 
     reranker: str = Field(
         "none",
-        description="orders the first results of Recall anew: http:MODEL (the form of Cohere, Jina"
-        " and vLLM, at MNEME_RERANKER_URL), onnx:FOLDER (an exported cross-encoder) or"
+        description="what reorders the first results of Recall: http:MODEL (at MNEME_RERANKER_URL,"
+        " in the format of Cohere, Jina and vLLM), onnx:FOLDER (an exported cross-encoder) or"
         " sentence-transformers:NAME; none: nothing does",
     )
     reranker_url: str = Field(
@@ -30,6 +30,6 @@ class RecallSettings(BaseModel):
         1.0,
         gt=0,
         le=30,
-        description="how long a call waits for the reranker, and never more than half of its own"
-        " deadline; then it goes on without",
+        description="how long a call waits for the reranker, at most half of its own deadline;"
+        " then it goes on without it",
     )

@@ -93,12 +93,12 @@ class ServerSettings(BaseSettings):
     http_listen: Annotated[str, AfterValidator(_check_optional_listen)] = Field(
         "127.0.0.1:8080",
         description="REST and Connect over HTTP, host:port; empty turns them off, port 0 picks a"
-        " free one. Where nobody set it, a port that is taken is left to whoever has it",
+        " free one. If it is not set and the port is taken, the server serves gRPC only",
     )
     http_origins: Annotated[str, AfterValidator(_check_origins)] = Field(
         "",
-        description="origins of web pages that may call over HTTP, with commas between them"
-        " (https://app.example); by default none but the server's own",
+        description="origins of web pages that may call over HTTP, e.g. https://app.example,"
+        " separated by commas; by default only the server's own",
     )
     metrics_listen: Annotated[str, AfterValidator(_check_optional_listen)] = Field(
         "127.0.0.1:9464",
@@ -110,29 +110,30 @@ class ServerSettings(BaseSettings):
     database_url: Annotated[OptionalSecret, AfterValidator(_check_database_url)] = Field(
         None,
         description="PostgreSQL, 15 or newer, that keeps the catalog and the tenants, as"
-        " postgresql://user:password@host/database; the data folder then has what can be built from"
-        " it, and exported models. Needs the extra `postgres`; by default SQLite keeps them in the"
+        " postgresql://user:password@host/database; the data folder then only holds what can be"
+        " built from it again. Needs the extra `postgres`; by default SQLite keeps them in the"
         " data folder",
     )
     databases: Annotated[OptionalSecret, AfterValidator(_check_databases)] = Field(
         None,
-        description="further databases of PostgreSQL that tenants can be moved to while they are"
-        " served, as NAME=postgresql://… with spaces between them; not with MNEME_DATABASE_URL",
+        description="further PostgreSQL databases that tenants can be moved to while they are"
+        " served, as NAME=postgresql://…, separated by spaces; not with MNEME_DATABASE_URL",
     )
     database_kept_days: Annotated[int | None, BeforeValidator(none_if_empty)] = Field(
         None,
         ge=1,
         description="for how many days at most backups of that PostgreSQL and its write-ahead log"
-        " are kept: receipts of what was forgotten say so; without it nothing is forgotten there",
+        " are kept, which receipts of what was forgotten state; unless this is set, nothing can be"
+        " forgotten there",
     )
     auth: Literal["required", "disabled"] = Field(
         "required",
-        description="disabled: calls without a key act as tenant default with all scopes; only"
-        " where the server listens on loopback",
+        description="disabled: calls without a key act as the tenant default with all scopes; only"
+        " allowed if the server listens on loopback",
     )
     admin_key: OptionalSecret = Field(
         None,
-        description="the bootstrap admin key, at least 16 characters; without it one is made on"
+        description="the bootstrap admin key, at least 16 characters; without it, one is made on"
         " the first start and printed once (a flag is visible to other users: prefer the variable)",
     )
 
@@ -170,7 +171,7 @@ class ServerSettings(BaseSettings):
         32,
         ge=1,
         le=65_536,
-        description="calls in flight per connection; gRPC clients hold back any more",
+        description="calls in flight per connection; gRPC clients hold back further ones",
     )
     drain_seconds: float = Field(
         10.0, ge=0, description="how long a shutdown waits for calls in flight"
@@ -183,10 +184,10 @@ class ServerSettings(BaseSettings):
     )
 
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="info logs every call"
+        "info", description="the least severe messages that are logged; info logs every call"
     )
     log_format: Literal["console", "json"] = Field(
-        "console", description="console for people, json for machines; both on stderr"
+        "console", description="console for people, json for machines; both go to stderr"
     )
 
     embedder: str = Field(
@@ -206,7 +207,7 @@ class ServerSettings(BaseSettings):
     embed_queue_limit: int = Field(
         500_000,
         ge=1,
-        description="texts per tenant that may wait for embedding; beyond that writes are refused"
+        description="texts per tenant that may wait for embedding; beyond that, writes are refused"
         " with a retry delay. The queue is a table on disk, so a long one costs no memory",
     )
     openai_api_key: OptionalSecret = Field(
@@ -224,22 +225,22 @@ class ServerSettings(BaseSettings):
         1,
         ge=1,
         le=64,
-        description="worker processes that do heavy work at once, each on one processor when nobody"
-        " else wants it",
+        description="worker processes that do heavy work at the same time, each on one processor"
+        " while nothing else needs it",
     )
     job_memory_bytes: int = Field(
         1024**3,
         ge=64 * 1024**2,
-        description="memory that a worker process may use; one that needs more is ended, and what"
-        " it was to do fails",
+        description="memory that a worker process may use; one that needs more is ended, and its"
+        " work fails",
     )
 
     tenant_memory_bytes: Annotated[int | None, BeforeValidator(none_if_empty)] = Field(
         None,
         ge=1_000_000,
-        description="memory for the open tenants' indexes and databases; beyond that those are"
-        " closed that were used longest ago. Default: a quarter of the memory that the process"
-        " may use",
+        description="memory for the open tenants' indexes and databases; beyond that, the least"
+        " recently used tenants are closed. Default: a quarter of the memory that the process may"
+        " use",
     )
     tenant_idle_seconds: float = Field(
         300.0, gt=0, description="a tenant is closed after this long without a call"
@@ -247,14 +248,14 @@ class ServerSettings(BaseSettings):
     local_copies_bytes: Annotated[int | None, BeforeValidator(none_if_empty)] = Field(
         None,
         ge=1_000_000,
-        description="with MNEME_DATABASE_URL: what indexes and copies may take on this server's"
-        " disk; beyond that those of tenants that are not open go, used longest ago first. Default:"
-        " half of the disk",
+        description="with MNEME_DATABASE_URL: how much of this server's disk indexes and copies"
+        " may take; beyond that, those of tenants that are not open are removed, least recently"
+        " used first. Default: half of the disk",
     )
     exact_search_limit: int = Field(
         20_000,
         ge=0,
-        description="vectors per tenant that are searched exactly; beyond that a graph (HNSW) is"
+        description="vectors per tenant that are searched exactly; beyond that, a graph (HNSW) is"
         " built",
     )
 
