@@ -3721,7 +3721,7 @@ class ListMemoriesResponse(
     """A page of memories."""
 
     memories: list[Memory]
-    """Those that began to hold last first."""
+    """Latest first, by when they began to hold."""
 
     next_page_token: str
     """The next page's token; empty on the last page."""
@@ -5405,8 +5405,8 @@ class SearchPatternResponse(
     """The memories that match."""
 
     results: list[MatchedMemory]
-    """The memories that began to hold last come first; for a semantic pattern,
-    the closest. Fewer than `limit` if more would not fit in 3 MiB.
+    """Latest first, by when they began to hold; for a semantic pattern, closest
+    first. Fewer than `limit` if more would not fit in 3 MiB.
     """
 
     total_matches: int

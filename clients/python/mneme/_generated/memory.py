@@ -450,7 +450,7 @@ class MemoryMethods(SyncCaller):
         page_token: str | None = None,
         timeout: float | None = None,
     ) -> ListMemoriesResponse:
-        """Lists memories, those that began to hold last first.
+        """Lists memories, latest first, by when they began to hold.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -488,7 +488,7 @@ class MemoryMethods(SyncCaller):
     ) -> Iterator[Memory]:
         """Walks all pages of `list_memories`, fetching each when it is reached.
 
-        Lists memories, those that began to hold last first.
+        Lists memories, latest first, by when they began to hold.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -1284,7 +1284,7 @@ class AsyncMemoryMethods(AsyncCaller):
         page_token: str | None = None,
         timeout: float | None = None,
     ) -> ListMemoriesResponse:
-        """Lists memories, those that began to hold last first.
+        """Lists memories, latest first, by when they began to hold.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -1322,7 +1322,7 @@ class AsyncMemoryMethods(AsyncCaller):
     ) -> AsyncIterator[Memory]:
         """Walks all pages of `list_memories`, fetching each when it is reached.
 
-        Lists memories, those that began to hold last first.
+        Lists memories, latest first, by when they began to hold.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page

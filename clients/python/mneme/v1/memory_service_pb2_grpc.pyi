@@ -120,7 +120,7 @@ class MemoryServiceStub:
     texts are already waiting (nothing is changed).
     """
     ListMemories: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.ListMemoriesRequest, _memory_service_pb2.ListMemoriesResponse]
-    """Lists memories, those that began to hold last first.
+    """Lists memories, latest first, by when they began to hold.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -328,7 +328,7 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     texts are already waiting (nothing is changed).
     """
     ListMemories: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.ListMemoriesRequest, _memory_service_pb2.ListMemoriesResponse]  # type: ignore[assignment]
-    """Lists memories, those that began to hold last first.
+    """Lists memories, latest first, by when they began to hold.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -563,7 +563,7 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _memory_service_pb2.ListMemoriesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_memory_service_pb2.ListMemoriesResponse, _abc.Awaitable[_memory_service_pb2.ListMemoriesResponse]]:
-        """Lists memories, those that began to hold last first.
+        """Lists memories, latest first, by when they began to hold.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page

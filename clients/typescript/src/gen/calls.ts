@@ -1688,7 +1688,7 @@ export const calls = {
     madeIds: [],
   },
   /**
-   * Lists memories, those that began to hold last first.
+   * Lists memories, latest first, by when they began to hold.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -2460,7 +2460,7 @@ export const walks = {
    */
   iterTrajectories: { call: "listTrajectories", items: "trajectories" },
   /**
-   * Lists memories, those that began to hold last first.
+   * Lists memories, latest first, by when they began to hold.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page

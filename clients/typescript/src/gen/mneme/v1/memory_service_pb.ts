@@ -1788,7 +1788,7 @@ export const ListMemoriesRequestSchema: GenMessage<ListMemoriesRequest, {jsonTyp
  */
 export type ListMemoriesResponse = Message<"mneme.v1.ListMemoriesResponse"> & {
   /**
-   * Those that began to hold last first.
+   * Latest first, by when they began to hold.
    *
    * @generated from field: repeated mneme.v1.Memory memories = 1;
    */
@@ -1816,7 +1816,7 @@ export type ListMemoriesResponse = Message<"mneme.v1.ListMemoriesResponse"> & {
  */
 export type ListMemoriesResponseJson = {
   /**
-   * Those that began to hold last first.
+   * Latest first, by when they began to hold.
    *
    * @generated from field: repeated mneme.v1.Memory memories = 1;
    */
@@ -2583,8 +2583,8 @@ export const SearchPatternRequestSchema: GenMessage<SearchPatternRequest, {jsonT
  */
 export type SearchPatternResponse = Message<"mneme.v1.SearchPatternResponse"> & {
   /**
-   * The memories that began to hold last come first; for a semantic pattern,
-   * the closest. Fewer than `limit` if more would not fit in 3 MiB.
+   * Latest first, by when they began to hold; for a semantic pattern, closest
+   * first. Fewer than `limit` if more would not fit in 3 MiB.
    *
    * @generated from field: repeated mneme.v1.MatchedMemory results = 1;
    */
@@ -2635,8 +2635,8 @@ export type SearchPatternResponse = Message<"mneme.v1.SearchPatternResponse"> & 
  */
 export type SearchPatternResponseJson = {
   /**
-   * The memories that began to hold last come first; for a semantic pattern,
-   * the closest. Fewer than `limit` if more would not fit in 3 MiB.
+   * Latest first, by when they began to hold; for a semantic pattern, closest
+   * first. Fewer than `limit` if more would not fit in 3 MiB.
    *
    * @generated from field: repeated mneme.v1.MatchedMemory results = 1;
    */
@@ -3258,7 +3258,7 @@ export const MemoryService: GenService<{
     output: typeof UpdateMemoryResponseSchema;
   },
   /**
-   * Lists memories, those that began to hold last first.
+   * Lists memories, latest first, by when they began to hold.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
