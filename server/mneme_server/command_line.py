@@ -143,19 +143,19 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument(
         "--local",
         metavar="FOLDER",
-        help="serve this folder to the processes of its owner on this machine, as `mneme.local`"
-        " does, and end when the last of them has gone; address, key and TLS are its own",
+        help="serve this folder to its owner's processes on this machine, as `mneme.local` does,"
+        " and end when the last of them has gone; it chooses address, key and TLS itself",
     )
     serve.add_argument(
         "--detach",
         action="store_true",
-        help="with --local: serve in the background, and return once it serves",
+        help="with --local: serve in the background, and return as soon as it serves",
     )
     reindex = _command(
         commands,
         "reindex",
-        "embed every memory again with the configured model; the server must be stopped;"
-        " may be interrupted and goes on when run again",
+        "embed every memory again with the configured model; the server must be stopped; can be"
+        " interrupted, and goes on when run again",
         _reindex,
     )
     reindex.add_argument("--tenant", help="only this tenant; default: all")
@@ -163,15 +163,15 @@ def _parser() -> argparse.ArgumentParser:
     nodes = _command(
         commands,
         "nodes",
-        "list the servers that are known to have data folders, where PostgreSQL keeps the tenants:"
-        " id, name, whether it runs, and how much that was forgotten or deleted it has yet to erase"
-        " from its disk",
+        "with PostgreSQL, list the servers that are known to have data folders: id, name, whether"
+        " they run, and how much of what was forgotten or deleted they have yet to erase from their"
+        " disks",
         _nodes,
     )
     nodes.add_argument(
         "--gone",
         metavar="ID",
-        help="first say that the disk of this one is gone for good: receipts name it no more",
+        help="first declare that the disk of this one is gone for good: receipts no longer name it",
     )
     _command(commands, "config", "print the settings that would be used, as TOML", _config)
     return parser
@@ -181,8 +181,9 @@ def _migrate_command(commands: argparse._SubParsersAction[argparse.ArgumentParse
     migrate = _command(
         commands,
         "migrate",
-        "move tenants from where they are kept to PostgreSQL, to another one, or back to SQLite;"
-        " the servers of both must be stopped; may be interrupted, and goes on when run again",
+        "move tenants from where they are kept to PostgreSQL, to another PostgreSQL, or back to"
+        " SQLite; the servers of both must be stopped; can be interrupted, and goes on when run"
+        " again",
         _migrate,
     )
     migrate.add_argument(
@@ -198,7 +199,7 @@ def _migrate_command(commands: argparse._SubParsersAction[argparse.ArgumentParse
     migrate.add_argument(
         "--remove",
         action="store_true",
-        help="remove what is left where they were; default: it stays, and is used no more",
+        help="remove what is left where they were; default: it stays, but is no longer used",
     )
     migrate.add_argument("--json", action="store_true", help="print what was done as JSON")
 
@@ -227,7 +228,7 @@ def _command(
 
 
 def _settings_text() -> str:
-    lines = [f"settings of every command: --config FILE ({_CONFIG_VARIABLE}) names a TOML file,"]
+    lines = [f"settings of every command: in a TOML file, --config FILE ({_CONFIG_VARIABLE}),"]
     lines += ["or as flags and variables:", ""]
     for name, field in Settings.model_fields.items():
         lines += [f"  {flag_of(name)} {_metavar(field)}", f"      {_help(name, field)}"]

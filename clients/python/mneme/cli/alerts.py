@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         TriedAlert,
     )
 
-app = App(help="Alerts: rules that watch what is recorded, and whom they tell.")
+app = App(help="Alerts: rules that watch what is recorded, and whom they notify.")
 
 _COLUMNS = (
     Column("State"),
@@ -54,18 +54,18 @@ _SENT_COLUMNS = (Column("Channel", style="cyan"), Column("Became"), Column("Why"
 RuleId = Annotated[str, typer.Argument(metavar="RULE", help="The rule's id.")]
 Condition = Annotated[AlertConditionChoice, typer.Argument(case_sensitive=False)]
 Threshold = Annotated[
-    float | None, typer.Option(min=0, help="It triggers when the value is more; default: 0.")
+    float | None, typer.Option(min=0, help="It triggers when the value is higher; default: 0.")
 ]
 ResolveAt = Annotated[
     float | None, typer.Option(min=0, help="It resolves at this value; default: the threshold.")
 ]
-Least = Annotated[int | None, typer.Option(min=0, help="Of fewer events it does not trigger.")]
+Least = Annotated[int | None, typer.Option(min=0, help="With fewer events it does not trigger.")]
 Window = Annotated[
     int | None, typer.Option("--window", min=1, metavar="MINUTES", help="How far back it looks.")
 ]
 Notify = Annotated[
     list[str] | None,
-    typer.Option(metavar="URL", help="Whom to tell: https://… or mailto:…; repeatable."),
+    typer.Option(metavar="URL", help="Whom to notify: https://… or mailto:…; repeatable."),
 ]
 Pattern = Annotated[
     str | None, typer.Option(help="What errors' messages say, for error_pattern_exceeds.")
@@ -213,7 +213,7 @@ def try_(
     cli: Cli,
     *,
     rule_id: Annotated[
-        str | None, typer.Argument(metavar="RULE", help="A rule that is there, by its id.")
+        str | None, typer.Argument(metavar="RULE", help="An existing rule, by its id.")
     ] = None,
     condition: Annotated[
         AlertConditionChoice | None,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         EdgeFilterFields,
     )
 
-app = App(help="Cause and effect: edges, chains, and what episodes tell.")
+app = App(help="Cause and effect: edges, chains, and what episodes show.")
 app.command()(nightly)
 
 _COLUMNS = (
@@ -144,10 +144,12 @@ def query(
     cause: Cause = None,
     effect: Effect = None,
     min_confidence: Sure = None,
-    min_uplift: Annotated[float | None, typer.Option(min=0, help="Of either sign.")] = None,
+    min_uplift: Annotated[
+        float | None, typer.Option(min=0, help="At least this much, up or down.")
+    ] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100)] = 10,
     max_length: Annotated[
-        int | None, typer.Option(min=1, max=10, help="Edges of a chain at most.")
+        int | None, typer.Option(min=1, max=10, help="Most edges that a chain may have.")
     ] = None,
 ) -> None:
     """Follow chains of edges: from a cause, to an effect, or from one to the other."""
@@ -199,7 +201,7 @@ def discover(
         float | None, typer.Option(max=0.5, help="The share of what is found that may be chance.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only tell what would be found.")
+        bool, typer.Option("--dry-run", help="Only show what would be found.")
     ] = False,
     wait: Wait = True,
 ) -> None:

@@ -41,7 +41,7 @@ def create(
     description: Annotated[str | None, typer.Option(help="What is expected, and why.")] = None,
     block_size: Annotated[int | None, typer.Option(min=2, max=100)] = None,
     treated_per_block: Annotated[int | None, typer.Option(min=1, max=99)] = None,
-    seed: Annotated[str | None, typer.Option(help="What chance is drawn from.")] = None,
+    seed: Annotated[str | None, typer.Option(help="Seed that chance is drawn from.")] = None,
 ) -> None:
     """Create an experiment."""
     with cli.connect() as client:
@@ -84,10 +84,10 @@ def assign(
     experiment_id: ExperimentId,
     subject: Annotated[str, typer.Argument(metavar="SUBJECT", help="Whom or what to assign.")],
     stratum: Annotated[
-        str | None, typer.Option(help="Balanced among its like: a project, an agent.")
+        str | None, typer.Option(help="The group within which arms are balanced, e.g. a project.")
     ] = None,
 ) -> None:
-    """Have chance decide whether a subject is treated; asked again, the answer is the same."""
+    """Let chance decide whether a subject is treated; asked again, the answer is the same."""
     with cli.connect() as client:
         answer = client.assign_treatment(experiment_id, subject, stratum=stratum)
     cli.out.done("treatment" if answer.treatment else "control", answer)
@@ -99,7 +99,7 @@ def observe(
     *,
     experiment_id: ExperimentId,
     outcome: Annotated[float, typer.Argument(metavar="OUTCOME", help="0, 1 or any number.")],
-    subject: Annotated[str | None, typer.Option(help="Whom it was observed of.")] = None,
+    subject: Annotated[str | None, typer.Option(help="Whom it was observed for.")] = None,
     treatment: Annotated[
         bool | None,
         typer.Option("--treatment/--control", help="Its arm, if chance did not decide."),
@@ -124,7 +124,7 @@ def observe(
 
 @app.command()
 def analyze(cli: Cli, *, experiment_id: ExperimentId) -> None:
-    """Say what the observations say so far."""
+    """Show what the observations say so far."""
     with cli.connect() as client:
         answer = client.analyze_experiment(experiment_id)
     if cli.out.as_json:
@@ -138,7 +138,7 @@ def conclude(
     cli: Cli,
     *,
     experiment_id: ExperimentId,
-    edge: Annotated[bool, typer.Option("--edge/--no-edge", help="Make an edge of it.")] = True,
+    edge: Annotated[bool, typer.Option("--edge/--no-edge", help="Make an edge from it.")] = True,
 ) -> None:
     """End an experiment: its result stays as it is."""
     with cli.connect() as client:

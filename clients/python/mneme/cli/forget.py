@@ -43,12 +43,12 @@ def forget(
     end: To = None,
     tenant: OwnOr = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only tell what would be forgotten.")
+        bool, typer.Option("--dry-run", help="Only show what would be forgotten.")
     ] = False,
     yes: Yes = False,
     wait: Wait = True,
 ) -> None:
-    """Erase what is kept of a user, an agent or a session, or single things, and all that follows.
+    """Erase what is kept of a user, agent or session, or single things, and what follows from it.
 
     With --project, --tag, --kind or times, what matches all options is forgotten. Nothing brings it
     back: not even a backup.

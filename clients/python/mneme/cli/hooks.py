@@ -93,9 +93,9 @@ def run(
     cli: Cli,
     *,
     moment: Annotated[Moment, typer.Argument(metavar="MOMENT", help="wake-up, remember or end.")],
-    host: Annotated[str, typer.Option(metavar="HOST", help="Who calls.")] = "",
+    host: Annotated[str, typer.Option(metavar="HOST", help="The host that calls.")] = "",
 ) -> None:
-    """What a host runs: reads its message from the standard input. People need not call it."""
+    """What a host runs: reads its message from the standard input. It is not meant for people."""
     from mneme.hooks.running import Occasion, remember, wake_up
 
     occasion = Occasion.parse(sys.stdin.read())

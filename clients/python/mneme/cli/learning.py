@@ -27,7 +27,7 @@ _EVALUATION_S = 120.0
 
 SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="The learning session's id.")]
 Actor = Annotated[
-    str | None, typer.Option(metavar="ID", help="Whose episode it is, where several are under way.")
+    str | None, typer.Option(metavar="ID", help="Whose episode it is, if several are under way.")
 ]
 
 
@@ -60,7 +60,9 @@ def algorithms(
 def list_(
     cli: Cli,
     *,
-    algorithm: Annotated[str | None, typer.Option(metavar="NAME", help="Of this one.")] = None,
+    algorithm: Annotated[
+        str | None, typer.Option(metavar="NAME", help="With this algorithm.")
+    ] = None,
     status: Annotated[LearningStatusChoice | None, typer.Option(case_sensitive=False)] = None,
     limit: Limit = 50,
 ) -> None:
@@ -129,7 +131,7 @@ def start(
             "any objects.",
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of all that is random.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of all that is random.")] = None,
     background: Annotated[
         bool, typer.Option("--background", help="Feedback does not wait until it is learned.")
     ] = False,
@@ -162,7 +164,10 @@ def predict(
         Any, typer.Argument(parser=value, metavar="STATE", help=f"The situation: {_VALUE}.")
     ],
     explore: Annotated[
-        bool, typer.Option("--explore", help="Choose to learn; otherwise the best so far.")
+        bool,
+        typer.Option(
+            "--explore", help="Choose an action to learn from; otherwise the best so far."
+        ),
     ] = False,
     allow: Annotated[
         list[Any] | None,
@@ -176,7 +181,7 @@ def predict(
         typer.Option(help="The sum of rewards to aim at (decision_transformer)."),
     ] = None,
 ) -> None:
-    """Choose an action; `mneme learning feedback` tells what came of it."""
+    """Choose an action; `mneme learning feedback` reports what came of it."""
     with cli.connect() as client:
         answer = client.predict(
             session_id,
@@ -235,10 +240,10 @@ def feedback(
     ] = False,
     actor: Actor = None,
     probability: Annotated[
-        float | None, typer.Option(help="With which the action was chosen, if known.")
+        float | None, typer.Option(help="How likely the action was to be chosen, if known.")
     ] = None,
 ) -> None:
-    """Tell what came of an action."""
+    """Report what came of an action."""
     if prediction is None and (state is None or action is None):
         raise InputError("give --prediction, or both --state and --action")
     with cli.connect() as client:
@@ -269,15 +274,15 @@ def metrics(
     *,
     session_id: SessionId,
     window: Annotated[
-        int, typer.Option(min=1, max=10_000, help="Episodes that moving averages go over.")
+        int, typer.Option(min=1, max=10_000, help="How many episodes moving averages cover.")
     ] = 100,
     points: Annotated[
-        int, typer.Option(min=1, max=1_000, help="Points of the chart at most.")
+        int, typer.Option(min=1, max=1_000, help="Most points that the chart may have.")
     ] = 70,
     evaluate: Annotated[
         bool,
         typer.Option(
-            "--evaluate", help="Also tell what the learned policy would have earned; takes longer."
+            "--evaluate", help="Also show what the learned policy would have earned; takes longer."
         ),
     ] = False,
     watch: Annotated[
@@ -287,7 +292,7 @@ def metrics(
         float, typer.Option(min=0.1, metavar="SECONDS", help="With --watch, how often.")
     ] = 2.0,
 ) -> None:
-    """Show how a session does, with a chart of its rewards."""
+    """Show how a session is doing, with a chart of its rewards."""
 
     from mneme.cli import learning_watching as watching
 
@@ -342,13 +347,13 @@ def end(
     ] = True,
     min_performance: Annotated[
         float | None,
-        typer.Option(help="The mean reward from which on it is worth keeping as a skill."),
+        typer.Option(help="From which mean reward on it is worth keeping as a skill."),
     ] = None,
     skill: Annotated[
-        bool, typer.Option("--skill/--no-skill", help="Make a skill of it if it is worth that.")
+        bool, typer.Option("--skill/--no-skill", help="Make a skill of it if it did well enough.")
     ] = True,
 ) -> None:
-    """End a session; `mneme learning start` with its id goes on with it."""
+    """End a session; `mneme learning start` with its id resumes it."""
     from mneme.cli import learning_views as views
 
     with cli.connect() as client:
@@ -376,7 +381,7 @@ def end(
 
 @app.command()
 def delete(cli: Cli, session_id: SessionId, *, yes: Yes = False) -> None:
-    """Delete a session with all that it was told and has learned."""
+    """Delete a session with everything that it was given and has learned."""
     with cli.connect() as client:
         if not yes:
             session = client.get_learning_session(session_id).session

@@ -46,11 +46,11 @@ def import_(
         ),
     ],
     kind: Annotated[
-        RecordKindChoice | None, typer.Option(case_sensitive=False, help="Of what.")
+        RecordKindChoice | None, typer.Option(case_sensitive=False, help="What to import.")
     ] = None,
     action_tag: Annotated[
         str | None,
-        typer.Option(metavar="PREFIX", help="The action is the label that begins so."),
+        typer.Option(metavar="PREFIX", help="The action is the label that begins with this."),
     ] = None,
     action_field: Annotated[
         str | None, typer.Option(metavar="PATH", help="The action is this field.")
@@ -59,7 +59,7 @@ def import_(
         str | None, typer.Option(metavar="PATH", help="The reward is this field, not the outcome.")
     ] = None,
     failed_call_reward: Annotated[
-        float | None, typer.Option(help="What each call that failed brings besides.")
+        float | None, typer.Option(help="An additional reward for each call that failed.")
     ] = None,
     agent: Agent = None,
     user: User = None,
@@ -68,7 +68,7 @@ def import_(
     start: From = None,
     end: To = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Record nothing; show what would be.")
+        bool, typer.Option("--dry-run", help="Record nothing; show what would be recorded.")
     ] = False,
 ) -> None:
     """Fill a session from recorded sessions or episodes; what was imported before stays."""

@@ -30,14 +30,14 @@ Project = Annotated[str | None, typer.Option(metavar="NAME", help="The project i
 Tags = Annotated[list[str] | None, typer.Option("--tag", help="A label; repeatable.")]
 Archived = Annotated[bool, typer.Option("--archived", help="Include archived lessons.")]
 Context = Annotated[Any, typer.Option(parser=json_object, metavar="JSON", help="Free JSON.")]
-SourceSession = Annotated[str | None, typer.Option(metavar="ID", help="What taught it.")]
+SourceSession = Annotated[str | None, typer.Option(metavar="ID", help="What it was learned from.")]
 Etag = Annotated[
     str | None,
     typer.Option(
         metavar="ETAG", help="Its etag as `get` shows it: refuse if it has changed since."
     ),
 ]
-SourceEvent = Annotated[str | None, typer.Option(metavar="ID", help="What taught it.")]
+SourceEvent = Annotated[str | None, typer.Option(metavar="ID", help="What it was learned from.")]
 
 _COLUMNS = (
     Column("Lesson", style="cyan"),

@@ -59,7 +59,7 @@ def list_(
     superseded: Superseded = False,
     limit: Limit = 50,
 ) -> None:
-    """List memories, those that hold since the latest time first."""
+    """List memories, latest first, by when they began to hold."""
     with cli.connect() as client:
         walk = client.iter_memories(
             filter=_filter(
@@ -155,7 +155,7 @@ def search(
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100)] = 10,
     min_similarity: Annotated[float | None, typer.Option(min=0, max=1)] = None,
     rerank: Annotated[
-        bool, typer.Option("--rerank", help="Rank by what causal edges say of them, too.")
+        bool, typer.Option("--rerank", help="Rank by what causal edges say about them, too.")
     ] = False,
 ) -> None:
     """Search memories by meaning, closest first.
@@ -205,10 +205,10 @@ def delete(
     metadata: Metadata = None,
     before: Annotated[
         datetime | None,
-        typer.Option(parser=parse_end, metavar="TIME", help=f"Older than that: {HELP}."),
+        typer.Option(parser=parse_end, metavar="TIME", help=f"Older than this: {HELP}."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only tell what would be deleted.")
+        bool, typer.Option("--dry-run", help="Only show what would be deleted.")
     ] = False,
     yes: Yes = False,
 ) -> None:
@@ -276,7 +276,7 @@ def import_(
 ) -> None:
     """Import memories as `mneme memories export` writes them; each needs a text.
 
-    Those that have ids can be imported again, and change nothing then.
+    Those that have ids can be imported again, which changes nothing.
     """
     from mneme.importing.memories import import_memories
     from mneme.plain import to_json

@@ -33,7 +33,7 @@ def nightly(
             parser=_clock, metavar="HH:MM", help="Discover every night at this time of UTC."
         ),
     ] = None,
-    off: Annotated[bool, typer.Option("--off", help="No longer.")] = False,
+    off: Annotated[bool, typer.Option("--off", help="Stop doing so.")] = False,
     project: Project = None,
     tag: Tags = None,
     adjust_for: Annotated[
@@ -44,7 +44,7 @@ def nightly(
         float | None, typer.Option(max=0.5, help="The share of what is found that may be chance.")
     ] = None,
 ) -> None:
-    """Show whether the server discovers every night; with --at it does, with --off no longer."""
+    """Show whether the server discovers every night; --at turns that on, --off turns it off."""
     if at is not None and off:
         raise typer.BadParameter("--at and --off say the opposite of each other")
     given: dict[str, Any] = {

@@ -26,7 +26,9 @@ app = App(help="Long work on the server: what runs, how far it is, and how it en
 OperationId = Annotated[str, typer.Argument(metavar="OPERATION", help="The operation's id.")]
 Tenant = Annotated[
     str | None,
-    typer.Option(metavar="ID", help="The tenant whose it is; default the administrator's or own."),
+    typer.Option(
+        metavar="ID", help="The tenant it belongs to; default the administrator's or own."
+    ),
 ]
 Wait = Annotated[
     bool, typer.Option("--wait/--no-wait", help="Wait for the end, or print the operation's id.")
@@ -99,7 +101,7 @@ def wait(cli: Cli, *, operation_id: OperationId, tenant: Tenant = None) -> None:
 
 @app.command("cancel")
 def cancel(cli: Cli, *, operation_id: OperationId, tenant: Tenant = None) -> None:
-    """Have an operation stop."""
+    """Stop an operation."""
     with cli.connect() as client:
         operation = client.cancel_operation(operation_id, tenant_id=tenant).operation
     state = cells.name(operation.state)

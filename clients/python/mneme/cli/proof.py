@@ -81,7 +81,7 @@ def certify(
     tag: Tags = None,
     access_level: Annotated[
         AccessLevelChoice | None,
-        typer.Option(case_sensitive=False, help="Who may see the certificate, as it states."),
+        typer.Option(case_sensitive=False, help="Who may see the certificate; stated in it."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write the certificate there.")
@@ -137,7 +137,10 @@ def verify(
     cli: Cli,
     *,
     certificate: Annotated[
-        Path, typer.Argument(metavar="CERTIFICATE", help="The certificate's file; - for input.")
+        Path,
+        typer.Argument(
+            metavar="CERTIFICATE", help="The certificate's file; - reads standard input."
+        ),
     ],
     key: Annotated[
         list[str],

@@ -68,7 +68,7 @@ def reflect(
     """Show patterns in what agents did.
 
     error_patterns: which errors recur, what comes before them, how their sessions end, and what
-    followed where a session succeeded all the same.
+    followed when a session succeeded anyway.
     tool_sequences: which sequences of tools are common, and which come before errors, failure and
     success.
     cost_analysis: what was spent, on what, and whether it rises.

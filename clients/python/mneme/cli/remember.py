@@ -36,7 +36,7 @@ Importance = Annotated[
 ]
 Since = Annotated[
     datetime | None,
-    typer.Option(parser=parse_start, metavar="TIME", help=f"Since when it holds: {HELP}."),
+    typer.Option(parser=parse_start, metavar="TIME", help=f"When it began to hold: {HELP}."),
 ]
 Supersedes = Annotated[
     list[str] | None,
@@ -72,8 +72,8 @@ def remember(
 ) -> None:
     """Remember something, and print the memory's id.
 
-    What says the same again is not stored twice. What is close to it and older is shown: if this
-    replaces it, say so with --supersedes.
+    A text that says the same is not stored twice. Older memories that are close to it are shown: if
+    this replaces one of them, say so with --supersedes.
     """
     with cli.connect() as client:
         answer = client.remember(

@@ -133,7 +133,9 @@ def use(
     *,
     success: Annotated[bool, typer.Option("--success/--failure", help="How it ended.")],
     reward: Annotated[float | None, typer.Option(metavar="N", help="How good it was.")] = None,
-    latency_ms: Annotated[int | None, typer.Option("--ms", min=0, help="What it took.")] = None,
+    latency_ms: Annotated[
+        int | None, typer.Option("--ms", min=0, help="How long it took, in milliseconds.")
+    ] = None,
 ) -> None:
     """Say how a use of a skill ended."""
     with cli.connect() as client:
@@ -163,7 +165,7 @@ def link(
 
 @app.command()
 def unlink(cli: Cli, skill_id: SkillId, other: Other) -> None:
-    """Take the links from a skill to another away."""
+    """Remove the links from a skill to another."""
     with cli.connect() as client:
         answer = client.unlink_skills(skill_id, other)
     cli.out.done(f"{cells.plural(answer.removed_count, 'link')} removed", answer)
@@ -173,13 +175,17 @@ def unlink(cli: Cli, skill_id: SkillId, other: Other) -> None:
 def consolidate(
     cli: Cli,
     *,
-    min_attempts: Annotated[int, typer.Option(min=1, help="So many successes at least.")] = 3,
-    min_reward: Annotated[float, typer.Option(help="What counts as a success.")] = 0.7,
+    min_attempts: Annotated[
+        int, typer.Option(min=1, help="Successes that a group needs at least.")
+    ] = 3,
+    min_reward: Annotated[
+        float, typer.Option(help="The least reward that counts as a success.")
+    ] = 0.7,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only tell what would be made.")
+        bool, typer.Option("--dry-run", help="Only show what would be made.")
     ] = False,
 ) -> None:
-    """Make skills of what succeeded again and again."""
+    """Make skills out of what succeeded again and again."""
     with cli.connect() as client:
         answer = client.consolidate_skills(
             min_attempts=min_attempts, min_reward=min_reward, dry_run=dry_run

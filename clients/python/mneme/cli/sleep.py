@@ -114,7 +114,7 @@ def sleep(
 ) -> None:
     """Leave a handover for the next session, and end this one.
 
-    What you do not tell is collected from what the session recorded.
+    What you leave out is collected from what the session recorded.
     """
     given = read_handover(from_json) if from_json else {}
     fields = {

@@ -45,7 +45,7 @@ def call(
         str | None,
         typer.Argument(
             metavar="[SERVICE.]RPC",
-            help="What to call; without it, all that there is.",
+            help="What to call; without it, all RPCs are listed.",
             autocompletion=_complete_rpc,
         ),
     ] = None,
@@ -65,8 +65,8 @@ def call(
 
     mneme call Recall query="why did the tests fail" scopes=event limit=3
 
-    Enums are names, times are as with --from, and what repeats makes a list. RPCs that take a
-    stream read a request a line; answers that are a stream are written as they come.
+    Enums are names, times are as with --from, and a repeated key makes a list. RPCs that take a
+    stream read one request a line; answers that are a stream are written as they come.
     """
     from mneme._generated.services import RPCS
     from mneme.cli.call import rpcs
