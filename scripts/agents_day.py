@@ -136,7 +136,7 @@ MONDAY = (
         },
     ),
     Step(
-        "Arguments that are wrong are answered with what would be right.",
+        "Wrong arguments are answered with what would be right.",
         "agentlens_learn",
         {"action": "remember", "title": "Own idempotency keys"},
         fails=True,
@@ -168,7 +168,7 @@ MONDAY = (
         },
     ),
     Step(
-        "What does the record say of the day?",
+        "What does the record say about the day?",
         "agentlens_reflect",
         {"analysis": "error_patterns", "project": "shop-api"},
     ),
@@ -197,7 +197,7 @@ MONDAY = (
 TUESDAY = (
     Step("First of all: where does the work stand?", "wake_up", {"project": "shop-api"}),
     Step(
-        "The first open item. What does the past say of it?",
+        "The first open item. What does the past say about it?",
         "agentlens_context",
         {"topic": "test_capture waits for the payment sandbox", "limit": 3},
     ),

@@ -1,4 +1,4 @@
-"""Writes docs/reflect-examples.md: what Reflect says of three records, as it came.
+"""Writes docs/reflect-examples.md: what Reflect says about three records, unedited.
 
     python scripts/reflect_examples.py --tau-bench FILE
 
@@ -28,9 +28,9 @@ PAGE = ROOT / "docs" / "reflect-examples.md"
 HEAD = """\
 # What Reflect says: three records
 
-Every sentence of all five analyses, with default arguments, as it came. `python
-scripts/reflect_examples.py --tau-bench FILE` writes this page; [Reflect](reflect.md) tells how the
-figures are computed.
+Every sentence of all five analyses, with default arguments, unedited. `python
+scripts/reflect_examples.py --tau-bench FILE` writes this page; [Reflect](reflect.md) explains how
+the figures are computed.
 """
 ANALYSES: tuple[Any, ...] = (
     "error_patterns", "tool_sequences", "cost_analysis", "performance_trends",
@@ -49,8 +49,8 @@ def main() -> None:
     for title, about, fill in (
         (
             "tau-bench: 200 runs of gpt-4o as an airline's agent",
-            "Four trials at each of fifty tasks, with rewards; no costs, and no times but that of"
-            " the import.",
+            "Four trials of each of fifty tasks, with rewards; no costs, and no times other than that"
+            " of the import.",
             lambda address: _import(address, given.tau_bench),
         ),
         (
