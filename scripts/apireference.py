@@ -41,14 +41,14 @@ All services are in the package `mneme.v1`: the path of a call is `/mneme.v1.SER
 [Every RPC, and how to reach it](parity.md) names the clients' methods; [Errors](errors.md) lists
 the reasons that an error carries.
 
-A key needs the scope that an RPC names. A repeatable request may be sent again, when it is not
-known whether it arrived, without acting twice; the clients do so themselves. Beside the errors that
-an RPC names, every call can fail for want of a key or a scope, above a limit of calls, and at a
-server that is starting, ending or broken.
+A key needs the scope that an RPC names. If it is not known whether a repeatable request arrived, it
+can be sent again without acting twice; the clients do so automatically. Apart from the errors that
+an RPC names, every call can fail because a key or a scope is missing, because a limit of calls is
+exceeded, or because the server is starting, stopping or broken.
 
 A field that is left out has its default, or is zero or empty; one that is `optional`, or a message,
-tells being unset from that. Of the fields of a `oneof`, at most one is set. Texts are counted in
-Unicode characters; one on one line holds no control characters, and none holds a NUL.
+can also be unset. Of the fields of a `oneof`, at most one is set. Texts are counted in Unicode
+characters; a text on one line holds no control characters, and no text holds a NUL.
 
 The examples are what a server without keys answers to, over gRPC and over
 [HTTP](guides/http.md); with keys, add `-H 'authorization: Bearer mn_…'`. They build on each other

@@ -33,15 +33,15 @@ from tenancy import isolation_of
 PAGE = ROOT / "server/mneme_server/http/openapi.json"
 
 _ABOUT = """\
-The REST interface of Mneme, the memory of AI agents. Times are texts as RFC 3339 has them, 64-bit
-numbers are numbers, and an answer has all its fields. Errors have the form of Google's APIs:
-`code`, `status`, `message`, and `details` with a reason. Calls need `Authorization: Bearer mn_…`,
-unless the server runs without keys. `Grpc-Timeout` (`500m`) bounds a call's time.\
+The REST interface of Mneme, the memory of AI agents. Times are texts as in RFC 3339, 64-bit numbers
+are numbers, and an answer has all its fields. Errors have the form of Google's APIs: `code`,
+`status`, `message`, and `details` with a reason. Calls need `Authorization: Bearer mn_…`, unless
+the server runs without keys. `Grpc-Timeout` (`500m`) limits a call's time.\
 """
 _OFFSET: Schema = {
     "name": "offset",
     "in": "query",
-    "description": "How many of the first to leave out; page tokens lead further and faster.",
+    "description": "How many to skip; page tokens lead further, and are faster.",
     "schema": {"type": "integer", "minimum": 0, "maximum": 100_000},
 }
 _ERROR: Schema = {

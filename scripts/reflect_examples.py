@@ -49,8 +49,8 @@ def main() -> None:
     for title, about, fill in (
         (
             "tau-bench: 200 runs of gpt-4o as an airline's agent",
-            "Four trials of each of fifty tasks, with rewards; no costs, and no times other than that"
-            " of the import.",
+            "Four trials of each of fifty tasks, with rewards; no costs, and no times other than"
+            " that of the import.",
             lambda address: _import(address, given.tau_bench),
         ),
         (

@@ -1615,7 +1615,7 @@ class DiscoveredEffect(Answer[discovery_pb2.DiscoveredEffect], of=discovery_pb2.
 class DiscoverySchedule(
     Answer[discovery_pb2.DiscoverySchedule], of=discovery_pb2.DiscoverySchedule
 ):
-    """DiscoverySchedule says whether a tenant's server discovers by itself every
+    """DiscoverySchedule says whether a tenant's server discovers on its own every
     night. It is off until it is set.
     """
 
@@ -6223,10 +6223,10 @@ class StructuralPattern(Answer[pattern_pb2.StructuralPattern], of=pattern_pb2.St
 
     schema: dict[str, Any]
     """The schema; of draft 2020-12, unless its `$schema` names draft 4, 6, 7 or
-    2019-09. `$ref` must begin with "#", that is, lead to another place of the
-    schema, and must not lead back to where it stands; `$dynamicRef`,
-    `$recursiveRef` and an `$id` below the top are refused. Regular expressions
-    in it are linear, as those of RegexPattern are.
+    2019-09. `$ref` must begin with "#", that is, point to another place in the
+    schema, and must not lead back to itself; `$dynamicRef`, `$recursiveRef`
+    and an `$id` below the top are refused. Regular expressions in it take
+    linear time, like those of RegexPattern.
     Up to 16 KiB encoded and 32 levels deep.
     """
 

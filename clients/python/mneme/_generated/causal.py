@@ -923,7 +923,7 @@ class CausalMethods(SyncCaller):
         *,
         timeout: float | None = None,
     ) -> GetDiscoveryScheduleResponse:
-        """Returns when the server discovers by itself.
+        """Returns the schedule by which the server discovers on its own.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
@@ -1710,7 +1710,7 @@ class AsyncCausalMethods(AsyncCaller):
         *,
         timeout: float | None = None,
     ) -> GetDiscoveryScheduleResponse:
-        """Returns when the server discovers by itself.
+        """Returns the schedule by which the server discovers on its own.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.

@@ -339,7 +339,7 @@ class CausalServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetDiscoverySchedule(self, request, context):
-        """Returns when the server discovers by itself.
+        """Returns the schedule by which the server discovers on its own.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.

@@ -174,7 +174,7 @@ class CausalServiceStub:
     operations have been started and not ended (100 of a tenant).
     """
     GetDiscoverySchedule: _grpc.UnaryUnaryMultiCallable[_discovery_pb2.GetDiscoveryScheduleRequest, _discovery_pb2.GetDiscoveryScheduleResponse]
-    """Returns when the server discovers by itself.
+    """Returns the schedule by which the server discovers on its own.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
@@ -332,7 +332,7 @@ class CausalServiceAsyncStub(CausalServiceStub):
     operations have been started and not ended (100 of a tenant).
     """
     GetDiscoverySchedule: _aio.UnaryUnaryMultiCallable[_discovery_pb2.GetDiscoveryScheduleRequest, _discovery_pb2.GetDiscoveryScheduleResponse]  # type: ignore[assignment]
-    """Returns when the server discovers by itself.
+    """Returns the schedule by which the server discovers on its own.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
@@ -589,7 +589,7 @@ class CausalServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _discovery_pb2.GetDiscoveryScheduleRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_discovery_pb2.GetDiscoveryScheduleResponse, _abc.Awaitable[_discovery_pb2.GetDiscoveryScheduleResponse]]:
-        """Returns when the server discovers by itself.
+        """Returns the schedule by which the server discovers on its own.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.

@@ -671,7 +671,7 @@ export const calls = {
     madeIds: [["operationId"]],
   },
   /**
-   * Returns when the server discovers by itself.
+   * Returns the schedule by which the server discovers on its own.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.

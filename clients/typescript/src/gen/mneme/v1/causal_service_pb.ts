@@ -374,7 +374,7 @@ export const CausalService: GenService<{
     output: typeof StartDiscoverResponseSchema;
   },
   /**
-   * Returns when the server discovers by itself.
+   * Returns the schedule by which the server discovers on its own.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.

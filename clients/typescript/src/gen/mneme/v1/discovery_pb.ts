@@ -825,7 +825,7 @@ export const StartDiscoverResponseSchema: GenMessage<StartDiscoverResponse, {jso
   messageDesc(file_mneme_v1_discovery, 5);
 
 /**
- * DiscoverySchedule says whether a tenant's server discovers by itself every
+ * DiscoverySchedule says whether a tenant's server discovers on its own every
  * night. It is off until it is set.
  *
  * @generated from message mneme.v1.DiscoverySchedule
@@ -877,7 +877,7 @@ export type DiscoverySchedule = Message<"mneme.v1.DiscoverySchedule"> & {
 };
 
 /**
- * DiscoverySchedule says whether a tenant's server discovers by itself every
+ * DiscoverySchedule says whether a tenant's server discovers on its own every
  * night. It is off until it is set.
  *
  * @generated from message mneme.v1.DiscoverySchedule

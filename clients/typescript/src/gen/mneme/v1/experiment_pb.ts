@@ -2,7 +2,7 @@
 // @generated from file mneme/v1/experiment.proto (package mneme.v1, syntax proto3)
 /* eslint-disable */
 
-// Experiments: what follows when the server tosses the coin.
+// Experiments: what happens when the server tosses the coin.
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";

@@ -421,8 +421,8 @@ export const long_lived: GenExtension<MethodOptions, boolean> = /*@__PURE__*/
 
 /**
  * Set if clients can resume the stream when it breaks off: they send the
- * request again with the last message's place. Its first message then holds
- * nothing but that place.
+ * request again with the place of the last message. Its first message then
+ * holds nothing but that place.
  *
  * @generated from extension: mneme.v1.Resumption resumed_by = 79435;
  */

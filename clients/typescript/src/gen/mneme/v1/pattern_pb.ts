@@ -126,10 +126,10 @@ export const SemanticPatternSchema: GenMessage<SemanticPattern, {jsonType: Seman
 export type StructuralPattern = Message<"mneme.v1.StructuralPattern"> & {
   /**
    * The schema; of draft 2020-12, unless its `$schema` names draft 4, 6, 7 or
-   * 2019-09. `$ref` must begin with "#", that is, lead to another place of the
-   * schema, and must not lead back to where it stands; `$dynamicRef`,
-   * `$recursiveRef` and an `$id` below the top are refused. Regular expressions
-   * in it are linear, as those of RegexPattern are.
+   * 2019-09. `$ref` must begin with "#", that is, point to another place in the
+   * schema, and must not lead back to itself; `$dynamicRef`, `$recursiveRef`
+   * and an `$id` below the top are refused. Regular expressions in it take
+   * linear time, like those of RegexPattern.
    * Up to 16 KiB encoded and 32 levels deep.
    *
    * @generated from field: google.protobuf.Struct schema = 1;
@@ -153,10 +153,10 @@ export type StructuralPattern = Message<"mneme.v1.StructuralPattern"> & {
 export type StructuralPatternJson = {
   /**
    * The schema; of draft 2020-12, unless its `$schema` names draft 4, 6, 7 or
-   * 2019-09. `$ref` must begin with "#", that is, lead to another place of the
-   * schema, and must not lead back to where it stands; `$dynamicRef`,
-   * `$recursiveRef` and an `$id` below the top are refused. Regular expressions
-   * in it are linear, as those of RegexPattern are.
+   * 2019-09. `$ref` must begin with "#", that is, point to another place in the
+   * schema, and must not lead back to itself; `$dynamicRef`, `$recursiveRef`
+   * and an `$id` below the top are refused. Regular expressions in it take
+   * linear time, like those of RegexPattern.
    * Up to 16 KiB encoded and 32 levels deep.
    *
    * @generated from field: google.protobuf.Struct schema = 1;
