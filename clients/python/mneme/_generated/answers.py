@@ -2648,8 +2648,8 @@ class GetCheckpointResponse(
     """
 
     previous_note: str
-    """The last signed head of the tenant's previous log; empty if this is the
-    first.
+    """The last signed head of the previous log under this tenant's name; empty if
+    this is the first.
     """
 
 

@@ -87,8 +87,8 @@ export type GetCheckpointResponse = Message<"mneme.v1.GetCheckpointResponse"> & 
   verifierKey: string;
 
   /**
-   * The last signed head of the tenant's previous log; empty if this is the
-   * first.
+   * The last signed head of the previous log under this tenant's name; empty if
+   * this is the first.
    *
    * @generated from field: string previous_note = 6;
    */
@@ -140,8 +140,8 @@ export type GetCheckpointResponseJson = {
   verifierKey?: string;
 
   /**
-   * The last signed head of the tenant's previous log; empty if this is the
-   * first.
+   * The last signed head of the previous log under this tenant's name; empty if
+   * this is the first.
    *
    * @generated from field: string previous_note = 6;
    */
