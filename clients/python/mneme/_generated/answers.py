@@ -2410,12 +2410,12 @@ class ForgetReceipt(Answer[forgetting_pb2.ForgetReceipt], of=forgetting_pb2.Forg
     """
 
     hidden_at: datetime | None
-    """When it was hidden: nobody finds it since then."""
+    """When it was hidden; from then on, nobody finds it."""
 
     erased_at: datetime | None
-    """When it was erased: since then, neither the tenant's files (its tables, if
-    PostgreSQL keeps the tenants) nor the memory of a server hold it. Unset
-    before.
+    """When it was erased; from then on, neither the tenant's files (its tables,
+    if PostgreSQL keeps the tenants) nor the memory of any server hold it.
+    Unset before that.
     """
 
     statement: str
@@ -3333,10 +3333,10 @@ class LearningMetrics(Answer[learning_pb2.LearningMetrics], of=learning_pb2.Lear
     """The mean reward of the last episodes, as many as the window holds."""
 
     convergence_score: float
-    """How settled the rewards are, from 0 to 1: 1 minus the sum of two terms, the
-    distance between the means of the window and of the one before it, and the
-    window's standard error, both as shares of the range of all episodes'
-    rewards; then multiplied by the share of both windows that is filled.
+    """How settled the rewards are, from 0 to 1: 1 minus the sum of two shares of
+    the range of all episodes' rewards (the distance of the window's mean from
+    that of the previous window, and its standard error), times the share of
+    both windows that is filled.
     """
 
     convergence_status: ConvergenceStatusChoice | None

@@ -219,8 +219,8 @@ class LearningMethods(SyncCaller):
     learn: it is asked for actions, is told what came of them, and gets better.
 
     Whatever was acknowledged is durable: a recorded step survives a killed
-    process and a power cut. Steps are learned from once, in the order in which
-    they came. After a restart, a session knows what it knew before.
+    process and a power cut. Each step is learned from once, in the order in
+    which the steps came. After a restart, a session knows what it knew before.
 
     Every call acts on the tenant of the caller's API key; another tenant's
     session is NOT_FOUND, just like one that does not exist.
@@ -1034,8 +1034,8 @@ class LearningMethods(SyncCaller):
             session_id: The session. Required; up to 200 characters, on one line.
             state: The state that was reached or, with next_state, the one before it. Required.
             extrinsic_reward: What the task gave, of any size, neither NaN nor infinite.
-            next_state: The state that was reached. Unset: `state` is, and the one before it is
-                the last that this actor reached.
+            next_state: The state that was reached. If it is left out, `state` is that one, and
+                the one before it is the last that this actor reached.
             action: What was done in between.
             terminated: Whether the task ended in the state that was reached.
             actor_id: Whose step it is, if several are under way at once. Up to 200 characters,
@@ -1139,8 +1139,8 @@ class LearningMethods(SyncCaller):
             session_id: The session. Required; up to 200 characters, on one line.
             skip_export: True to export no model; one that was exported before stays as it is.
                 What was learned is kept in any case.
-            min_performance: From which mean reward of an episode on what was learned is worth
-                keeping as a skill. Default: 0.7.
+            min_performance: The least mean reward of an episode at which what was learned is
+                worth keeping as a skill. Default: 0.7.
             skip_skill: True to make no skill, whether or not the bar is met.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -1199,8 +1199,8 @@ class AsyncLearningMethods(AsyncCaller):
     learn: it is asked for actions, is told what came of them, and gets better.
 
     Whatever was acknowledged is durable: a recorded step survives a killed
-    process and a power cut. Steps are learned from once, in the order in which
-    they came. After a restart, a session knows what it knew before.
+    process and a power cut. Each step is learned from once, in the order in
+    which the steps came. After a restart, a session knows what it knew before.
 
     Every call acts on the tenant of the caller's API key; another tenant's
     session is NOT_FOUND, just like one that does not exist.
@@ -2014,8 +2014,8 @@ class AsyncLearningMethods(AsyncCaller):
             session_id: The session. Required; up to 200 characters, on one line.
             state: The state that was reached or, with next_state, the one before it. Required.
             extrinsic_reward: What the task gave, of any size, neither NaN nor infinite.
-            next_state: The state that was reached. Unset: `state` is, and the one before it is
-                the last that this actor reached.
+            next_state: The state that was reached. If it is left out, `state` is that one, and
+                the one before it is the last that this actor reached.
             action: What was done in between.
             terminated: Whether the task ended in the state that was reached.
             actor_id: Whose step it is, if several are under way at once. Up to 200 characters,
@@ -2119,8 +2119,8 @@ class AsyncLearningMethods(AsyncCaller):
             session_id: The session. Required; up to 200 characters, on one line.
             skip_export: True to export no model; one that was exported before stays as it is.
                 What was learned is kept in any case.
-            min_performance: From which mean reward of an episode on what was learned is worth
-                keeping as a skill. Default: 0.7.
+            min_performance: The least mean reward of an episode at which what was learned is
+                worth keeping as a skill. Default: 0.7.
             skip_skill: True to make no skill, whether or not the bar is met.
             timeout: seconds for the call, retries included; None: the client's.
 

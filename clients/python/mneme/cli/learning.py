@@ -347,7 +347,7 @@ def end(
     ] = True,
     min_performance: Annotated[
         float | None,
-        typer.Option(help="From which mean reward on it is worth keeping as a skill."),
+        typer.Option(help="The least mean reward at which it is worth keeping as a skill."),
     ] = None,
     skill: Annotated[
         bool, typer.Option("--skill/--no-skill", help="Make a skill of it if it did well enough.")

@@ -155,8 +155,8 @@ class CausalServiceStub:
     """Estimates from episodes how their labels, tools and skills change reward
     and success, adjusted for what was known before each attempt, and keeps as
     edges what is sure. Skills are those that an episode's metadata names, by
-    id or name, as "skills" or "skill". Running it again on the same episodes
-    changes nothing; effects that no longer hold lose their edges.
+    id or name, under "skills" or "skill". Running it again on the same
+    episodes changes nothing; effects that no longer hold lose their edges.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says
@@ -313,8 +313,8 @@ class CausalServiceAsyncStub(CausalServiceStub):
     """Estimates from episodes how their labels, tools and skills change reward
     and success, adjusted for what was known before each attempt, and keeps as
     edges what is sure. Skills are those that an episode's metadata names, by
-    id or name, as "skills" or "skill". Running it again on the same episodes
-    changes nothing; effects that no longer hold lose their edges.
+    id or name, under "skills" or "skill". Running it again on the same
+    episodes changes nothing; effects that no longer hold lose their edges.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says
@@ -558,8 +558,8 @@ class CausalServiceServicer(metaclass=_abc_1.ABCMeta):
         """Estimates from episodes how their labels, tools and skills change reward
         and success, adjusted for what was known before each attempt, and keeps as
         edges what is sure. Skills are those that an episode's metadata names, by
-        id or name, as "skills" or "skill". Running it again on the same episodes
-        changes nothing; effects that no longer hold lose their edges.
+        id or name, under "skills" or "skill". Running it again on the same
+        episodes changes nothing; effects that no longer hold lose their edges.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says

@@ -31,8 +31,8 @@ class LearningServiceStub:
     learn: it is asked for actions, is told what came of them, and gets better.
 
     Whatever was acknowledged is durable: a recorded step survives a killed
-    process and a power cut. Steps are learned from once, in the order in which
-    they came. After a restart, a session knows what it knew before.
+    process and a power cut. Each step is learned from once, in the order in
+    which the steps came. After a restart, a session knows what it knew before.
 
     Every call acts on the tenant of the caller's API key; another tenant's
     session is NOT_FOUND, just like one that does not exist.
@@ -146,8 +146,8 @@ class LearningServiceServicer:
     learn: it is asked for actions, is told what came of them, and gets better.
 
     Whatever was acknowledged is durable: a recorded step survives a killed
-    process and a power cut. Steps are learned from once, in the order in which
-    they came. After a restart, a session knows what it knew before.
+    process and a power cut. Each step is learned from once, in the order in
+    which the steps came. After a restart, a session knows what it knew before.
 
     Every call acts on the tenant of the caller's API key; another tenant's
     session is NOT_FOUND, just like one that does not exist.
@@ -623,8 +623,8 @@ class LearningService:
     learn: it is asked for actions, is told what came of them, and gets better.
 
     Whatever was acknowledged is durable: a recorded step survives a killed
-    process and a power cut. Steps are learned from once, in the order in which
-    they came. After a restart, a session knows what it knew before.
+    process and a power cut. Each step is learned from once, in the order in
+    which the steps came. After a restart, a session knows what it knew before.
 
     Every call acts on the tenant of the caller's API key; another tenant's
     session is NOT_FOUND, just like one that does not exist.

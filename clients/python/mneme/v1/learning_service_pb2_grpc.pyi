@@ -32,8 +32,8 @@ class LearningServiceStub:
     learn: it is asked for actions, is told what came of them, and gets better.
 
     Whatever was acknowledged is durable: a recorded step survives a killed
-    process and a power cut. Steps are learned from once, in the order in which
-    they came. After a restart, a session knows what it knew before.
+    process and a power cut. Each step is learned from once, in the order in
+    which the steps came. After a restart, a session knows what it knew before.
 
     Every call acts on the tenant of the caller's API key; another tenant's
     session is NOT_FOUND, just like one that does not exist.
@@ -333,8 +333,8 @@ class LearningServiceAsyncStub(LearningServiceStub):
     learn: it is asked for actions, is told what came of them, and gets better.
 
     Whatever was acknowledged is durable: a recorded step survives a killed
-    process and a power cut. Steps are learned from once, in the order in which
-    they came. After a restart, a session knows what it knew before.
+    process and a power cut. Each step is learned from once, in the order in
+    which the steps came. After a restart, a session knows what it knew before.
 
     Every call acts on the tenant of the caller's API key; another tenant's
     session is NOT_FOUND, just like one that does not exist.
@@ -630,8 +630,8 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
     learn: it is asked for actions, is told what came of them, and gets better.
 
     Whatever was acknowledged is durable: a recorded step survives a killed
-    process and a power cut. Steps are learned from once, in the order in which
-    they came. After a restart, a session knows what it knew before.
+    process and a power cut. Each step is learned from once, in the order in
+    which the steps came. After a restart, a session knows what it knew before.
 
     Every call acts on the tenant of the caller's API key; another tenant's
     session is NOT_FOUND, just like one that does not exist.

@@ -374,16 +374,16 @@ export type ForgetReceipt = Message<"mneme.v1.ForgetReceipt"> & {
   backups: string[];
 
   /**
-   * When it was hidden: nobody finds it since then.
+   * When it was hidden; from then on, nobody finds it.
    *
    * @generated from field: google.protobuf.Timestamp hidden_at = 7;
    */
   hiddenAt?: Timestamp;
 
   /**
-   * When it was erased: since then, neither the tenant's files (its tables, if
-   * PostgreSQL keeps the tenants) nor the memory of a server hold it. Unset
-   * before.
+   * When it was erased; from then on, neither the tenant's files (its tables,
+   * if PostgreSQL keeps the tenants) nor the memory of any server hold it.
+   * Unset before that.
    *
    * @generated from field: google.protobuf.Timestamp erased_at = 8;
    */
@@ -485,16 +485,16 @@ export type ForgetReceiptJson = {
   backups?: string[];
 
   /**
-   * When it was hidden: nobody finds it since then.
+   * When it was hidden; from then on, nobody finds it.
    *
    * @generated from field: google.protobuf.Timestamp hidden_at = 7;
    */
   hiddenAt?: TimestampJson;
 
   /**
-   * When it was erased: since then, neither the tenant's files (its tables, if
-   * PostgreSQL keeps the tenants) nor the memory of a server hold it. Unset
-   * before.
+   * When it was erased; from then on, neither the tenant's files (its tables,
+   * if PostgreSQL keeps the tenants) nor the memory of any server hold it.
+   * Unset before that.
    *
    * @generated from field: google.protobuf.Timestamp erased_at = 8;
    */

@@ -1694,10 +1694,10 @@ export type LearningMetrics = Message<"mneme.v1.LearningMetrics"> & {
   movingAvgReward: number;
 
   /**
-   * How settled the rewards are, from 0 to 1: 1 minus the sum of two terms, the
-   * distance between the means of the window and of the one before it, and the
-   * window's standard error, both as shares of the range of all episodes'
-   * rewards; then multiplied by the share of both windows that is filled.
+   * How settled the rewards are, from 0 to 1: 1 minus the sum of two shares of
+   * the range of all episodes' rewards (the distance of the window's mean from
+   * that of the previous window, and its standard error), times the share of
+   * both windows that is filled.
    *
    * @generated from field: double convergence_score = 6;
    */
@@ -1788,10 +1788,10 @@ export type LearningMetricsJson = {
   movingAvgReward?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * How settled the rewards are, from 0 to 1: 1 minus the sum of two terms, the
-   * distance between the means of the window and of the one before it, and the
-   * window's standard error, both as shares of the range of all episodes'
-   * rewards; then multiplied by the share of both windows that is filled.
+   * How settled the rewards are, from 0 to 1: 1 minus the sum of two shares of
+   * the range of all episodes' rewards (the distance of the window's mean from
+   * that of the previous window, and its standard error), times the share of
+   * both windows that is filled.
    *
    * @generated from field: double convergence_score = 6;
    */

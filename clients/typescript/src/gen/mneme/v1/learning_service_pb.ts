@@ -2775,8 +2775,8 @@ export type ShapeRewardRequest = Message<"mneme.v1.ShapeRewardRequest"> & {
   state?: State;
 
   /**
-   * The state that was reached. Unset: `state` is, and the one before it is the
-   * last that this actor reached.
+   * The state that was reached. If it is left out, `state` is that one, and the
+   * one before it is the last that this actor reached.
    *
    * @generated from field: mneme.v1.State next_state = 4;
    */
@@ -2859,8 +2859,8 @@ export type ShapeRewardRequestJson = {
   state?: StateJson;
 
   /**
-   * The state that was reached. Unset: `state` is, and the one before it is the
-   * last that this actor reached.
+   * The state that was reached. If it is left out, `state` is that one, and the
+   * one before it is the last that this actor reached.
    *
    * @generated from field: mneme.v1.State next_state = 4;
    */
@@ -3230,8 +3230,8 @@ export type LearningServiceEndSessionRequest = Message<"mneme.v1.LearningService
   skipExport: boolean;
 
   /**
-   * From which mean reward of an episode on what was learned is worth keeping
-   * as a skill.
+   * The least mean reward of an episode at which what was learned is worth
+   * keeping as a skill.
    * Default: 0.7.
    *
    * @generated from field: optional double min_performance = 3;
@@ -3269,8 +3269,8 @@ export type LearningServiceEndSessionRequestJson = {
   skipExport?: boolean;
 
   /**
-   * From which mean reward of an episode on what was learned is worth keeping
-   * as a skill.
+   * The least mean reward of an episode at which what was learned is worth
+   * keeping as a skill.
    * Default: 0.7.
    *
    * @generated from field: optional double min_performance = 3;
@@ -3524,8 +3524,8 @@ export const DownloadModelResponseSchema: GenMessage<DownloadModelResponse, {jso
  * learn: it is asked for actions, is told what came of them, and gets better.
  *
  * Whatever was acknowledged is durable: a recorded step survives a killed
- * process and a power cut. Steps are learned from once, in the order in which
- * they came. After a restart, a session knows what it knew before.
+ * process and a power cut. Each step is learned from once, in the order in
+ * which the steps came. After a restart, a session knows what it knew before.
  *
  * Every call acts on the tenant of the caller's API key; another tenant's
  * session is NOT_FOUND, just like one that does not exist.

@@ -1083,7 +1083,7 @@ export enum Propensities {
   ESTIMATED = 2,
 
   /**
-   * They were fitted for the steps without a recorded one.
+   * They were fitted for the steps for which none was recorded.
    *
    * @generated from enum value: PROPENSITIES_PARTLY_ESTIMATED = 3;
    */
