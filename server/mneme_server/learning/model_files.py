@@ -46,8 +46,10 @@ class TenantModelFiles:
     def remove_of(self, tenant_id: str, session_id: str) -> None:
         """Remove the models of every session that is, or was, called so."""
         folder = self._data_dir / "tenants" / tenant_id / _FOLDER
-        for path in folder.glob(f"*-{plain_id(session_id)}.npz"):
-            path.unlink(missing_ok=True)
+        name = f"{plain_id(session_id)}.npz"
+        for path in folder.glob(f"*-{name}"):
+            if path.name.partition("-")[2] == name:  # Not those of "other-SESSION".
+                path.unlink(missing_ok=True)
 
     def _path(self, tenant_id: str, session: Session) -> Path:
         return self._data_dir / "tenants" / tenant_id / _FOLDER / file_name(session)
