@@ -22,7 +22,7 @@ from support.api import Api
 from support.balancers import KINDS, Balancer, balancing
 from support.making import event, record
 from support.programs import Node
-from support.server import LocalServer
+from support.server import ServerProcess
 
 ROUTES = [f"tenant-{n}" for n in range(24)]
 _WITHIN_S = 60
@@ -32,9 +32,10 @@ class Pair:
     """Two servers, each of which recorded its name, and a balancer before them."""
 
     def __init__(self, folder: Path, kind: str, opened: ExitStack) -> None:
-        self.servers: dict[str, LocalServer] = {}
+        self.servers: dict[str, ServerProcess] = {}
+        self.refusals = 0
         for name in ("one", "two"):
-            server = LocalServer(
+            server = ServerProcess(
                 folder / name, auth="disabled", http_listen="127.0.0.1:0", drain_seconds=_WITHIN_S
             )
             self.servers[name] = server
@@ -68,6 +69,7 @@ class Pair:
             except grpc.RpcError as error:
                 if error.code() != grpc.StatusCode.UNAVAILABLE or time.monotonic() > until:
                     raise
+                self.refusals += 1
                 time.sleep(0.05)
 
     def who_over_http(self, route: str) -> str:
@@ -107,6 +109,15 @@ def test_a_server_that_stops_is_not_missed_and_the_others_tenants_stay(pair: Pai
             assert found == name or name == "two"
     stopping.join()
     assert {pair.who(route) for route in ROUTES} == {"one"}
+
+
+def test_once_a_server_has_gone_calls_are_given_to_the_other_one_and_not_refused(
+    pair: Pair,
+) -> None:
+    assert "two" in {pair.who(route) for route in ROUTES}
+    pair.servers.pop("two").kill()
+    assert {pair.who(route) for route in ROUTES} == {"one"}
+    assert pair.refusals <= 1  # One that was on its way may be.
 
 
 def test_streams_pass_both_ways_as_they_are_made(pair: Pair) -> None:
