@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from mneme_server.common import deadline
+from mneme_server.common.keyed_locks import KeyedLocks
 from mneme_server.learning.algorithm import Algorithm
 from mneme_server.learning.live_session import LiveSession, Tenant, opened, unknown
 from mneme_server.learning.model import Session
@@ -53,7 +53,7 @@ class AskedSessions:
         self._most = most
         self._lock = threading.Lock()  # Guards what follows.
         self._copies: OrderedDict[tuple[str, str], _Copy] = OrderedDict()
-        self._making: dict[tuple[str, str], threading.Lock] = {}
+        self._making = KeyedLocks[tuple[str, str]]()
 
     @contextmanager
     def use(self, tenant: Tenant, session_id: str) -> Iterator[LiveSession]:
@@ -92,15 +92,10 @@ class AskedSessions:
             found = self._fresh(key)
             if found is not None:
                 return found
-            making = self._making.setdefault(key, threading.Lock())
-        with deadline.holding(making):
+        with self._making.holding(key):
             with self._lock:
                 found, known = self._fresh(key), self._copies.get(key)
-            try:
-                return found or self._looked(tenant, session_id, known)
-            finally:
-                with self._lock:
-                    self._making.pop(key, None)
+            return found or self._looked(tenant, session_id, known)
 
     def _fresh(self, key: tuple[str, str]) -> _Copy | None:
         """Return a copy that was compared lately. Holds the lock."""

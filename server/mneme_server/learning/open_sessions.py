@@ -10,6 +10,7 @@ from functools import partial
 
 from mneme_server.common import deadline
 from mneme_server.common.errors import DataLoss, Reason, Unavailable
+from mneme_server.common.keyed_locks import KeyedLocks
 from mneme_server.learning.algorithm import Algorithm
 from mneme_server.learning.live_session import LiveSession, Tenant, opened
 from mneme_server.learning.trainer import PATIENCE_S, Trainer
@@ -37,11 +38,11 @@ class OpenSessions:
         self._algorithm = algorithm
         self._most = most
         self.trainer = trainer or Trainer()
+        self._opening = KeyedLocks[tuple[str, str]]()
         self._lock = threading.Lock()  # Guards what follows.
         self._released = threading.Condition(self._lock)
         self._held: Counter[str] = Counter()  # How often all are held, by tenant.
         self._open: dict[str, OrderedDict[str, LiveSession]] = {}
-        self._opening: dict[tuple[str, str], threading.Lock] = {}
         self._outdated_count: dict[str, int] = {}  # How often all were outdated, by tenant.
 
     @contextmanager
@@ -91,6 +92,10 @@ class OpenSessions:
             if sessions.get(live.id) is live:
                 del sessions[live.id]
         live.close()
+
+    def nobody_opening(self, tenant_id: str, session_id: str) -> AbstractContextManager[None]:
+        """Have nobody bring a session into memory in the block, which does not use it either."""
+        return self._opening.holding((tenant_id, session_id))
 
     def forget(self, tenant_id: str) -> None:
         """Forget a tenant's sessions without saving them."""
@@ -154,15 +159,10 @@ class OpenSessions:
             live = self._lent(key)
             if live is not None:
                 return live
-            opening = self._opening.setdefault(key, threading.Lock())
-        with deadline.holding(opening):
+        with self._opening.holding(key):
             with self._lock:
                 live = self._lent(key)
-            try:
-                live = live or self._opened_for(tenant, session_id)
-            finally:
-                with self._lock:
-                    self._opening.pop(key, None)
+            live = live or self._opened_for(tenant, session_id)
         self._park_surplus(tenant)
         return live
 

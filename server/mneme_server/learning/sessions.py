@@ -166,13 +166,17 @@ class Sessions:
             NotFound: there is none.
         """
         with self._tenants.open(tenant_id) as tenant, self._sessions.leading(tenant_id):
-            live = self._sessions.find(tenant_id, session_id)
-            if live is not None:
+            while True:
+                with self._sessions.nobody_opening(tenant_id, session_id):
+                    live = self._sessions.find(tenant_id, session_id)
+                    if live is None:  # It may be damaged, and must not be opened to be deleted.
+                        self._delete(tenant, session_id)
+                        return
                 with deadline.holding(live.telling):
-                    self._delete(tenant, session_id)
-                    self._sessions.drop(tenant_id, live)
-            else:  # It may be damaged, and must not be opened to be deleted.
-                self._delete(tenant, session_id)
+                    if self._sessions.find(tenant_id, session_id) is live:  # Else it was parked.
+                        self._delete(tenant, session_id)
+                        self._sessions.drop(tenant_id, live)
+                        return
 
     def _delete(self, tenant: Tenant, session_id: str) -> None:
         with tenant.write() as unit:

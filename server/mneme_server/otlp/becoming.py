@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
@@ -11,6 +10,7 @@ import structlog
 
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import MnemeError, ResourceExhausted, Unavailable
+from mneme_server.common.keyed_locks import KeyedLocks
 from mneme_server.common.parts import parts
 from mneme_server.corpus.forgetting import Items
 from mneme_server.corpus.tenant import OpenTenant
@@ -67,12 +67,11 @@ class TelemetryWorker(TenantWorker):
         self._open_tenant = open_tenant
         self._record = record
         self._shift = Shift(foreground.give_way)
-        self._locks: dict[str, threading.Lock] = {}  # Held while events of a tenant are made.
-        self._locks_lock = threading.Lock()
+        self._making = KeyedLocks[str]()  # Held, by tenant, while events are made.
 
     def step(self, tenant_id: str) -> int | None:
         """Make events of one batch of the tenant's rows."""
-        with self._open_tenant(tenant_id) as memory, self._held(tenant_id):
+        with self._open_tenant(tenant_id) as memory, self._making.holding(tenant_id):
             now = now_us()
             with memory.read() as unit:
                 due, lost = unit.otlp_inbox.due(now, BATCH)
@@ -96,12 +95,8 @@ class TelemetryWorker(TenantWorker):
         self, tenant: OpenTenant[TelemetryUnit]
     ) -> Iterator[Callable[[Items], object]]:
         """Make no events while something is forgotten; see `corpus.forgetting.WhileForgetting`."""
-        with self._held(tenant.tenant_id):
+        with self._making.holding(tenant.tenant_id):
             yield lambda _items: None
-
-    def _held(self, tenant_id: str) -> threading.Lock:
-        with self._locks_lock:
-            return self._locks.setdefault(tenant_id, threading.Lock())
 
     def _become(
         self,

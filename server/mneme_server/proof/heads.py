@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import secrets
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
@@ -14,6 +13,7 @@ from mneme.proof.notes import NoteInvalid, VerifierKey, checkpoint_text, open_no
 
 from mneme_server.common.canonical import canonical_json
 from mneme_server.common.errors import DataLoss
+from mneme_server.common.keyed_locks import KeyedLocks
 from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.proof.keys import KeyRing, LogCatalog, LogKey, SignedHead
 from mneme_server.proof.merkle import Tree
@@ -48,8 +48,7 @@ class Heads:
     def __init__(self, keys: KeyRing, catalog: LogCatalog) -> None:
         self._keys = keys
         self._catalog = catalog
-        self._locks: dict[str, threading.Lock] = {}
-        self._guard = threading.Lock()
+        self._signing = KeyedLocks[str]()  # By tenant.
 
     def signed(
         self,
@@ -65,7 +64,7 @@ class Heads:
             FailedPrecondition: the tenant's key cannot be read.
         """
         with ExitStack() as reading:
-            with self._lock(tenant_id):
+            with self._signing.holding(tenant_id):
                 # Before the snapshot: it must have all that those were signed of.
                 heads = self._catalog.heads(tenant_id)
                 unit = reading.enter_context(memory.read())
@@ -101,13 +100,6 @@ class Heads:
         head = SignedHead(origin, size, root, note)
         self._catalog.signed(tenant_id, head)  # Before anyone sees it.
         return head
-
-    @contextmanager
-    def _lock(self, tenant_id: str) -> Iterator[None]:
-        with self._guard:
-            lock = self._locks.setdefault(tenant_id, threading.Lock())
-        with lock:
-            yield
 
 
 @lru_cache(maxsize=1024)
