@@ -240,7 +240,7 @@ def _opened(prediction_id: str, field: str) -> Sealed:
 
 def _unknown(field: str) -> NotFound:
     return NotFound(
-        "the prediction is unknown: it is none of this session's, or older than 30 days",
+        "the prediction is unknown: it is not from this session, or is older than 30 days",
         field=f"{field}prediction_id",
     )
 

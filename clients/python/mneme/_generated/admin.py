@@ -281,10 +281,10 @@ class AdminMethods(SyncCaller):
 
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
-        UNAVAILABLE when the tenant still has calls running, is being moved, or
-        another server still removes its index; it takes no more calls, and is gone at
-        the next try.
+        (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
+        UNAVAILABLE when the tenant still has calls running or is being moved, or
+        another server is still removing its index; it takes no more calls, and trying
+        again deletes it.
 
         Args:
             tenant_id: The tenant. Required; of the form `^[a-z0-9][a-z0-9_-]{0,62}$`.
@@ -448,8 +448,8 @@ class AdminMethods(SyncCaller):
         and says how the server is set up.
 
         Scope: read. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) when it names
-        another tenant and the key lacks scope admin; NOT_FOUND.
+        Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) when the request
+        names another tenant and the key lacks scope admin; NOT_FOUND.
 
         Args:
             tenant_id: The tenant; empty: the caller's. Of the form
@@ -512,10 +512,10 @@ class AdminMethods(SyncCaller):
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
         DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
-        when it was made with another embedding model; FAILED_PRECONDITION when it was
-        written by a newer server; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
-        is full; UNAVAILABLE when the tenant's calls do not end in time (nothing is
-        changed).
+        when the backup was made with another embedding model; FAILED_PRECONDITION
+        when the backup was written by a newer server; RESOURCE_EXHAUSTED
+        (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE when the tenant's calls do
+        not end in time (nothing is changed).
 
         Args:
             backup: The backup's file name in the tenant's backup folder, i.e. the last part of
@@ -552,8 +552,8 @@ class AdminMethods(SyncCaller):
         Starts: an operation `backup`, which ends with a BackupResponse.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
         operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        too many operations have been started and not ended (100 of the
-        administrator's, 100 of a tenant).
+        too many operations have not ended yet (100 of the administrator's, 100 of a
+        tenant's).
 
         Args:
             tenant_id: The tenant; empty: the caller's. Of the form
@@ -590,8 +590,8 @@ class AdminMethods(SyncCaller):
         Starts: an operation `restore`, which ends with a RestoreResponse.
         Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
         ALREADY_EXISTS when the id is taken by an operation that does something else;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
-        and not ended (100 of the administrator's, 100 of a tenant).
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
+        yet (100 of the administrator's, 100 of a tenant's).
 
         Args:
             backup: The backup's file name, as for Restore. Required; up to 200 characters; of
@@ -628,10 +628,10 @@ class AdminMethods(SyncCaller):
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
+        (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
         ALREADY_EXISTS when the id is taken by an operation that does something else;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
-        and not ended (100 of the administrator's, 100 of a tenant).
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
+        yet (100 of the administrator's, 100 of a tenant's).
 
         Args:
             tenant_id: The tenant. Required; of the form `^[a-z0-9][a-z0-9_-]{0,62}$`.
@@ -670,8 +670,8 @@ class AdminMethods(SyncCaller):
         Starts: an operation `reindex`, which ends with a ReindexResponse.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
         operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        too many operations have been started and not ended (100 of the
-        administrator's, 100 of a tenant).
+        too many operations have not ended yet (100 of the administrator's, 100 of a
+        tenant's).
 
         Args:
             tenant_id: The tenant; empty: the caller's. Of the form
@@ -714,12 +714,12 @@ class AdminMethods(SyncCaller):
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant, or no such
-        database; ALREADY_EXISTS when another tenant of this name is there, or the id
-        is taken by an operation that does something else; FAILED_PRECONDITION
-        (DATABASE_ERROR) when PostgreSQL keeps the tenant, or all of the server's own;
-        UNAVAILABLE when the database cannot be reached; RESOURCE_EXHAUSTED
-        (QUOTA_EXCEEDED) when too many operations have been started and not ended (100
-        of the administrator's, 100 of a tenant).
+        database; ALREADY_EXISTS when the database already has another tenant of this
+        name, or the id is taken by an operation that does something else;
+        FAILED_PRECONDITION (DATABASE_ERROR) when PostgreSQL keeps the tenant, or all
+        of the server's tenants; UNAVAILABLE when the database cannot be reached;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
+        yet (100 of the administrator's, 100 of a tenant's).
 
         Args:
             tenant_id: The tenant; empty: the caller's. Of the form
@@ -778,9 +778,9 @@ class AdminMethods(SyncCaller):
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
         operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        the disk is full, or too many operations have been started and not ended (100
-        of the administrator's); what was hidden stays hidden; UNAVAILABLE when reads
-        of the tenant go on for too long to rewrite its files; what was hidden stays
+        the disk is full, or too many operations have not ended yet (100 of the
+        administrator's); what was hidden stays hidden; UNAVAILABLE when reads of the
+        tenant go on for too long for its files to be rewritten; what was hidden stays
         hidden.
 
         Args:
@@ -837,8 +837,8 @@ class AdminMethods(SyncCaller):
         Starts: an operation `forget`, which ends with a ForgetResponse.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
         operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        too many operations have been started and not ended (100 of the
-        administrator's, 100 of a tenant).
+        too many operations have not ended yet (100 of the administrator's, 100 of a
+        tenant's).
 
         Args:
             tenant_id: The tenant; empty: the caller's. Of the form
@@ -978,10 +978,10 @@ class AsyncAdminMethods(AsyncCaller):
 
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
-        UNAVAILABLE when the tenant still has calls running, is being moved, or
-        another server still removes its index; it takes no more calls, and is gone at
-        the next try.
+        (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
+        UNAVAILABLE when the tenant still has calls running or is being moved, or
+        another server is still removing its index; it takes no more calls, and trying
+        again deletes it.
 
         Args:
             tenant_id: The tenant. Required; of the form `^[a-z0-9][a-z0-9_-]{0,62}$`.
@@ -1145,8 +1145,8 @@ class AsyncAdminMethods(AsyncCaller):
         and says how the server is set up.
 
         Scope: read. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) when it names
-        another tenant and the key lacks scope admin; NOT_FOUND.
+        Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) when the request
+        names another tenant and the key lacks scope admin; NOT_FOUND.
 
         Args:
             tenant_id: The tenant; empty: the caller's. Of the form
@@ -1209,10 +1209,10 @@ class AsyncAdminMethods(AsyncCaller):
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
         DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
-        when it was made with another embedding model; FAILED_PRECONDITION when it was
-        written by a newer server; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
-        is full; UNAVAILABLE when the tenant's calls do not end in time (nothing is
-        changed).
+        when the backup was made with another embedding model; FAILED_PRECONDITION
+        when the backup was written by a newer server; RESOURCE_EXHAUSTED
+        (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE when the tenant's calls do
+        not end in time (nothing is changed).
 
         Args:
             backup: The backup's file name in the tenant's backup folder, i.e. the last part of
@@ -1249,8 +1249,8 @@ class AsyncAdminMethods(AsyncCaller):
         Starts: an operation `backup`, which ends with a BackupResponse.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
         operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        too many operations have been started and not ended (100 of the
-        administrator's, 100 of a tenant).
+        too many operations have not ended yet (100 of the administrator's, 100 of a
+        tenant's).
 
         Args:
             tenant_id: The tenant; empty: the caller's. Of the form
@@ -1287,8 +1287,8 @@ class AsyncAdminMethods(AsyncCaller):
         Starts: an operation `restore`, which ends with a RestoreResponse.
         Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
         ALREADY_EXISTS when the id is taken by an operation that does something else;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
-        and not ended (100 of the administrator's, 100 of a tenant).
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
+        yet (100 of the administrator's, 100 of a tenant's).
 
         Args:
             backup: The backup's file name, as for Restore. Required; up to 200 characters; of
@@ -1325,10 +1325,10 @@ class AsyncAdminMethods(AsyncCaller):
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
+        (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
         ALREADY_EXISTS when the id is taken by an operation that does something else;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
-        and not ended (100 of the administrator's, 100 of a tenant).
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
+        yet (100 of the administrator's, 100 of a tenant's).
 
         Args:
             tenant_id: The tenant. Required; of the form `^[a-z0-9][a-z0-9_-]{0,62}$`.
@@ -1367,8 +1367,8 @@ class AsyncAdminMethods(AsyncCaller):
         Starts: an operation `reindex`, which ends with a ReindexResponse.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
         operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        too many operations have been started and not ended (100 of the
-        administrator's, 100 of a tenant).
+        too many operations have not ended yet (100 of the administrator's, 100 of a
+        tenant's).
 
         Args:
             tenant_id: The tenant; empty: the caller's. Of the form
@@ -1411,12 +1411,12 @@ class AsyncAdminMethods(AsyncCaller):
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant, or no such
-        database; ALREADY_EXISTS when another tenant of this name is there, or the id
-        is taken by an operation that does something else; FAILED_PRECONDITION
-        (DATABASE_ERROR) when PostgreSQL keeps the tenant, or all of the server's own;
-        UNAVAILABLE when the database cannot be reached; RESOURCE_EXHAUSTED
-        (QUOTA_EXCEEDED) when too many operations have been started and not ended (100
-        of the administrator's, 100 of a tenant).
+        database; ALREADY_EXISTS when the database already has another tenant of this
+        name, or the id is taken by an operation that does something else;
+        FAILED_PRECONDITION (DATABASE_ERROR) when PostgreSQL keeps the tenant, or all
+        of the server's tenants; UNAVAILABLE when the database cannot be reached;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
+        yet (100 of the administrator's, 100 of a tenant's).
 
         Args:
             tenant_id: The tenant; empty: the caller's. Of the form
@@ -1475,9 +1475,9 @@ class AsyncAdminMethods(AsyncCaller):
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
         operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        the disk is full, or too many operations have been started and not ended (100
-        of the administrator's); what was hidden stays hidden; UNAVAILABLE when reads
-        of the tenant go on for too long to rewrite its files; what was hidden stays
+        the disk is full, or too many operations have not ended yet (100 of the
+        administrator's); what was hidden stays hidden; UNAVAILABLE when reads of the
+        tenant go on for too long for its files to be rewritten; what was hidden stays
         hidden.
 
         Args:
@@ -1534,8 +1534,8 @@ class AsyncAdminMethods(AsyncCaller):
         Starts: an operation `forget`, which ends with a ForgetResponse.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
         operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        too many operations have been started and not ended (100 of the
-        administrator's, 100 of a tenant).
+        too many operations have not ended yet (100 of the administrator's, 100 of a
+        tenant's).
 
         Args:
             tenant_id: The tenant; empty: the caller's. Of the form

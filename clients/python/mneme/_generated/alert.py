@@ -154,10 +154,10 @@ class AlertMethods(SyncCaller):
         r"""Creates a rule. The same rule again changes nothing.
 
         Scope: write. Repeatable: with `rule_id`, which the clients fill in.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when a channel is one that the
-        operator does not allow; ALREADY_EXISTS when the id is taken by a rule with
-        different content; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when there are
-        200 rules already.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the operator does not allow
+        one of the channels; ALREADY_EXISTS when the id is taken by a rule with
+        different content; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the tenant
+        already has 200 rules.
 
         Args:
             name: What it is called. Required; up to 200 characters, on one line.
@@ -317,7 +317,7 @@ class AlertMethods(SyncCaller):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
-        cannot be changed, or a channel is one that the operator does not allow;
+        cannot be changed, or the operator does not allow one of the channels;
         NOT_FOUND.
 
         Args:
@@ -496,7 +496,7 @@ class AlertMethods(SyncCaller):
         Scope: write. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the rule has no channels; RESOURCE_EXHAUSTED
-        (QUOTA_EXCEEDED) when another test of the tenant's is being sent.
+        (QUOTA_EXCEEDED) when another test is being sent for the tenant.
 
         Args:
             rule_id: The rule. Required; up to 200 characters, on one line.
@@ -527,7 +527,7 @@ class AlertMethods(SyncCaller):
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the condition cannot be tried:
-        how deep the queue was is not kept, and trends are looked for as of now;
+        past queue depths are not kept, and trends are only looked for as of now;
         INVALID_ARGUMENT (INVALID_FILTER) when the range ends before it starts.
 
         Args:
@@ -642,10 +642,10 @@ class AsyncAlertMethods(AsyncCaller):
         r"""Creates a rule. The same rule again changes nothing.
 
         Scope: write. Repeatable: with `rule_id`, which the clients fill in.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when a channel is one that the
-        operator does not allow; ALREADY_EXISTS when the id is taken by a rule with
-        different content; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when there are
-        200 rules already.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the operator does not allow
+        one of the channels; ALREADY_EXISTS when the id is taken by a rule with
+        different content; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the tenant
+        already has 200 rules.
 
         Args:
             name: What it is called. Required; up to 200 characters, on one line.
@@ -805,7 +805,7 @@ class AsyncAlertMethods(AsyncCaller):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
-        cannot be changed, or a channel is one that the operator does not allow;
+        cannot be changed, or the operator does not allow one of the channels;
         NOT_FOUND.
 
         Args:
@@ -984,7 +984,7 @@ class AsyncAlertMethods(AsyncCaller):
         Scope: write. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the rule has no channels; RESOURCE_EXHAUSTED
-        (QUOTA_EXCEEDED) when another test of the tenant's is being sent.
+        (QUOTA_EXCEEDED) when another test is being sent for the tenant.
 
         Args:
             rule_id: The rule. Required; up to 200 characters, on one line.
@@ -1015,7 +1015,7 @@ class AsyncAlertMethods(AsyncCaller):
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the condition cannot be tried:
-        how deep the queue was is not kept, and trends are looked for as of now;
+        past queue depths are not kept, and trends are only looked for as of now;
         INVALID_ARGUMENT (INVALID_FILTER) when the range ends before it starts.
 
         Args:

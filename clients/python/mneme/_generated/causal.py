@@ -837,10 +837,10 @@ class CausalMethods(SyncCaller):
         episodes changes nothing; effects that no longer hold lose their edges.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says
-        how an attempt went; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when more than
-        10,000 episodes match, or 500,000 times a cause would be looked up in an
-        episode: use StartDiscover.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
+        that says how an attempt went; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
+        more than 10,000 episodes match, or causes times episodes is more than
+        500,000: use StartDiscover.
 
         Args:
             filter: Which episodes.
@@ -898,7 +898,7 @@ class CausalMethods(SyncCaller):
         Starts: an operation `discover`, which ends with a DiscoverResponse.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by an operation
         that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many
-        operations have been started and not ended (100 of a tenant).
+        operations of the tenant have not ended yet (100).
 
         Args:
             question: What to discover.
@@ -952,9 +952,9 @@ class CausalMethods(SyncCaller):
         A changed schedule takes effect the next night.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says
-        how an attempt went, the filter names a user, an agent or a session, or the
-        question is a dry run.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
+        that says how an attempt went, the filter names a user, an agent or a session,
+        or the question is a dry run.
 
         Args:
             enabled: Whether to discover every night.
@@ -1624,10 +1624,10 @@ class AsyncCausalMethods(AsyncCaller):
         episodes changes nothing; effects that no longer hold lose their edges.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says
-        how an attempt went; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when more than
-        10,000 episodes match, or 500,000 times a cause would be looked up in an
-        episode: use StartDiscover.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
+        that says how an attempt went; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
+        more than 10,000 episodes match, or causes times episodes is more than
+        500,000: use StartDiscover.
 
         Args:
             filter: Which episodes.
@@ -1685,7 +1685,7 @@ class AsyncCausalMethods(AsyncCaller):
         Starts: an operation `discover`, which ends with a DiscoverResponse.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by an operation
         that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many
-        operations have been started and not ended (100 of a tenant).
+        operations of the tenant have not ended yet (100).
 
         Args:
             question: What to discover.
@@ -1739,9 +1739,9 @@ class AsyncCausalMethods(AsyncCaller):
         A changed schedule takes effect the next night.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says
-        how an attempt went, the filter names a user, an agent or a session, or the
-        question is a dry run.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
+        that says how an attempt went, the filter names a user, an agent or a session,
+        or the question is a dry run.
 
         Args:
             enabled: Whether to discover every night.

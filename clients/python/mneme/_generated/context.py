@@ -150,12 +150,12 @@ class ContextMethods(SyncCaller):
         the backend is back.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when it
-        names neither session nor project; NOT_FOUND (SESSION_NOT_FOUND) when nothing
-        is given, and the session does not exist or the project has none;
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when
+        neither a session nor a project is given; NOT_FOUND (SESSION_NOT_FOUND) when
+        nothing is given, and the session does not exist or the project has none;
         FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the session belongs to another
         project or agent; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
-        soon and too many texts are already waiting (nothing is stored).
+        right away and too many texts are already waiting (nothing is stored).
 
         Args:
             session_id: The session; if it does not exist and something is given, it is created.
@@ -463,12 +463,12 @@ class AsyncContextMethods(AsyncCaller):
         the backend is back.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when it
-        names neither session nor project; NOT_FOUND (SESSION_NOT_FOUND) when nothing
-        is given, and the session does not exist or the project has none;
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when
+        neither a session nor a project is given; NOT_FOUND (SESSION_NOT_FOUND) when
+        nothing is given, and the session does not exist or the project has none;
         FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the session belongs to another
         project or agent; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
-        soon and too many texts are already waiting (nothing is stored).
+        right away and too many texts are already waiting (nothing is stored).
 
         Args:
             session_id: The session; if it does not exist and something is given, it is created.

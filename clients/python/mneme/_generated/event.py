@@ -195,7 +195,7 @@ class EventMethods(SyncCaller):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-        when it has already ended with another status.
+        when the session has already ended with another status.
 
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
@@ -278,9 +278,8 @@ class EventMethods(SyncCaller):
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
         (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
         many texts are waiting for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        the disk is full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams
-        are open as the server or the tenant may have, or nothing was sent for too
-        long.
+        the disk is full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams
+        are open on the server or for the tenant, or nothing was sent for too long.
 
         Args:
             events: The stream's items. Each: The event. Required.
@@ -759,7 +758,7 @@ class AsyncEventMethods(AsyncCaller):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-        when it has already ended with another status.
+        when the session has already ended with another status.
 
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
@@ -842,9 +841,8 @@ class AsyncEventMethods(AsyncCaller):
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
         (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
         many texts are waiting for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        the disk is full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams
-        are open as the server or the tenant may have, or nothing was sent for too
-        long.
+        the disk is full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams
+        are open on the server or for the tenant, or nothing was sent for too long.
 
         Args:
             events: The stream's items. Each: The event. Required.

@@ -201,8 +201,8 @@ class LearnMethods(SyncCaller):
         Scope: write. Repeatable: with `lesson_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
         different content (repeating the same content returns the existing one);
-        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
-        texts are already waiting (nothing is saved).
+        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded right away and too
+        many texts are already waiting (nothing is saved).
 
         Args:
             title: A short title. Required; up to 500 characters.
@@ -395,10 +395,10 @@ class LearnMethods(SyncCaller):
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
         cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
-        it is archived; ABORTED (ETAG_MISMATCH) when an etag is given, but the lesson
-        has changed since (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when
-        it cannot be embedded soon and too many texts are already waiting (nothing is
-        changed).
+        the lesson is archived; ABORTED (ETAG_MISMATCH) when an etag is given, but the
+        lesson has changed since (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL)
+        when it cannot be embedded right away and too many texts are already waiting
+        (nothing is changed).
 
         Args:
             lesson_id: The lesson: its id (required) and new values for the fields in the mask;
@@ -532,8 +532,8 @@ class LearnMethods(SyncCaller):
         Scope: write. Repeatable: no.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by different
         content and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they
-        cannot be embedded soon and too many texts are already waiting (nothing is
-        imported).
+        cannot be embedded right away and too many texts are already waiting (nothing
+        is imported).
 
         Args:
             lessons: The lessons. Empty ids are filled in; given times and counts are kept;
@@ -604,7 +604,8 @@ class LearnMethods(SyncCaller):
         Scope: write. Repeatable: with `reflection_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
         with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
-        embedded soon and too many texts are already waiting (nothing is stored).
+        embedded right away and too many texts are already waiting (nothing is
+        stored).
 
         Args:
             session_id: The session of the attempt. It need not be stored here. Required; up to
@@ -803,7 +804,8 @@ class LearnMethods(SyncCaller):
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
         entry with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot
-        be embedded soon and too many texts are already waiting (nothing is logged).
+        be embedded right away and too many texts are already waiting (nothing is
+        logged).
 
         Args:
             project: The project, usually a repository's name. Required; up to 200 characters,
@@ -918,8 +920,8 @@ class AsyncLearnMethods(AsyncCaller):
         Scope: write. Repeatable: with `lesson_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
         different content (repeating the same content returns the existing one);
-        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
-        texts are already waiting (nothing is saved).
+        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded right away and too
+        many texts are already waiting (nothing is saved).
 
         Args:
             title: A short title. Required; up to 500 characters.
@@ -1112,10 +1114,10 @@ class AsyncLearnMethods(AsyncCaller):
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
         cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
-        it is archived; ABORTED (ETAG_MISMATCH) when an etag is given, but the lesson
-        has changed since (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when
-        it cannot be embedded soon and too many texts are already waiting (nothing is
-        changed).
+        the lesson is archived; ABORTED (ETAG_MISMATCH) when an etag is given, but the
+        lesson has changed since (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL)
+        when it cannot be embedded right away and too many texts are already waiting
+        (nothing is changed).
 
         Args:
             lesson_id: The lesson: its id (required) and new values for the fields in the mask;
@@ -1249,8 +1251,8 @@ class AsyncLearnMethods(AsyncCaller):
         Scope: write. Repeatable: no.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by different
         content and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they
-        cannot be embedded soon and too many texts are already waiting (nothing is
-        imported).
+        cannot be embedded right away and too many texts are already waiting (nothing
+        is imported).
 
         Args:
             lessons: The lessons. Empty ids are filled in; given times and counts are kept;
@@ -1321,7 +1323,8 @@ class AsyncLearnMethods(AsyncCaller):
         Scope: write. Repeatable: with `reflection_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
         with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
-        embedded soon and too many texts are already waiting (nothing is stored).
+        embedded right away and too many texts are already waiting (nothing is
+        stored).
 
         Args:
             session_id: The session of the attempt. It need not be stored here. Required; up to
@@ -1520,7 +1523,8 @@ class AsyncLearnMethods(AsyncCaller):
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
         entry with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot
-        be embedded soon and too many texts are already waiting (nothing is logged).
+        be embedded right away and too many texts are already waiting (nothing is
+        logged).
 
         Args:
             project: The project, usually a repository's name. Required; up to 200 characters,

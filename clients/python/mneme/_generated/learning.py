@@ -271,15 +271,15 @@ class LearningMethods(SyncCaller):
 
         Scope: learn. Repeatable: with `session_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (ALGORITHM_NOT_SUPPORTED) when
-        there is no such algorithm, or it does not work on the spaces;
+        there is no such algorithm, or it does not work with these spaces;
         INVALID_ARGUMENT (OUT_OF_RANGE) when the config has a key that the algorithm
-        does not have, or a value out of its range; FAILED_PRECONDITION
+        does not know, or a value outside its range; FAILED_PRECONDITION
         (ALGORITHM_NOT_SUPPORTED) when the algorithm needs the server's extra `rl`,
-        which is not installed, or what the session has learned is of another version
-        of it; DATA_LOSS when what the session has learned is damaged in storage;
-        ALREADY_EXISTS when the id is taken by a session with another definition;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when as many sessions are active as the
-        tenant may have.
+        which is not installed, or what the session has learned comes from another
+        version of the algorithm; DATA_LOSS when what the session has learned is
+        damaged in storage; ALREADY_EXISTS when the id is taken by a session with
+        another definition; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
+        already has as many active sessions as it may have.
 
         Args:
             algorithm: What learns; DescribeAlgorithms lists them. Required; up to 64
@@ -457,9 +457,9 @@ class LearningMethods(SyncCaller):
         (MODEL_NOT_TRAINED) when no action is known yet and none is given in
         allowed_actions; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the session
         has ended; start it again to resume it; FAILED_PRECONDITION
-        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; DATA_LOSS when what the session
-        has learned is damaged in storage.
+        (ALGORITHM_NOT_SUPPORTED) when what the session has learned comes from a
+        version of its algorithm that this server does not have; DATA_LOSS when what
+        the session has learned is damaged in storage.
 
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
@@ -520,17 +520,17 @@ class LearningMethods(SyncCaller):
 
         Scope: learn. Repeatable: with `feedback_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
-        when the prediction is unknown: it is none of this session's, or older than 30
-        days; ALREADY_EXISTS when the prediction was given feedback already, or the
+        when the prediction is unknown: it is not from this session, or is older than
+        30 days; ALREADY_EXISTS when the prediction already has feedback, or the
         feedback's id is taken by another one; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour and the step's probability is unknown;
         RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
-        exported models take as many bytes as they may, its sessions have learned for
-        as long as they may today, or the disk is full; FAILED_PRECONDITION
-        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; DATA_LOSS when what the session
-        has learned is damaged in storage.
+        exported models take up all the space they may, its sessions have used up
+        their learning time for today, or the disk is full; FAILED_PRECONDITION
+        (ALGORITHM_NOT_SUPPORTED) when what the session has learned comes from a
+        version of its algorithm that this server does not have; DATA_LOSS when what
+        the session has learned is damaged in storage.
 
         Args:
             session_id: The session; may be left out with a prediction. Up to 200 characters, on
@@ -597,17 +597,17 @@ class LearningMethods(SyncCaller):
 
         Scope: learn. Repeatable: with `trajectory_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
-        when a prediction is unknown: it is none of this session's, or older than 30
+        when a prediction is unknown: it is not from this session, or is older than 30
         days; ALREADY_EXISTS when the trajectory's id is taken by another one, or a
-        prediction was given feedback already; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
-        only from its own behaviour and a step's probability is unknown;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
-        exported models take as many bytes as they may, its sessions have learned for
-        as long as they may today, or the disk is full; FAILED_PRECONDITION
-        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; DATA_LOSS when what the session
-        has learned is damaged in storage.
+        prediction already has feedback; FAILED_PRECONDITION (CONSTRAINT_VIOLATION)
+        when the session has ended, or its algorithm learns only from its own
+        behaviour and a step's probability is unknown; RESOURCE_EXHAUSTED
+        (QUOTA_EXCEEDED) when the tenant's recorded steps and exported models take up
+        all the space they may, its sessions have used up their learning time for
+        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned comes from a version of its algorithm that this
+        server does not have; DATA_LOSS when what the session has learned is damaged
+        in storage.
 
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
@@ -655,19 +655,18 @@ class LearningMethods(SyncCaller):
 
         Scope: learn. Repeatable: with `trajectory_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
-        when a prediction is unknown: it is none of this session's, or older than 30
+        when a prediction is unknown: it is not from this session, or is older than 30
         days; ALREADY_EXISTS when the trajectory's id is taken by another one, or a
-        prediction was given feedback already; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
-        only from its own behaviour and a step's probability is unknown;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
-        exported models take as many bytes as they may, its sessions have learned for
-        as long as they may today, or the disk is full; FAILED_PRECONDITION
-        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; DATA_LOSS when what the session
-        has learned is damaged in storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when
-        as many streams are open as the server or the tenant may have, or nothing was
-        sent for too long.
+        prediction already has feedback; FAILED_PRECONDITION (CONSTRAINT_VIOLATION)
+        when the session has ended, or its algorithm learns only from its own
+        behaviour and a step's probability is unknown; RESOURCE_EXHAUSTED
+        (QUOTA_EXCEEDED) when the tenant's recorded steps and exported models take up
+        all the space they may, its sessions have used up their learning time for
+        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned comes from a version of its algorithm that this
+        server does not have; DATA_LOSS when what the session has learned is damaged
+        in storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are
+        open on the server or for the tenant, or nothing was sent for too long.
 
         Args:
             requests: The stream's requests, as messages or their fields.
@@ -779,11 +778,11 @@ class LearningMethods(SyncCaller):
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
-        tenant's recorded steps and exported models take as many bytes as they may,
-        its sessions have learned for as long as they may today, or the disk is full;
-        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-        server or the tenant may have; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
-        when what the session has learned is of a version of its algorithm that this
+        tenant's recorded steps and exported models take up all the space they may,
+        its sessions have used up their learning time for today, or the disk is full;
+        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are open on the
+        server or for the tenant; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned comes from a version of its algorithm that this
         server does not have; DATA_LOSS when what the session has learned is damaged
         in storage.
 
@@ -846,19 +845,19 @@ class LearningMethods(SyncCaller):
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
-        when a prediction is unknown: it is none of this session's, or older than 30
-        days; ALREADY_EXISTS when a prediction was given feedback already;
+        when a prediction is unknown: it is not from this session, or is older than 30
+        days; ALREADY_EXISTS when a prediction already has feedback;
         FAILED_PRECONDITION (MODEL_NOT_TRAINED) when no action is known yet and none
         is given in allowed_actions; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
         the session has ended, or its algorithm learns only from its own behaviour and
         a step's probability is unknown; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
-        when what the session has learned is of a version of its algorithm that this
-        server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's
-        recorded steps and exported models take as many bytes as they may, its
-        sessions have learned for as long as they may today, or the disk is full;
-        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-        server or the tenant may have, or nothing was sent for too long; DATA_LOSS
-        when what the session has learned is damaged in storage.
+        when what the session has learned comes from a version of its algorithm that
+        this server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
+        tenant's recorded steps and exported models take up all the space they may,
+        its sessions have used up their learning time for today, or the disk is full;
+        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are open on the
+        server or for the tenant, or nothing was sent for too long; DATA_LOSS when
+        what the session has learned is damaged in storage.
 
         Args:
             requests: The stream's requests, as messages or their fields.
@@ -890,15 +889,15 @@ class LearningMethods(SyncCaller):
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) when nothing was recorded yet, or the session has
+        (CONSTRAINT_VIOLATION) when nothing has been recorded yet, or the session has
         ended; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-        learned is of a version of its algorithm that this server does not have;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's sessions have learned
-        for as long as they may today; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as
-        many streams are open as the server or the tenant may have; INTERNAL
+        learned comes from a version of its algorithm that this server does not have;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's sessions have used up
+        their learning time for today; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too
+        many streams are open on the server or for the tenant; INTERNAL
         (CONVERGENCE_FAILED) when what the networks compute is no longer a number; the
-        session goes on choosing by what it had learned before; DATA_LOSS when what
-        the session has learned is damaged in storage.
+        session goes on choosing by what it learned before; DATA_LOSS when what the
+        session has learned is damaged in storage.
 
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
@@ -977,7 +976,7 @@ class LearningMethods(SyncCaller):
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
         (MODEL_NOT_TRAINED) when the session has learned nothing yet;
         FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-        learned is of a version of its algorithm that this server does not have;
+        learned comes from a version of its algorithm that this server does not have;
         DATA_LOSS when what the session has learned is damaged in storage.
 
         Args:
@@ -1027,7 +1026,7 @@ class LearningMethods(SyncCaller):
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended; start it again to resume
         it; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-        learned is of a version of its algorithm that this server does not have;
+        learned comes from a version of its algorithm that this server does not have;
         DATA_LOSS when what the session has learned is damaged in storage.
 
         Args:
@@ -1087,7 +1086,7 @@ class LearningMethods(SyncCaller):
         enough, the algorithms, spaces or settings do not fit each other, the
         algorithm has no encoder to freeze, or the target has ended;
         FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-        learned is of a version of its algorithm that this server does not have;
+        learned comes from a version of its algorithm that this server does not have;
         DATA_LOSS when what the session has learned is damaged in storage.
 
         Args:
@@ -1128,11 +1127,11 @@ class LearningMethods(SyncCaller):
 
         Scope: learn. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; RESOURCE_EXHAUSTED
-        (QUOTA_EXCEEDED) when with the exported model, the tenant's recorded steps and
-        exported models would take more bytes than they may (the session goes on), or
-        the disk is full; DATA_LOSS when what the session has learned is damaged in
+        (ALGORITHM_NOT_SUPPORTED) when what the session has learned comes from a
+        version of its algorithm that this server does not have; RESOURCE_EXHAUSTED
+        (QUOTA_EXCEEDED) when the exported model does not fit into the space left for
+        the tenant's recorded steps and exported models (the session goes on), or the
+        disk is full; DATA_LOSS when what the session has learned is damaged in
         storage.
 
         Args:
@@ -1173,10 +1172,10 @@ class LearningMethods(SyncCaller):
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
         when the session has exported no model, or what it had learned was forgotten:
         end it, without skip_export; UNAVAILABLE when the session exported another
-        model while this one was sent; begin anew; RESOURCE_EXHAUSTED
-        (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
-        may have; DATA_LOSS when the model is damaged in storage; ending the session
-        again exports it anew.
+        model while this one was being sent; start again; RESOURCE_EXHAUSTED
+        (TOO_MANY_STREAMS) when too many streams are open on the server or for the
+        tenant; DATA_LOSS when the model is damaged in storage; ending the session
+        again exports it again.
 
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
@@ -1251,15 +1250,15 @@ class AsyncLearningMethods(AsyncCaller):
 
         Scope: learn. Repeatable: with `session_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (ALGORITHM_NOT_SUPPORTED) when
-        there is no such algorithm, or it does not work on the spaces;
+        there is no such algorithm, or it does not work with these spaces;
         INVALID_ARGUMENT (OUT_OF_RANGE) when the config has a key that the algorithm
-        does not have, or a value out of its range; FAILED_PRECONDITION
+        does not know, or a value outside its range; FAILED_PRECONDITION
         (ALGORITHM_NOT_SUPPORTED) when the algorithm needs the server's extra `rl`,
-        which is not installed, or what the session has learned is of another version
-        of it; DATA_LOSS when what the session has learned is damaged in storage;
-        ALREADY_EXISTS when the id is taken by a session with another definition;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when as many sessions are active as the
-        tenant may have.
+        which is not installed, or what the session has learned comes from another
+        version of the algorithm; DATA_LOSS when what the session has learned is
+        damaged in storage; ALREADY_EXISTS when the id is taken by a session with
+        another definition; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
+        already has as many active sessions as it may have.
 
         Args:
             algorithm: What learns; DescribeAlgorithms lists them. Required; up to 64
@@ -1437,9 +1436,9 @@ class AsyncLearningMethods(AsyncCaller):
         (MODEL_NOT_TRAINED) when no action is known yet and none is given in
         allowed_actions; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the session
         has ended; start it again to resume it; FAILED_PRECONDITION
-        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; DATA_LOSS when what the session
-        has learned is damaged in storage.
+        (ALGORITHM_NOT_SUPPORTED) when what the session has learned comes from a
+        version of its algorithm that this server does not have; DATA_LOSS when what
+        the session has learned is damaged in storage.
 
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
@@ -1500,17 +1499,17 @@ class AsyncLearningMethods(AsyncCaller):
 
         Scope: learn. Repeatable: with `feedback_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
-        when the prediction is unknown: it is none of this session's, or older than 30
-        days; ALREADY_EXISTS when the prediction was given feedback already, or the
+        when the prediction is unknown: it is not from this session, or is older than
+        30 days; ALREADY_EXISTS when the prediction already has feedback, or the
         feedback's id is taken by another one; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour and the step's probability is unknown;
         RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
-        exported models take as many bytes as they may, its sessions have learned for
-        as long as they may today, or the disk is full; FAILED_PRECONDITION
-        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; DATA_LOSS when what the session
-        has learned is damaged in storage.
+        exported models take up all the space they may, its sessions have used up
+        their learning time for today, or the disk is full; FAILED_PRECONDITION
+        (ALGORITHM_NOT_SUPPORTED) when what the session has learned comes from a
+        version of its algorithm that this server does not have; DATA_LOSS when what
+        the session has learned is damaged in storage.
 
         Args:
             session_id: The session; may be left out with a prediction. Up to 200 characters, on
@@ -1577,17 +1576,17 @@ class AsyncLearningMethods(AsyncCaller):
 
         Scope: learn. Repeatable: with `trajectory_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
-        when a prediction is unknown: it is none of this session's, or older than 30
+        when a prediction is unknown: it is not from this session, or is older than 30
         days; ALREADY_EXISTS when the trajectory's id is taken by another one, or a
-        prediction was given feedback already; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
-        only from its own behaviour and a step's probability is unknown;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
-        exported models take as many bytes as they may, its sessions have learned for
-        as long as they may today, or the disk is full; FAILED_PRECONDITION
-        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; DATA_LOSS when what the session
-        has learned is damaged in storage.
+        prediction already has feedback; FAILED_PRECONDITION (CONSTRAINT_VIOLATION)
+        when the session has ended, or its algorithm learns only from its own
+        behaviour and a step's probability is unknown; RESOURCE_EXHAUSTED
+        (QUOTA_EXCEEDED) when the tenant's recorded steps and exported models take up
+        all the space they may, its sessions have used up their learning time for
+        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned comes from a version of its algorithm that this
+        server does not have; DATA_LOSS when what the session has learned is damaged
+        in storage.
 
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
@@ -1635,19 +1634,18 @@ class AsyncLearningMethods(AsyncCaller):
 
         Scope: learn. Repeatable: with `trajectory_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
-        when a prediction is unknown: it is none of this session's, or older than 30
+        when a prediction is unknown: it is not from this session, or is older than 30
         days; ALREADY_EXISTS when the trajectory's id is taken by another one, or a
-        prediction was given feedback already; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
-        only from its own behaviour and a step's probability is unknown;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
-        exported models take as many bytes as they may, its sessions have learned for
-        as long as they may today, or the disk is full; FAILED_PRECONDITION
-        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; DATA_LOSS when what the session
-        has learned is damaged in storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when
-        as many streams are open as the server or the tenant may have, or nothing was
-        sent for too long.
+        prediction already has feedback; FAILED_PRECONDITION (CONSTRAINT_VIOLATION)
+        when the session has ended, or its algorithm learns only from its own
+        behaviour and a step's probability is unknown; RESOURCE_EXHAUSTED
+        (QUOTA_EXCEEDED) when the tenant's recorded steps and exported models take up
+        all the space they may, its sessions have used up their learning time for
+        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned comes from a version of its algorithm that this
+        server does not have; DATA_LOSS when what the session has learned is damaged
+        in storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are
+        open on the server or for the tenant, or nothing was sent for too long.
 
         Args:
             requests: The stream's requests, as messages or their fields.
@@ -1759,11 +1757,11 @@ class AsyncLearningMethods(AsyncCaller):
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
-        tenant's recorded steps and exported models take as many bytes as they may,
-        its sessions have learned for as long as they may today, or the disk is full;
-        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-        server or the tenant may have; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
-        when what the session has learned is of a version of its algorithm that this
+        tenant's recorded steps and exported models take up all the space they may,
+        its sessions have used up their learning time for today, or the disk is full;
+        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are open on the
+        server or for the tenant; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned comes from a version of its algorithm that this
         server does not have; DATA_LOSS when what the session has learned is damaged
         in storage.
 
@@ -1826,19 +1824,19 @@ class AsyncLearningMethods(AsyncCaller):
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
-        when a prediction is unknown: it is none of this session's, or older than 30
-        days; ALREADY_EXISTS when a prediction was given feedback already;
+        when a prediction is unknown: it is not from this session, or is older than 30
+        days; ALREADY_EXISTS when a prediction already has feedback;
         FAILED_PRECONDITION (MODEL_NOT_TRAINED) when no action is known yet and none
         is given in allowed_actions; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
         the session has ended, or its algorithm learns only from its own behaviour and
         a step's probability is unknown; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
-        when what the session has learned is of a version of its algorithm that this
-        server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's
-        recorded steps and exported models take as many bytes as they may, its
-        sessions have learned for as long as they may today, or the disk is full;
-        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-        server or the tenant may have, or nothing was sent for too long; DATA_LOSS
-        when what the session has learned is damaged in storage.
+        when what the session has learned comes from a version of its algorithm that
+        this server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
+        tenant's recorded steps and exported models take up all the space they may,
+        its sessions have used up their learning time for today, or the disk is full;
+        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are open on the
+        server or for the tenant, or nothing was sent for too long; DATA_LOSS when
+        what the session has learned is damaged in storage.
 
         Args:
             requests: The stream's requests, as messages or their fields.
@@ -1870,15 +1868,15 @@ class AsyncLearningMethods(AsyncCaller):
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) when nothing was recorded yet, or the session has
+        (CONSTRAINT_VIOLATION) when nothing has been recorded yet, or the session has
         ended; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-        learned is of a version of its algorithm that this server does not have;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's sessions have learned
-        for as long as they may today; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as
-        many streams are open as the server or the tenant may have; INTERNAL
+        learned comes from a version of its algorithm that this server does not have;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's sessions have used up
+        their learning time for today; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too
+        many streams are open on the server or for the tenant; INTERNAL
         (CONVERGENCE_FAILED) when what the networks compute is no longer a number; the
-        session goes on choosing by what it had learned before; DATA_LOSS when what
-        the session has learned is damaged in storage.
+        session goes on choosing by what it learned before; DATA_LOSS when what the
+        session has learned is damaged in storage.
 
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
@@ -1957,7 +1955,7 @@ class AsyncLearningMethods(AsyncCaller):
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
         (MODEL_NOT_TRAINED) when the session has learned nothing yet;
         FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-        learned is of a version of its algorithm that this server does not have;
+        learned comes from a version of its algorithm that this server does not have;
         DATA_LOSS when what the session has learned is damaged in storage.
 
         Args:
@@ -2007,7 +2005,7 @@ class AsyncLearningMethods(AsyncCaller):
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended; start it again to resume
         it; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-        learned is of a version of its algorithm that this server does not have;
+        learned comes from a version of its algorithm that this server does not have;
         DATA_LOSS when what the session has learned is damaged in storage.
 
         Args:
@@ -2067,7 +2065,7 @@ class AsyncLearningMethods(AsyncCaller):
         enough, the algorithms, spaces or settings do not fit each other, the
         algorithm has no encoder to freeze, or the target has ended;
         FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-        learned is of a version of its algorithm that this server does not have;
+        learned comes from a version of its algorithm that this server does not have;
         DATA_LOSS when what the session has learned is damaged in storage.
 
         Args:
@@ -2108,11 +2106,11 @@ class AsyncLearningMethods(AsyncCaller):
 
         Scope: learn. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; RESOURCE_EXHAUSTED
-        (QUOTA_EXCEEDED) when with the exported model, the tenant's recorded steps and
-        exported models would take more bytes than they may (the session goes on), or
-        the disk is full; DATA_LOSS when what the session has learned is damaged in
+        (ALGORITHM_NOT_SUPPORTED) when what the session has learned comes from a
+        version of its algorithm that this server does not have; RESOURCE_EXHAUSTED
+        (QUOTA_EXCEEDED) when the exported model does not fit into the space left for
+        the tenant's recorded steps and exported models (the session goes on), or the
+        disk is full; DATA_LOSS when what the session has learned is damaged in
         storage.
 
         Args:
@@ -2153,10 +2151,10 @@ class AsyncLearningMethods(AsyncCaller):
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
         when the session has exported no model, or what it had learned was forgotten:
         end it, without skip_export; UNAVAILABLE when the session exported another
-        model while this one was sent; begin anew; RESOURCE_EXHAUSTED
-        (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
-        may have; DATA_LOSS when the model is damaged in storage; ending the session
-        again exports it anew.
+        model while this one was being sent; start again; RESOURCE_EXHAUSTED
+        (TOO_MANY_STREAMS) when too many streams are open on the server or for the
+        tenant; DATA_LOSS when the model is damaged in storage; ending the session
+        again exports it again.
 
         Args:
             session_id: The session. Required; up to 200 characters, on one line.

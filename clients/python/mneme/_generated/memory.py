@@ -235,9 +235,9 @@ class MemoryMethods(SyncCaller):
         not exist; ALREADY_EXISTS when the id is taken by a memory with different
         content; FAILED_PRECONDITION when `supersedes` names a memory of another user,
         or one that another memory supersedes already; RESOURCE_EXHAUSTED (QUEUE_FULL)
-        when it cannot be embedded soon and too many texts are already waiting
-        (nothing is stored); UNAVAILABLE (EMBEDDING_FAILED) when it is stored, but was
-        not embedded in the time `wait_indexed` had.
+        when it cannot be embedded right away and too many texts are already waiting
+        (nothing is stored); UNAVAILABLE (EMBEDDING_FAILED) when `wait_indexed` is set
+        and the memory was stored, but not embedded in time.
 
         Args:
             text: What is to be remembered. Required; up to 65,536 characters.
@@ -318,10 +318,10 @@ class MemoryMethods(SyncCaller):
         by a memory with different content (nothing of its batch is stored);
         FAILED_PRECONDITION when `supersedes` names a memory of another user, or one
         that another memory supersedes already (nothing of its batch is stored);
-        RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be embedded soon and too many
-        texts are already waiting; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
-        streams are open as the server or the tenant may have, or nothing was sent for
-        too long.
+        RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be embedded right away and
+        too many texts are already waiting; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when
+        too many streams are open on the server or for the tenant, or nothing was sent
+        for too long.
 
         Args:
             memories: The stream's items. Each: The memory. Required.
@@ -385,12 +385,13 @@ class MemoryMethods(SyncCaller):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such memory, or
-        `supersedes` names one that does not exist; ABORTED when an etag is given and
-        the memory has changed since; FAILED_PRECONDITION when `supersedes` names the
-        memory itself, one of another user, or one that another memory supersedes
-        already; or the user changes while it supersedes others or is superseded;
-        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
-        texts are already waiting (nothing is changed).
+        `supersedes` names one that does not exist; ABORTED when an etag is given, but
+        the memory has changed since (nothing is changed); FAILED_PRECONDITION when
+        `supersedes` names the memory itself, a memory of another user, or one that
+        another memory supersedes already; or the user would change although the
+        memory supersedes others or is superseded; RESOURCE_EXHAUSTED (QUEUE_FULL)
+        when it cannot be embedded right away and too many texts are already waiting
+        (nothing is changed).
 
         Args:
             memory_id: The memory: its id (required) and new values for the fields in the mask;
@@ -584,7 +585,7 @@ class MemoryMethods(SyncCaller):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when
-        neither ids nor a condition of the filter are given.
+        neither ids nor any condition of the filter is given.
 
         Args:
             memory_ids: These memories. Ids that do not exist are ignored. Up to 1,000 entries,
@@ -626,9 +627,9 @@ class MemoryMethods(SyncCaller):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when none
-        of regex, semantic and structural is given; ALREADY_EXISTS when the name is
+        of regex, semantic or structural is given; ALREADY_EXISTS when the name is
         taken by another pattern; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
-        has 1,000 patterns.
+        already has 1,000 patterns.
 
         Args:
             name: Its name. Required; up to 200 characters, on one line.
@@ -921,10 +922,10 @@ class MemoryMethods(SyncCaller):
         is refused.
 
         Scope: write. Repeatable: no.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` without the tenant's
-        id in `confirm_tenant_id`; PERMISSION_DENIED when `reset` with a key that
-        lacks the scope admin; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
-        server's model is another, or has another dimension.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` is set without the
+        tenant's id in `confirm_tenant_id`; PERMISSION_DENIED when `reset` is set and
+        the key lacks scope admin; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
+        server uses another model, or another dimension.
 
         Args:
             dimension: What the vectors' dimension should be; 0: whatever it is. 0 to 65,536.
@@ -993,7 +994,7 @@ class MemoryMethods(SyncCaller):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
-        has no room to rewrite the database.
+        has no room for rewriting the database.
 
         Args:
             caches: Which; empty: EMBEDDINGS. Up to 3 entries.
@@ -1069,9 +1070,9 @@ class AsyncMemoryMethods(AsyncCaller):
         not exist; ALREADY_EXISTS when the id is taken by a memory with different
         content; FAILED_PRECONDITION when `supersedes` names a memory of another user,
         or one that another memory supersedes already; RESOURCE_EXHAUSTED (QUEUE_FULL)
-        when it cannot be embedded soon and too many texts are already waiting
-        (nothing is stored); UNAVAILABLE (EMBEDDING_FAILED) when it is stored, but was
-        not embedded in the time `wait_indexed` had.
+        when it cannot be embedded right away and too many texts are already waiting
+        (nothing is stored); UNAVAILABLE (EMBEDDING_FAILED) when `wait_indexed` is set
+        and the memory was stored, but not embedded in time.
 
         Args:
             text: What is to be remembered. Required; up to 65,536 characters.
@@ -1152,10 +1153,10 @@ class AsyncMemoryMethods(AsyncCaller):
         by a memory with different content (nothing of its batch is stored);
         FAILED_PRECONDITION when `supersedes` names a memory of another user, or one
         that another memory supersedes already (nothing of its batch is stored);
-        RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be embedded soon and too many
-        texts are already waiting; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
-        streams are open as the server or the tenant may have, or nothing was sent for
-        too long.
+        RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be embedded right away and
+        too many texts are already waiting; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when
+        too many streams are open on the server or for the tenant, or nothing was sent
+        for too long.
 
         Args:
             memories: The stream's items. Each: The memory. Required.
@@ -1219,12 +1220,13 @@ class AsyncMemoryMethods(AsyncCaller):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such memory, or
-        `supersedes` names one that does not exist; ABORTED when an etag is given and
-        the memory has changed since; FAILED_PRECONDITION when `supersedes` names the
-        memory itself, one of another user, or one that another memory supersedes
-        already; or the user changes while it supersedes others or is superseded;
-        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
-        texts are already waiting (nothing is changed).
+        `supersedes` names one that does not exist; ABORTED when an etag is given, but
+        the memory has changed since (nothing is changed); FAILED_PRECONDITION when
+        `supersedes` names the memory itself, a memory of another user, or one that
+        another memory supersedes already; or the user would change although the
+        memory supersedes others or is superseded; RESOURCE_EXHAUSTED (QUEUE_FULL)
+        when it cannot be embedded right away and too many texts are already waiting
+        (nothing is changed).
 
         Args:
             memory_id: The memory: its id (required) and new values for the fields in the mask;
@@ -1418,7 +1420,7 @@ class AsyncMemoryMethods(AsyncCaller):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when
-        neither ids nor a condition of the filter are given.
+        neither ids nor any condition of the filter is given.
 
         Args:
             memory_ids: These memories. Ids that do not exist are ignored. Up to 1,000 entries,
@@ -1460,9 +1462,9 @@ class AsyncMemoryMethods(AsyncCaller):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when none
-        of regex, semantic and structural is given; ALREADY_EXISTS when the name is
+        of regex, semantic or structural is given; ALREADY_EXISTS when the name is
         taken by another pattern; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
-        has 1,000 patterns.
+        already has 1,000 patterns.
 
         Args:
             name: Its name. Required; up to 200 characters, on one line.
@@ -1755,10 +1757,10 @@ class AsyncMemoryMethods(AsyncCaller):
         is refused.
 
         Scope: write. Repeatable: no.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` without the tenant's
-        id in `confirm_tenant_id`; PERMISSION_DENIED when `reset` with a key that
-        lacks the scope admin; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
-        server's model is another, or has another dimension.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` is set without the
+        tenant's id in `confirm_tenant_id`; PERMISSION_DENIED when `reset` is set and
+        the key lacks scope admin; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
+        server uses another model, or another dimension.
 
         Args:
             dimension: What the vectors' dimension should be; 0: whatever it is. 0 to 65,536.
@@ -1827,7 +1829,7 @@ class AsyncMemoryMethods(AsyncCaller):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
-        has no room to rewrite the database.
+        has no room for rewriting the database.
 
         Args:
             caches: Which; empty: EMBEDDINGS. Up to 3 entries.

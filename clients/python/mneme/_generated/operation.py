@@ -79,8 +79,8 @@ class OperationMethods(SyncCaller):
         """Returns an operation as it is now.
 
         Scope: read. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when it
-        names another tenant and the key lacks scope admin.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
+        the request names another tenant and the key lacks scope admin.
 
         Args:
             operation_id: Its id. Required; up to 200 characters, on one line.
@@ -115,7 +115,8 @@ class OperationMethods(SyncCaller):
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
         token is damaged or was made for other filters; PERMISSION_DENIED
-        (SCOPE_MISSING) when it names another tenant and the key lacks scope admin.
+        (SCOPE_MISSING) when the request names another tenant and the key lacks scope
+        admin.
 
         Args:
             tenant_id: Of those that work on this tenant; empty: of all that the key may see. Of
@@ -159,7 +160,8 @@ class OperationMethods(SyncCaller):
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
         token is damaged or was made for other filters; PERMISSION_DENIED
-        (SCOPE_MISSING) when it names another tenant and the key lacks scope admin.
+        (SCOPE_MISSING) when the request names another tenant and the key lacks scope
+        admin.
 
         Args:
             tenant_id: Of those that work on this tenant; empty: of all that the key may see. Of
@@ -195,8 +197,8 @@ class OperationMethods(SyncCaller):
         return earlier if many calls are waiting: look at `done`, and ask again.
 
         Scope: read. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when it
-        names another tenant and the key lacks scope admin.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
+        the request names another tenant and the key lacks scope admin.
 
         Args:
             operation_id: Its id. Required; up to 200 characters, on one line.
@@ -232,9 +234,10 @@ class OperationMethods(SyncCaller):
 
         Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
-        the key lacks the scope that starting it needed, or names another tenant and
-        lacks scope admin; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when it has
-        begun to change what it was started for (`cancellable` is false).
+        the key lacks the scope that starting the operation needed, or the request
+        names another tenant and the key lacks scope admin; FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when the operation has already begun to make its
+        changes (`cancellable` is false).
 
         Args:
             operation_id: Its id. Required; up to 200 characters, on one line.
@@ -278,8 +281,8 @@ class AsyncOperationMethods(AsyncCaller):
         """Returns an operation as it is now.
 
         Scope: read. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when it
-        names another tenant and the key lacks scope admin.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
+        the request names another tenant and the key lacks scope admin.
 
         Args:
             operation_id: Its id. Required; up to 200 characters, on one line.
@@ -314,7 +317,8 @@ class AsyncOperationMethods(AsyncCaller):
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
         token is damaged or was made for other filters; PERMISSION_DENIED
-        (SCOPE_MISSING) when it names another tenant and the key lacks scope admin.
+        (SCOPE_MISSING) when the request names another tenant and the key lacks scope
+        admin.
 
         Args:
             tenant_id: Of those that work on this tenant; empty: of all that the key may see. Of
@@ -358,7 +362,8 @@ class AsyncOperationMethods(AsyncCaller):
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
         token is damaged or was made for other filters; PERMISSION_DENIED
-        (SCOPE_MISSING) when it names another tenant and the key lacks scope admin.
+        (SCOPE_MISSING) when the request names another tenant and the key lacks scope
+        admin.
 
         Args:
             tenant_id: Of those that work on this tenant; empty: of all that the key may see. Of
@@ -394,8 +399,8 @@ class AsyncOperationMethods(AsyncCaller):
         return earlier if many calls are waiting: look at `done`, and ask again.
 
         Scope: read. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when it
-        names another tenant and the key lacks scope admin.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
+        the request names another tenant and the key lacks scope admin.
 
         Args:
             operation_id: Its id. Required; up to 200 characters, on one line.
@@ -431,9 +436,10 @@ class AsyncOperationMethods(AsyncCaller):
 
         Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
-        the key lacks the scope that starting it needed, or names another tenant and
-        lacks scope admin; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when it has
-        begun to change what it was started for (`cancellable` is false).
+        the key lacks the scope that starting the operation needed, or the request
+        names another tenant and the key lacks scope admin; FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when the operation has already begun to make its
+        changes (`cancellable` is false).
 
         Args:
             operation_id: Its id. Required; up to 200 characters, on one line.

@@ -107,7 +107,7 @@ class ProofMethods(SyncCaller):
 
         Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (OUT_OF_RANGE) when the log never
-        had so many leaves, or the older size is the larger.
+        had that many leaves, or the older size is the larger one.
 
         Args:
             old_size: The size of the older head. At least 0.
@@ -140,7 +140,7 @@ class ProofMethods(SyncCaller):
 
         Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (OUT_OF_RANGE) when the log never
-        had so many leaves, or the leaf is not among them; NOT_FOUND.
+        had that many leaves, or the leaf is not among them; NOT_FOUND.
 
         Args:
             leaf_index: The leaf's place in the log, from 0; not read when an item is named. At
@@ -267,7 +267,7 @@ class AsyncProofMethods(AsyncCaller):
 
         Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (OUT_OF_RANGE) when the log never
-        had so many leaves, or the older size is the larger.
+        had that many leaves, or the older size is the larger one.
 
         Args:
             old_size: The size of the older head. At least 0.
@@ -300,7 +300,7 @@ class AsyncProofMethods(AsyncCaller):
 
         Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (OUT_OF_RANGE) when the log never
-        had so many leaves, or the leaf is not among them; NOT_FOUND.
+        had that many leaves, or the leaf is not among them; NOT_FOUND.
 
         Args:
             leaf_index: The leaf's place in the log, from 0; not read when an item is named. At

@@ -81,7 +81,7 @@ class ReflectMethods(SyncCaller):
         that it is not known.
 
         Scope: read. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are of another
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are for another
         analysis; RESOURCE_EXHAUSTED when too many analyses are already running.
 
         Args:
@@ -176,7 +176,7 @@ class AsyncReflectMethods(AsyncCaller):
         that it is not known.
 
         Scope: read. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are of another
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are for another
         analysis; RESOURCE_EXHAUSTED when too many analyses are already running.
 
         Args:

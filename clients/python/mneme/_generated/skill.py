@@ -223,10 +223,10 @@ class SkillMethods(SyncCaller):
 
         Scope: write. Repeatable: with `episode_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when the
-        task or the outcome is left out, and no recorded session says it;
+        task or the outcome is left out, and no recorded session supplies it;
         ALREADY_EXISTS when the id is taken by an episode with different content;
-        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
-        texts are already waiting (nothing is stored).
+        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded right away and too
+        many texts are already waiting (nothing is stored).
 
         Args:
             session_id: The session in which it happened. Its record fills in what the request
@@ -455,8 +455,8 @@ class SkillMethods(SyncCaller):
         Scope: write. Repeatable: no.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by different
         content and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they
-        cannot be embedded soon and too many texts are already waiting (nothing is
-        imported).
+        cannot be embedded right away and too many texts are already waiting (nothing
+        is imported).
 
         Args:
             episodes: The episodes. Empty ids are filled in; given times are kept; nothing is
@@ -523,8 +523,8 @@ class SkillMethods(SyncCaller):
         Scope: write. Repeatable: with `skill_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the name is taken, or the id is
         taken by a skill with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when
-        it cannot be embedded soon and too many texts are already waiting (nothing is
-        saved).
+        it cannot be embedded right away and too many texts are already waiting
+        (nothing is saved).
 
         Args:
             name: Its name, unique in the tenant: case counts. Required; up to 200 characters,
@@ -611,8 +611,8 @@ class SkillMethods(SyncCaller):
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
         cannot be changed; NOT_FOUND; ALREADY_EXISTS when another skill has the new
-        name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too
-        many texts are already waiting (nothing is changed).
+        name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded right away
+        and too many texts are already waiting (nothing is changed).
 
         Args:
             skill_id: The skill: its id (required) and new values for the fields in the mask;
@@ -911,8 +911,8 @@ class SkillMethods(SyncCaller):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUEUE_FULL) when the skills
-        cannot be embedded soon and too many texts are already waiting (nothing is
-        changed).
+        cannot be embedded right away and too many texts are already waiting (nothing
+        is changed).
 
         Args:
             min_attempts: How many successes a group needs. 1 to 10,000. Default: 3.
@@ -976,10 +976,10 @@ class AsyncSkillMethods(AsyncCaller):
 
         Scope: write. Repeatable: with `episode_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when the
-        task or the outcome is left out, and no recorded session says it;
+        task or the outcome is left out, and no recorded session supplies it;
         ALREADY_EXISTS when the id is taken by an episode with different content;
-        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
-        texts are already waiting (nothing is stored).
+        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded right away and too
+        many texts are already waiting (nothing is stored).
 
         Args:
             session_id: The session in which it happened. Its record fills in what the request
@@ -1208,8 +1208,8 @@ class AsyncSkillMethods(AsyncCaller):
         Scope: write. Repeatable: no.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by different
         content and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they
-        cannot be embedded soon and too many texts are already waiting (nothing is
-        imported).
+        cannot be embedded right away and too many texts are already waiting (nothing
+        is imported).
 
         Args:
             episodes: The episodes. Empty ids are filled in; given times are kept; nothing is
@@ -1276,8 +1276,8 @@ class AsyncSkillMethods(AsyncCaller):
         Scope: write. Repeatable: with `skill_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the name is taken, or the id is
         taken by a skill with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when
-        it cannot be embedded soon and too many texts are already waiting (nothing is
-        saved).
+        it cannot be embedded right away and too many texts are already waiting
+        (nothing is saved).
 
         Args:
             name: Its name, unique in the tenant: case counts. Required; up to 200 characters,
@@ -1364,8 +1364,8 @@ class AsyncSkillMethods(AsyncCaller):
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
         cannot be changed; NOT_FOUND; ALREADY_EXISTS when another skill has the new
-        name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too
-        many texts are already waiting (nothing is changed).
+        name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded right away
+        and too many texts are already waiting (nothing is changed).
 
         Args:
             skill_id: The skill: its id (required) and new values for the fields in the mask;
@@ -1664,8 +1664,8 @@ class AsyncSkillMethods(AsyncCaller):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUEUE_FULL) when the skills
-        cannot be embedded soon and too many texts are already waiting (nothing is
-        changed).
+        cannot be embedded right away and too many texts are already waiting (nothing
+        is changed).
 
         Args:
             min_attempts: How many successes a group needs. 1 to 10,000. Default: 3.

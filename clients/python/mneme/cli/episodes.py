@@ -221,7 +221,7 @@ def _filter(  # noqa: PLR0917 (the options that all of these commands have)
     min_reward: float | None,
 ) -> EpisodeFilterFields:
     if failures and successes:
-        raise InputError("--failures and --successes leave nothing together")
+        raise InputError("--failures and --successes together leave nothing")
     chosen: dict[str, Any] = {
         "session_id": session,
         "agent_id": agent,

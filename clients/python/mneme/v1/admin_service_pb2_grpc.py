@@ -151,10 +151,10 @@ class AdminServiceServicer:
 
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
-        UNAVAILABLE when the tenant still has calls running, is being moved, or
-        another server still removes its index; it takes no more calls, and is gone at
-        the next try.
+        (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
+        UNAVAILABLE when the tenant still has calls running or is being moved, or
+        another server is still removing its index; it takes no more calls, and trying
+        again deletes it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -198,8 +198,8 @@ class AdminServiceServicer:
         and says how the server is set up.
 
         Scope: read. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) when it names
-        another tenant and the key lacks scope admin; NOT_FOUND.
+        Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) when the request
+        names another tenant and the key lacks scope admin; NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -227,10 +227,10 @@ class AdminServiceServicer:
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
         DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
-        when it was made with another embedding model; FAILED_PRECONDITION when it was
-        written by a newer server; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
-        is full; UNAVAILABLE when the tenant's calls do not end in time (nothing is
-        changed).
+        when the backup was made with another embedding model; FAILED_PRECONDITION
+        when the backup was written by a newer server; RESOURCE_EXHAUSTED
+        (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE when the tenant's calls do
+        not end in time (nothing is changed).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -244,8 +244,8 @@ class AdminServiceServicer:
         Starts: an operation `backup`, which ends with a BackupResponse.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
         operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        too many operations have been started and not ended (100 of the
-        administrator's, 100 of a tenant).
+        too many operations have not ended yet (100 of the administrator's, 100 of a
+        tenant's).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -260,8 +260,8 @@ class AdminServiceServicer:
         Starts: an operation `restore`, which ends with a RestoreResponse.
         Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
         ALREADY_EXISTS when the id is taken by an operation that does something else;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
-        and not ended (100 of the administrator's, 100 of a tenant).
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
+        yet (100 of the administrator's, 100 of a tenant's).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -274,10 +274,10 @@ class AdminServiceServicer:
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
+        (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
         ALREADY_EXISTS when the id is taken by an operation that does something else;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
-        and not ended (100 of the administrator's, 100 of a tenant).
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
+        yet (100 of the administrator's, 100 of a tenant's).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -296,8 +296,8 @@ class AdminServiceServicer:
         Starts: an operation `reindex`, which ends with a ReindexResponse.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
         operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        too many operations have been started and not ended (100 of the
-        administrator's, 100 of a tenant).
+        too many operations have not ended yet (100 of the administrator's, 100 of a
+        tenant's).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -318,12 +318,12 @@ class AdminServiceServicer:
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant, or no such
-        database; ALREADY_EXISTS when another tenant of this name is there, or the id
-        is taken by an operation that does something else; FAILED_PRECONDITION
-        (DATABASE_ERROR) when PostgreSQL keeps the tenant, or all of the server's own;
-        UNAVAILABLE when the database cannot be reached; RESOURCE_EXHAUSTED
-        (QUOTA_EXCEEDED) when too many operations have been started and not ended (100
-        of the administrator's, 100 of a tenant).
+        database; ALREADY_EXISTS when the database already has another tenant of this
+        name, or the id is taken by an operation that does something else;
+        FAILED_PRECONDITION (DATABASE_ERROR) when PostgreSQL keeps the tenant, or all
+        of the server's tenants; UNAVAILABLE when the database cannot be reached;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
+        yet (100 of the administrator's, 100 of a tenant's).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -352,9 +352,9 @@ class AdminServiceServicer:
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
         operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        the disk is full, or too many operations have been started and not ended (100
-        of the administrator's); what was hidden stays hidden; UNAVAILABLE when reads
-        of the tenant go on for too long to rewrite its files; what was hidden stays
+        the disk is full, or too many operations have not ended yet (100 of the
+        administrator's); what was hidden stays hidden; UNAVAILABLE when reads of the
+        tenant go on for too long for its files to be rewritten; what was hidden stays
         hidden.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -369,8 +369,8 @@ class AdminServiceServicer:
         Starts: an operation `forget`, which ends with a ForgetResponse.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
         operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        too many operations have been started and not ended (100 of the
-        administrator's, 100 of a tenant).
+        too many operations have not ended yet (100 of the administrator's, 100 of a
+        tenant's).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

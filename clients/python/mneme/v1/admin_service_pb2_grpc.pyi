@@ -55,10 +55,10 @@ class AdminServiceStub:
 
     Scope: admin. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-    (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
-    UNAVAILABLE when the tenant still has calls running, is being moved, or
-    another server still removes its index; it takes no more calls, and is gone at
-    the next try.
+    (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
+    UNAVAILABLE when the tenant still has calls running or is being moved, or
+    another server is still removing its index; it takes no more calls, and trying
+    again deletes it.
     """
     CreateApiKey: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.CreateApiKeyRequest, _admin_service_pb2.CreateApiKeyResponse]
     """Creates an API key. The secret is in this answer and nowhere else: the
@@ -86,8 +86,8 @@ class AdminServiceStub:
     and says how the server is set up.
 
     Scope: read. Repeatable: yes, it changes nothing.
-    Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) when it names
-    another tenant and the key lacks scope admin; NOT_FOUND.
+    Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) when the request
+    names another tenant and the key lacks scope admin; NOT_FOUND.
     """
     Backup: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.BackupRequest, _admin_service_pb2.BackupResponse]
     """Makes a consistent copy of a tenant's database in the server's backup
@@ -107,10 +107,10 @@ class AdminServiceStub:
     Scope: admin. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
     DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
-    when it was made with another embedding model; FAILED_PRECONDITION when it was
-    written by a newer server; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
-    is full; UNAVAILABLE when the tenant's calls do not end in time (nothing is
-    changed).
+    when the backup was made with another embedding model; FAILED_PRECONDITION
+    when the backup was written by a newer server; RESOURCE_EXHAUSTED
+    (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE when the tenant's calls do
+    not end in time (nothing is changed).
     """
     StartBackup: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.StartBackupRequest, _admin_service_pb2.StartBackupResponse]
     """Starts what Backup does, as an operation: for a tenant that takes longer to
@@ -120,8 +120,8 @@ class AdminServiceStub:
     Starts: an operation `backup`, which ends with a BackupResponse.
     Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
     operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-    too many operations have been started and not ended (100 of the
-    administrator's, 100 of a tenant).
+    too many operations have not ended yet (100 of the administrator's, 100 of a
+    tenant's).
     """
     StartRestore: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.StartRestoreRequest, _admin_service_pb2.StartRestoreResponse]
     """Starts what Restore does, as an operation. The backup is checked and copied
@@ -132,8 +132,8 @@ class AdminServiceStub:
     Starts: an operation `restore`, which ends with a RestoreResponse.
     Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
     ALREADY_EXISTS when the id is taken by an operation that does something else;
-    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
-    and not ended (100 of the administrator's, 100 of a tenant).
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
+    yet (100 of the administrator's, 100 of a tenant's).
     """
     StartDeleteTenant: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.StartDeleteTenantRequest, _admin_service_pb2.StartDeleteTenantResponse]
     """Starts what DeleteTenant does, as an operation. It cannot be cancelled once
@@ -142,10 +142,10 @@ class AdminServiceStub:
     Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
     Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
     Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-    (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
+    (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
     ALREADY_EXISTS when the id is taken by an operation that does something else;
-    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
-    and not ended (100 of the administrator's, 100 of a tenant).
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
+    yet (100 of the administrator's, 100 of a tenant's).
     """
     StartReindex: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.StartReindexRequest, _admin_service_pb2.StartReindexResponse]
     """Starts to embed all memories of a tenant again with the model that the
@@ -160,8 +160,8 @@ class AdminServiceStub:
     Starts: an operation `reindex`, which ends with a ReindexResponse.
     Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
     operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-    too many operations have been started and not ended (100 of the
-    administrator's, 100 of a tenant).
+    too many operations have not ended yet (100 of the administrator's, 100 of a
+    tenant's).
     """
     StartMoveTenant: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.StartMoveTenantRequest, _admin_service_pb2.StartMoveTenantResponse]
     """Starts to move a tenant to another database, as an operation, while it is
@@ -178,12 +178,12 @@ class AdminServiceStub:
     Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
     Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
     Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant, or no such
-    database; ALREADY_EXISTS when another tenant of this name is there, or the id
-    is taken by an operation that does something else; FAILED_PRECONDITION
-    (DATABASE_ERROR) when PostgreSQL keeps the tenant, or all of the server's own;
-    UNAVAILABLE when the database cannot be reached; RESOURCE_EXHAUSTED
-    (QUOTA_EXCEEDED) when too many operations have been started and not ended (100
-    of the administrator's, 100 of a tenant).
+    database; ALREADY_EXISTS when the database already has another tenant of this
+    name, or the id is taken by an operation that does something else;
+    FAILED_PRECONDITION (DATABASE_ERROR) when PostgreSQL keeps the tenant, or all
+    of the server's tenants; UNAVAILABLE when the database cannot be reached;
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
+    yet (100 of the administrator's, 100 of a tenant's).
     """
     Forget: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.ForgetRequest, _admin_service_pb2.ForgetResponse]
     """Forgets for good what is named, and what follows from it: for a session,
@@ -208,9 +208,9 @@ class AdminServiceStub:
     Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
     operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-    the disk is full, or too many operations have been started and not ended (100
-    of the administrator's); what was hidden stays hidden; UNAVAILABLE when reads
-    of the tenant go on for too long to rewrite its files; what was hidden stays
+    the disk is full, or too many operations have not ended yet (100 of the
+    administrator's); what was hidden stays hidden; UNAVAILABLE when reads of the
+    tenant go on for too long for its files to be rewritten; what was hidden stays
     hidden.
     """
     StartForget: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.StartForgetRequest, _admin_service_pb2.StartForgetResponse]
@@ -221,8 +221,8 @@ class AdminServiceStub:
     Starts: an operation `forget`, which ends with a ForgetResponse.
     Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
     operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-    too many operations have been started and not ended (100 of the
-    administrator's, 100 of a tenant).
+    too many operations have not ended yet (100 of the administrator's, 100 of a
+    tenant's).
     """
 
 @_typing.type_check_only
@@ -252,10 +252,10 @@ class AdminServiceAsyncStub(AdminServiceStub):
 
     Scope: admin. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-    (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
-    UNAVAILABLE when the tenant still has calls running, is being moved, or
-    another server still removes its index; it takes no more calls, and is gone at
-    the next try.
+    (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
+    UNAVAILABLE when the tenant still has calls running or is being moved, or
+    another server is still removing its index; it takes no more calls, and trying
+    again deletes it.
     """
     CreateApiKey: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.CreateApiKeyRequest, _admin_service_pb2.CreateApiKeyResponse]  # type: ignore[assignment]
     """Creates an API key. The secret is in this answer and nowhere else: the
@@ -283,8 +283,8 @@ class AdminServiceAsyncStub(AdminServiceStub):
     and says how the server is set up.
 
     Scope: read. Repeatable: yes, it changes nothing.
-    Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) when it names
-    another tenant and the key lacks scope admin; NOT_FOUND.
+    Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) when the request
+    names another tenant and the key lacks scope admin; NOT_FOUND.
     """
     Backup: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.BackupRequest, _admin_service_pb2.BackupResponse]  # type: ignore[assignment]
     """Makes a consistent copy of a tenant's database in the server's backup
@@ -304,10 +304,10 @@ class AdminServiceAsyncStub(AdminServiceStub):
     Scope: admin. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
     DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
-    when it was made with another embedding model; FAILED_PRECONDITION when it was
-    written by a newer server; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
-    is full; UNAVAILABLE when the tenant's calls do not end in time (nothing is
-    changed).
+    when the backup was made with another embedding model; FAILED_PRECONDITION
+    when the backup was written by a newer server; RESOURCE_EXHAUSTED
+    (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE when the tenant's calls do
+    not end in time (nothing is changed).
     """
     StartBackup: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.StartBackupRequest, _admin_service_pb2.StartBackupResponse]  # type: ignore[assignment]
     """Starts what Backup does, as an operation: for a tenant that takes longer to
@@ -317,8 +317,8 @@ class AdminServiceAsyncStub(AdminServiceStub):
     Starts: an operation `backup`, which ends with a BackupResponse.
     Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
     operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-    too many operations have been started and not ended (100 of the
-    administrator's, 100 of a tenant).
+    too many operations have not ended yet (100 of the administrator's, 100 of a
+    tenant's).
     """
     StartRestore: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.StartRestoreRequest, _admin_service_pb2.StartRestoreResponse]  # type: ignore[assignment]
     """Starts what Restore does, as an operation. The backup is checked and copied
@@ -329,8 +329,8 @@ class AdminServiceAsyncStub(AdminServiceStub):
     Starts: an operation `restore`, which ends with a RestoreResponse.
     Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
     ALREADY_EXISTS when the id is taken by an operation that does something else;
-    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
-    and not ended (100 of the administrator's, 100 of a tenant).
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
+    yet (100 of the administrator's, 100 of a tenant's).
     """
     StartDeleteTenant: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.StartDeleteTenantRequest, _admin_service_pb2.StartDeleteTenantResponse]  # type: ignore[assignment]
     """Starts what DeleteTenant does, as an operation. It cannot be cancelled once
@@ -339,10 +339,10 @@ class AdminServiceAsyncStub(AdminServiceStub):
     Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
     Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
     Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-    (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
+    (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
     ALREADY_EXISTS when the id is taken by an operation that does something else;
-    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
-    and not ended (100 of the administrator's, 100 of a tenant).
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
+    yet (100 of the administrator's, 100 of a tenant's).
     """
     StartReindex: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.StartReindexRequest, _admin_service_pb2.StartReindexResponse]  # type: ignore[assignment]
     """Starts to embed all memories of a tenant again with the model that the
@@ -357,8 +357,8 @@ class AdminServiceAsyncStub(AdminServiceStub):
     Starts: an operation `reindex`, which ends with a ReindexResponse.
     Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
     operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-    too many operations have been started and not ended (100 of the
-    administrator's, 100 of a tenant).
+    too many operations have not ended yet (100 of the administrator's, 100 of a
+    tenant's).
     """
     StartMoveTenant: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.StartMoveTenantRequest, _admin_service_pb2.StartMoveTenantResponse]  # type: ignore[assignment]
     """Starts to move a tenant to another database, as an operation, while it is
@@ -375,12 +375,12 @@ class AdminServiceAsyncStub(AdminServiceStub):
     Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
     Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
     Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant, or no such
-    database; ALREADY_EXISTS when another tenant of this name is there, or the id
-    is taken by an operation that does something else; FAILED_PRECONDITION
-    (DATABASE_ERROR) when PostgreSQL keeps the tenant, or all of the server's own;
-    UNAVAILABLE when the database cannot be reached; RESOURCE_EXHAUSTED
-    (QUOTA_EXCEEDED) when too many operations have been started and not ended (100
-    of the administrator's, 100 of a tenant).
+    database; ALREADY_EXISTS when the database already has another tenant of this
+    name, or the id is taken by an operation that does something else;
+    FAILED_PRECONDITION (DATABASE_ERROR) when PostgreSQL keeps the tenant, or all
+    of the server's tenants; UNAVAILABLE when the database cannot be reached;
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
+    yet (100 of the administrator's, 100 of a tenant's).
     """
     Forget: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.ForgetRequest, _admin_service_pb2.ForgetResponse]  # type: ignore[assignment]
     """Forgets for good what is named, and what follows from it: for a session,
@@ -405,9 +405,9 @@ class AdminServiceAsyncStub(AdminServiceStub):
     Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
     operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-    the disk is full, or too many operations have been started and not ended (100
-    of the administrator's); what was hidden stays hidden; UNAVAILABLE when reads
-    of the tenant go on for too long to rewrite its files; what was hidden stays
+    the disk is full, or too many operations have not ended yet (100 of the
+    administrator's); what was hidden stays hidden; UNAVAILABLE when reads of the
+    tenant go on for too long for its files to be rewritten; what was hidden stays
     hidden.
     """
     StartForget: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.StartForgetRequest, _admin_service_pb2.StartForgetResponse]  # type: ignore[assignment]
@@ -418,8 +418,8 @@ class AdminServiceAsyncStub(AdminServiceStub):
     Starts: an operation `forget`, which ends with a ForgetResponse.
     Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
     operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-    too many operations have been started and not ended (100 of the
-    administrator's, 100 of a tenant).
+    too many operations have not ended yet (100 of the administrator's, 100 of a
+    tenant's).
     """
 
 class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -464,10 +464,10 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
-        UNAVAILABLE when the tenant still has calls running, is being moved, or
-        another server still removes its index; it takes no more calls, and is gone at
-        the next try.
+        (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
+        UNAVAILABLE when the tenant still has calls running or is being moved, or
+        another server is still removing its index; it takes no more calls, and trying
+        again deletes it.
         """
 
     @_abc_1.abstractmethod
@@ -519,8 +519,8 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         and says how the server is set up.
 
         Scope: read. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) when it names
-        another tenant and the key lacks scope admin; NOT_FOUND.
+        Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) when the request
+        names another tenant and the key lacks scope admin; NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -552,10 +552,10 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         Scope: admin. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
         DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
-        when it was made with another embedding model; FAILED_PRECONDITION when it was
-        written by a newer server; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
-        is full; UNAVAILABLE when the tenant's calls do not end in time (nothing is
-        changed).
+        when the backup was made with another embedding model; FAILED_PRECONDITION
+        when the backup was written by a newer server; RESOURCE_EXHAUSTED
+        (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE when the tenant's calls do
+        not end in time (nothing is changed).
         """
 
     @_abc_1.abstractmethod
@@ -571,8 +571,8 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         Starts: an operation `backup`, which ends with a BackupResponse.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
         operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        too many operations have been started and not ended (100 of the
-        administrator's, 100 of a tenant).
+        too many operations have not ended yet (100 of the administrator's, 100 of a
+        tenant's).
         """
 
     @_abc_1.abstractmethod
@@ -589,8 +589,8 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         Starts: an operation `restore`, which ends with a RestoreResponse.
         Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
         ALREADY_EXISTS when the id is taken by an operation that does something else;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
-        and not ended (100 of the administrator's, 100 of a tenant).
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
+        yet (100 of the administrator's, 100 of a tenant's).
         """
 
     @_abc_1.abstractmethod
@@ -605,10 +605,10 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
+        (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
         ALREADY_EXISTS when the id is taken by an operation that does something else;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
-        and not ended (100 of the administrator's, 100 of a tenant).
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
+        yet (100 of the administrator's, 100 of a tenant's).
         """
 
     @_abc_1.abstractmethod
@@ -629,8 +629,8 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         Starts: an operation `reindex`, which ends with a ReindexResponse.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
         operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        too many operations have been started and not ended (100 of the
-        administrator's, 100 of a tenant).
+        too many operations have not ended yet (100 of the administrator's, 100 of a
+        tenant's).
         """
 
     @_abc_1.abstractmethod
@@ -653,12 +653,12 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant, or no such
-        database; ALREADY_EXISTS when another tenant of this name is there, or the id
-        is taken by an operation that does something else; FAILED_PRECONDITION
-        (DATABASE_ERROR) when PostgreSQL keeps the tenant, or all of the server's own;
-        UNAVAILABLE when the database cannot be reached; RESOURCE_EXHAUSTED
-        (QUOTA_EXCEEDED) when too many operations have been started and not ended (100
-        of the administrator's, 100 of a tenant).
+        database; ALREADY_EXISTS when the database already has another tenant of this
+        name, or the id is taken by an operation that does something else;
+        FAILED_PRECONDITION (DATABASE_ERROR) when PostgreSQL keeps the tenant, or all
+        of the server's tenants; UNAVAILABLE when the database cannot be reached;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
+        yet (100 of the administrator's, 100 of a tenant's).
         """
 
     @_abc_1.abstractmethod
@@ -689,9 +689,9 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
         operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        the disk is full, or too many operations have been started and not ended (100
-        of the administrator's); what was hidden stays hidden; UNAVAILABLE when reads
-        of the tenant go on for too long to rewrite its files; what was hidden stays
+        the disk is full, or too many operations have not ended yet (100 of the
+        administrator's); what was hidden stays hidden; UNAVAILABLE when reads of the
+        tenant go on for too long for its files to be rewritten; what was hidden stays
         hidden.
         """
 
@@ -708,8 +708,8 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         Starts: an operation `forget`, which ends with a ForgetResponse.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
         operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        too many operations have been started and not ended (100 of the
-        administrator's, 100 of a tenant).
+        too many operations have not ended yet (100 of the administrator's, 100 of a
+        tenant's).
         """
 
 def add_AdminServiceServicer_to_server(servicer: AdminServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

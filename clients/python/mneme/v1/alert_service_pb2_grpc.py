@@ -129,10 +129,10 @@ class AlertServiceServicer:
         """Creates a rule. The same rule again changes nothing.
 
         Scope: write. Repeatable: with `rule_id`, which the clients fill in.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when a channel is one that the
-        operator does not allow; ALREADY_EXISTS when the id is taken by a rule with
-        different content; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when there are
-        200 rules already.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the operator does not allow
+        one of the channels; ALREADY_EXISTS when the id is taken by a rule with
+        different content; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the tenant
+        already has 200 rules.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -166,7 +166,7 @@ class AlertServiceServicer:
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
-        cannot be changed, or a channel is one that the operator does not allow;
+        cannot be changed, or the operator does not allow one of the channels;
         NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -203,7 +203,7 @@ class AlertServiceServicer:
         Scope: write. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the rule has no channels; RESOURCE_EXHAUSTED
-        (QUOTA_EXCEEDED) when another test of the tenant's is being sent.
+        (QUOTA_EXCEEDED) when another test is being sent for the tenant.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -215,7 +215,7 @@ class AlertServiceServicer:
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the condition cannot be tried:
-        how deep the queue was is not kept, and trends are looked for as of now;
+        past queue depths are not kept, and trends are only looked for as of now;
         INVALID_ARGUMENT (INVALID_FILTER) when the range ends before it starts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -55,10 +55,10 @@ class AlertServiceStub:
     """Creates a rule. The same rule again changes nothing.
 
     Scope: write. Repeatable: with `rule_id`, which the clients fill in.
-    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when a channel is one that the
-    operator does not allow; ALREADY_EXISTS when the id is taken by a rule with
-    different content; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when there are
-    200 rules already.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the operator does not allow
+    one of the channels; ALREADY_EXISTS when the id is taken by a rule with
+    different content; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the tenant
+    already has 200 rules.
     """
     GetAlertRule: _grpc.UnaryUnaryMultiCallable[_alert_service_pb2.GetAlertRuleRequest, _alert_service_pb2.GetAlertRuleResponse]
     """Returns one rule.
@@ -80,7 +80,7 @@ class AlertServiceStub:
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
-    cannot be changed, or a channel is one that the operator does not allow;
+    cannot be changed, or the operator does not allow one of the channels;
     NOT_FOUND.
     """
     DeleteAlertRule: _grpc.UnaryUnaryMultiCallable[_alert_service_pb2.DeleteAlertRuleRequest, _alert_service_pb2.DeleteAlertRuleResponse]
@@ -105,7 +105,7 @@ class AlertServiceStub:
     Scope: write. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
     (CONSTRAINT_VIOLATION) when the rule has no channels; RESOURCE_EXHAUSTED
-    (QUOTA_EXCEEDED) when another test of the tenant's is being sent.
+    (QUOTA_EXCEEDED) when another test is being sent for the tenant.
     """
     TryAlertRule: _grpc.UnaryUnaryMultiCallable[_alert_service_pb2.TryAlertRuleRequest, _alert_service_pb2.TryAlertRuleResponse]
     """Tries a rule against the past: when it would have triggered and resolved.
@@ -113,7 +113,7 @@ class AlertServiceStub:
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the condition cannot be tried:
-    how deep the queue was is not kept, and trends are looked for as of now;
+    past queue depths are not kept, and trends are only looked for as of now;
     INVALID_ARGUMENT (INVALID_FILTER) when the range ends before it starts.
     """
     GetWebhookSecret: _grpc.UnaryUnaryMultiCallable[_alert_service_pb2.GetWebhookSecretRequest, _alert_service_pb2.GetWebhookSecretResponse]
@@ -158,10 +158,10 @@ class AlertServiceAsyncStub(AlertServiceStub):
     """Creates a rule. The same rule again changes nothing.
 
     Scope: write. Repeatable: with `rule_id`, which the clients fill in.
-    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when a channel is one that the
-    operator does not allow; ALREADY_EXISTS when the id is taken by a rule with
-    different content; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when there are
-    200 rules already.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the operator does not allow
+    one of the channels; ALREADY_EXISTS when the id is taken by a rule with
+    different content; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the tenant
+    already has 200 rules.
     """
     GetAlertRule: _aio.UnaryUnaryMultiCallable[_alert_service_pb2.GetAlertRuleRequest, _alert_service_pb2.GetAlertRuleResponse]  # type: ignore[assignment]
     """Returns one rule.
@@ -183,7 +183,7 @@ class AlertServiceAsyncStub(AlertServiceStub):
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
-    cannot be changed, or a channel is one that the operator does not allow;
+    cannot be changed, or the operator does not allow one of the channels;
     NOT_FOUND.
     """
     DeleteAlertRule: _aio.UnaryUnaryMultiCallable[_alert_service_pb2.DeleteAlertRuleRequest, _alert_service_pb2.DeleteAlertRuleResponse]  # type: ignore[assignment]
@@ -208,7 +208,7 @@ class AlertServiceAsyncStub(AlertServiceStub):
     Scope: write. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
     (CONSTRAINT_VIOLATION) when the rule has no channels; RESOURCE_EXHAUSTED
-    (QUOTA_EXCEEDED) when another test of the tenant's is being sent.
+    (QUOTA_EXCEEDED) when another test is being sent for the tenant.
     """
     TryAlertRule: _aio.UnaryUnaryMultiCallable[_alert_service_pb2.TryAlertRuleRequest, _alert_service_pb2.TryAlertRuleResponse]  # type: ignore[assignment]
     """Tries a rule against the past: when it would have triggered and resolved.
@@ -216,7 +216,7 @@ class AlertServiceAsyncStub(AlertServiceStub):
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the condition cannot be tried:
-    how deep the queue was is not kept, and trends are looked for as of now;
+    past queue depths are not kept, and trends are only looked for as of now;
     INVALID_ARGUMENT (INVALID_FILTER) when the range ends before it starts.
     """
     GetWebhookSecret: _aio.UnaryUnaryMultiCallable[_alert_service_pb2.GetWebhookSecretRequest, _alert_service_pb2.GetWebhookSecretResponse]  # type: ignore[assignment]
@@ -264,10 +264,10 @@ class AlertServiceServicer(metaclass=_abc_1.ABCMeta):
         """Creates a rule. The same rule again changes nothing.
 
         Scope: write. Repeatable: with `rule_id`, which the clients fill in.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when a channel is one that the
-        operator does not allow; ALREADY_EXISTS when the id is taken by a rule with
-        different content; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when there are
-        200 rules already.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the operator does not allow
+        one of the channels; ALREADY_EXISTS when the id is taken by a rule with
+        different content; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the tenant
+        already has 200 rules.
         """
 
     @_abc_1.abstractmethod
@@ -307,7 +307,7 @@ class AlertServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
-        cannot be changed, or a channel is one that the operator does not allow;
+        cannot be changed, or the operator does not allow one of the channels;
         NOT_FOUND.
         """
 
@@ -350,7 +350,7 @@ class AlertServiceServicer(metaclass=_abc_1.ABCMeta):
         Scope: write. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the rule has no channels; RESOURCE_EXHAUSTED
-        (QUOTA_EXCEEDED) when another test of the tenant's is being sent.
+        (QUOTA_EXCEEDED) when another test is being sent for the tenant.
         """
 
     @_abc_1.abstractmethod
@@ -364,7 +364,7 @@ class AlertServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the condition cannot be tried:
-        how deep the queue was is not kept, and trends are looked for as of now;
+        past queue depths are not kept, and trends are only looked for as of now;
         INVALID_ARGUMENT (INVALID_FILTER) when the range ends before it starts.
         """
 

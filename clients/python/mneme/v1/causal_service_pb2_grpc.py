@@ -316,10 +316,10 @@ class CausalServiceServicer:
         episodes changes nothing; effects that no longer hold lose their edges.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says
-        how an attempt went; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when more than
-        10,000 episodes match, or 500,000 times a cause would be looked up in an
-        episode: use StartDiscover.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
+        that says how an attempt went; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
+        more than 10,000 episodes match, or causes times episodes is more than
+        500,000: use StartDiscover.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -332,7 +332,7 @@ class CausalServiceServicer:
         Starts: an operation `discover`, which ends with a DiscoverResponse.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by an operation
         that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many
-        operations have been started and not ended (100 of a tenant).
+        operations of the tenant have not ended yet (100).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -353,9 +353,9 @@ class CausalServiceServicer:
         A changed schedule takes effect the next night.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says
-        how an attempt went, the filter names a user, an agent or a session, or the
-        question is a dry run.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
+        that says how an attempt went, the filter names a user, an agent or a session,
+        or the question is a dry run.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

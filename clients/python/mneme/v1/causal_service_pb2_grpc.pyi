@@ -159,10 +159,10 @@ class CausalServiceStub:
     episodes changes nothing; effects that no longer hold lose their edges.
 
     Scope: write. Repeatable: yes.
-    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says
-    how an attempt went; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when more than
-    10,000 episodes match, or 500,000 times a cause would be looked up in an
-    episode: use StartDiscover.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
+    that says how an attempt went; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
+    more than 10,000 episodes match, or causes times episodes is more than
+    500,000: use StartDiscover.
     """
     StartDiscover: _grpc.UnaryUnaryMultiCallable[_discovery_pb2.StartDiscoverRequest, _discovery_pb2.StartDiscoverResponse]
     """Starts what Discover does as an operation, of any size.
@@ -171,7 +171,7 @@ class CausalServiceStub:
     Starts: an operation `discover`, which ends with a DiscoverResponse.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by an operation
     that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many
-    operations have been started and not ended (100 of a tenant).
+    operations of the tenant have not ended yet (100).
     """
     GetDiscoverySchedule: _grpc.UnaryUnaryMultiCallable[_discovery_pb2.GetDiscoveryScheduleRequest, _discovery_pb2.GetDiscoveryScheduleResponse]
     """Returns the schedule by which the server discovers on its own.
@@ -184,9 +184,9 @@ class CausalServiceStub:
     A changed schedule takes effect the next night.
 
     Scope: write. Repeatable: yes.
-    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says
-    how an attempt went, the filter names a user, an agent or a session, or the
-    question is a dry run.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
+    that says how an attempt went, the filter names a user, an agent or a session,
+    or the question is a dry run.
     """
 
 @_typing.type_check_only
@@ -317,10 +317,10 @@ class CausalServiceAsyncStub(CausalServiceStub):
     episodes changes nothing; effects that no longer hold lose their edges.
 
     Scope: write. Repeatable: yes.
-    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says
-    how an attempt went; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when more than
-    10,000 episodes match, or 500,000 times a cause would be looked up in an
-    episode: use StartDiscover.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
+    that says how an attempt went; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
+    more than 10,000 episodes match, or causes times episodes is more than
+    500,000: use StartDiscover.
     """
     StartDiscover: _aio.UnaryUnaryMultiCallable[_discovery_pb2.StartDiscoverRequest, _discovery_pb2.StartDiscoverResponse]  # type: ignore[assignment]
     """Starts what Discover does as an operation, of any size.
@@ -329,7 +329,7 @@ class CausalServiceAsyncStub(CausalServiceStub):
     Starts: an operation `discover`, which ends with a DiscoverResponse.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by an operation
     that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many
-    operations have been started and not ended (100 of a tenant).
+    operations of the tenant have not ended yet (100).
     """
     GetDiscoverySchedule: _aio.UnaryUnaryMultiCallable[_discovery_pb2.GetDiscoveryScheduleRequest, _discovery_pb2.GetDiscoveryScheduleResponse]  # type: ignore[assignment]
     """Returns the schedule by which the server discovers on its own.
@@ -342,9 +342,9 @@ class CausalServiceAsyncStub(CausalServiceStub):
     A changed schedule takes effect the next night.
 
     Scope: write. Repeatable: yes.
-    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says
-    how an attempt went, the filter names a user, an agent or a session, or the
-    question is a dry run.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
+    that says how an attempt went, the filter names a user, an agent or a session,
+    or the question is a dry run.
     """
 
 class CausalServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -562,10 +562,10 @@ class CausalServiceServicer(metaclass=_abc_1.ABCMeta):
         episodes changes nothing; effects that no longer hold lose their edges.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says
-        how an attempt went; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when more than
-        10,000 episodes match, or 500,000 times a cause would be looked up in an
-        episode: use StartDiscover.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
+        that says how an attempt went; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
+        more than 10,000 episodes match, or causes times episodes is more than
+        500,000: use StartDiscover.
         """
 
     @_abc_1.abstractmethod
@@ -580,7 +580,7 @@ class CausalServiceServicer(metaclass=_abc_1.ABCMeta):
         Starts: an operation `discover`, which ends with a DiscoverResponse.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by an operation
         that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many
-        operations have been started and not ended (100 of a tenant).
+        operations of the tenant have not ended yet (100).
         """
 
     @_abc_1.abstractmethod
@@ -605,9 +605,9 @@ class CausalServiceServicer(metaclass=_abc_1.ABCMeta):
         A changed schedule takes effect the next night.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says
-        how an attempt went, the filter names a user, an agent or a session, or the
-        question is a dry run.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
+        that says how an attempt went, the filter names a user, an agent or a session,
+        or the question is a dry run.
         """
 
 def add_CausalServiceServicer_to_server(servicer: CausalServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

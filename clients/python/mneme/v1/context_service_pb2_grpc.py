@@ -99,12 +99,12 @@ class ContextServiceServicer:
         the backend is back.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when it
-        names neither session nor project; NOT_FOUND (SESSION_NOT_FOUND) when nothing
-        is given, and the session does not exist or the project has none;
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when
+        neither a session nor a project is given; NOT_FOUND (SESSION_NOT_FOUND) when
+        nothing is given, and the session does not exist or the project has none;
         FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the session belongs to another
         project or agent; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
-        soon and too many texts are already waiting (nothing is stored).
+        right away and too many texts are already waiting (nothing is stored).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

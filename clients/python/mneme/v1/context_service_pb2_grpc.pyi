@@ -62,12 +62,12 @@ class ContextServiceStub:
     the backend is back.
 
     Scope: write. Repeatable: yes.
-    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when it
-    names neither session nor project; NOT_FOUND (SESSION_NOT_FOUND) when nothing
-    is given, and the session does not exist or the project has none;
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when
+    neither a session nor a project is given; NOT_FOUND (SESSION_NOT_FOUND) when
+    nothing is given, and the session does not exist or the project has none;
     FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the session belongs to another
     project or agent; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
-    soon and too many texts are already waiting (nothing is stored).
+    right away and too many texts are already waiting (nothing is stored).
     """
     WakeUp: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.WakeUpRequest, _context_service_pb2.WakeUpResponse]
     """Returns what an agent needs at the start of a session: the last handover,
@@ -127,12 +127,12 @@ class ContextServiceAsyncStub(ContextServiceStub):
     the backend is back.
 
     Scope: write. Repeatable: yes.
-    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when it
-    names neither session nor project; NOT_FOUND (SESSION_NOT_FOUND) when nothing
-    is given, and the session does not exist or the project has none;
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when
+    neither a session nor a project is given; NOT_FOUND (SESSION_NOT_FOUND) when
+    nothing is given, and the session does not exist or the project has none;
     FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the session belongs to another
     project or agent; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
-    soon and too many texts are already waiting (nothing is stored).
+    right away and too many texts are already waiting (nothing is stored).
     """
     WakeUp: _aio.UnaryUnaryMultiCallable[_context_service_pb2.WakeUpRequest, _context_service_pb2.WakeUpResponse]  # type: ignore[assignment]
     """Returns what an agent needs at the start of a session: the last handover,
@@ -201,12 +201,12 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         the backend is back.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when it
-        names neither session nor project; NOT_FOUND (SESSION_NOT_FOUND) when nothing
-        is given, and the session does not exist or the project has none;
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when
+        neither a session nor a project is given; NOT_FOUND (SESSION_NOT_FOUND) when
+        nothing is given, and the session does not exist or the project has none;
         FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the session belongs to another
         project or agent; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
-        soon and too many texts are already waiting (nothing is stored).
+        right away and too many texts are already waiting (nothing is stored).
         """
 
     @_abc_1.abstractmethod

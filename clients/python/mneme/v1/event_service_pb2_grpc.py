@@ -119,7 +119,7 @@ class EventServiceServicer:
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-        when it has already ended with another status.
+        when the session has already ended with another status.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -161,9 +161,8 @@ class EventServiceServicer:
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
         (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
         many texts are waiting for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        the disk is full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams
-        are open as the server or the tenant may have, or nothing was sent for too
-        long.
+        the disk is full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams
+        are open on the server or for the tenant, or nothing was sent for too long.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

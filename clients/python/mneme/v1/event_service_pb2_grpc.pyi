@@ -53,7 +53,7 @@ class EventServiceStub:
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-    when it has already ended with another status.
+    when the session has already ended with another status.
     """
     RecordEvents: _grpc.UnaryUnaryMultiCallable[_event_service_pb2.RecordEventsRequest, _event_service_pb2.RecordEventsResponse]
     """Records a batch of events, all or none, in the order given. A session that
@@ -87,9 +87,8 @@ class EventServiceStub:
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
     (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
     many texts are waiting for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-    the disk is full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams
-    are open as the server or the tenant may have, or nothing was sent for too
-    long.
+    the disk is full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams
+    are open on the server or for the tenant, or nothing was sent for too long.
     """
     GetSession: _grpc.UnaryUnaryMultiCallable[_event_service_pb2.GetSessionRequest, _event_service_pb2.GetSessionResponse]
     """Returns one session with its counters.
@@ -165,7 +164,7 @@ class EventServiceAsyncStub(EventServiceStub):
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-    when it has already ended with another status.
+    when the session has already ended with another status.
     """
     RecordEvents: _aio.UnaryUnaryMultiCallable[_event_service_pb2.RecordEventsRequest, _event_service_pb2.RecordEventsResponse]  # type: ignore[assignment]
     """Records a batch of events, all or none, in the order given. A session that
@@ -199,9 +198,8 @@ class EventServiceAsyncStub(EventServiceStub):
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
     (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
     many texts are waiting for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-    the disk is full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams
-    are open as the server or the tenant may have, or nothing was sent for too
-    long.
+    the disk is full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams
+    are open on the server or for the tenant, or nothing was sent for too long.
     """
     GetSession: _aio.UnaryUnaryMultiCallable[_event_service_pb2.GetSessionRequest, _event_service_pb2.GetSessionResponse]  # type: ignore[assignment]
     """Returns one session with its counters.
@@ -286,7 +284,7 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-        when it has already ended with another status.
+        when the session has already ended with another status.
         """
 
     @_abc_1.abstractmethod
@@ -332,9 +330,8 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
         (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
         many texts are waiting for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        the disk is full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams
-        are open as the server or the tenant may have, or nothing was sent for too
-        long.
+        the disk is full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams
+        are open on the server or for the tenant, or nothing was sent for too long.
         """
 
     @_abc_1.abstractmethod

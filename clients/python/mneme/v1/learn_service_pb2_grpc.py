@@ -136,8 +136,8 @@ class LearnServiceServicer:
         Scope: write. Repeatable: with `lesson_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
         different content (repeating the same content returns the existing one);
-        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
-        texts are already waiting (nothing is saved).
+        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded right away and too
+        many texts are already waiting (nothing is saved).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -183,10 +183,10 @@ class LearnServiceServicer:
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
         cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
-        it is archived; ABORTED (ETAG_MISMATCH) when an etag is given, but the lesson
-        has changed since (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when
-        it cannot be embedded soon and too many texts are already waiting (nothing is
-        changed).
+        the lesson is archived; ABORTED (ETAG_MISMATCH) when an etag is given, but the
+        lesson has changed since (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL)
+        when it cannot be embedded right away and too many texts are already waiting
+        (nothing is changed).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -225,8 +225,8 @@ class LearnServiceServicer:
         Scope: write. Repeatable: no.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by different
         content and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they
-        cannot be embedded soon and too many texts are already waiting (nothing is
-        imported).
+        cannot be embedded right away and too many texts are already waiting (nothing
+        is imported).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -250,7 +250,8 @@ class LearnServiceServicer:
         Scope: write. Repeatable: with `reflection_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
         with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
-        embedded soon and too many texts are already waiting (nothing is stored).
+        embedded right away and too many texts are already waiting (nothing is
+        stored).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -294,7 +295,8 @@ class LearnServiceServicer:
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
         entry with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot
-        be embedded soon and too many texts are already waiting (nothing is logged).
+        be embedded right away and too many texts are already waiting (nothing is
+        logged).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

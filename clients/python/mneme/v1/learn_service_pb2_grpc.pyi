@@ -50,8 +50,8 @@ class LearnServiceStub:
     Scope: write. Repeatable: with `lesson_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
     different content (repeating the same content returns the existing one);
-    RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
-    texts are already waiting (nothing is saved).
+    RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded right away and too
+    many texts are already waiting (nothing is saved).
     """
     GetLesson: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.GetLessonRequest, _learn_service_pb2.GetLessonResponse]
     """Returns one lesson, archived or not, and counts the access.
@@ -81,10 +81,10 @@ class LearnServiceStub:
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
     cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
-    it is archived; ABORTED (ETAG_MISMATCH) when an etag is given, but the lesson
-    has changed since (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when
-    it cannot be embedded soon and too many texts are already waiting (nothing is
-    changed).
+    the lesson is archived; ABORTED (ETAG_MISMATCH) when an etag is given, but the
+    lesson has changed since (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL)
+    when it cannot be embedded right away and too many texts are already waiting
+    (nothing is changed).
     """
     DeleteLesson: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.DeleteLessonRequest, _learn_service_pb2.DeleteLessonResponse]
     """Archives a lesson: ListLessons and SearchLessons leave it out unless asked
@@ -111,8 +111,8 @@ class LearnServiceStub:
     Scope: write. Repeatable: no.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by different
     content and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they
-    cannot be embedded soon and too many texts are already waiting (nothing is
-    imported).
+    cannot be embedded right away and too many texts are already waiting (nothing
+    is imported).
     """
     ExportLessons: _grpc.UnaryStreamMultiCallable[_learn_service_pb2.ExportLessonsRequest, _learn_service_pb2.ExportLessonsResponse]
     """Streams the tenant's lessons, by id, for a backup or another tenant.
@@ -128,7 +128,8 @@ class LearnServiceStub:
     Scope: write. Repeatable: with `reflection_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
     with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
-    embedded soon and too many texts are already waiting (nothing is stored).
+    embedded right away and too many texts are already waiting (nothing is
+    stored).
     """
     ListReflections: _grpc.UnaryUnaryMultiCallable[_reflection_pb2.ListReflectionsRequest, _reflection_pb2.ListReflectionsResponse]
     """Lists reflections, newest first, also as text for a prompt.
@@ -156,7 +157,8 @@ class LearnServiceStub:
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
     entry with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot
-    be embedded soon and too many texts are already waiting (nothing is logged).
+    be embedded right away and too many texts are already waiting (nothing is
+    logged).
     """
     QueryKnowledge: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.QueryKnowledgeRequest, _knowledge_pb2.QueryKnowledgeResponse]
     """Returns the experience that bears on a query, ranked by meaning, recency
@@ -184,8 +186,8 @@ class LearnServiceAsyncStub(LearnServiceStub):
     Scope: write. Repeatable: with `lesson_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
     different content (repeating the same content returns the existing one);
-    RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
-    texts are already waiting (nothing is saved).
+    RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded right away and too
+    many texts are already waiting (nothing is saved).
     """
     GetLesson: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.GetLessonRequest, _learn_service_pb2.GetLessonResponse]  # type: ignore[assignment]
     """Returns one lesson, archived or not, and counts the access.
@@ -215,10 +217,10 @@ class LearnServiceAsyncStub(LearnServiceStub):
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
     cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
-    it is archived; ABORTED (ETAG_MISMATCH) when an etag is given, but the lesson
-    has changed since (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when
-    it cannot be embedded soon and too many texts are already waiting (nothing is
-    changed).
+    the lesson is archived; ABORTED (ETAG_MISMATCH) when an etag is given, but the
+    lesson has changed since (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL)
+    when it cannot be embedded right away and too many texts are already waiting
+    (nothing is changed).
     """
     DeleteLesson: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.DeleteLessonRequest, _learn_service_pb2.DeleteLessonResponse]  # type: ignore[assignment]
     """Archives a lesson: ListLessons and SearchLessons leave it out unless asked
@@ -245,8 +247,8 @@ class LearnServiceAsyncStub(LearnServiceStub):
     Scope: write. Repeatable: no.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by different
     content and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they
-    cannot be embedded soon and too many texts are already waiting (nothing is
-    imported).
+    cannot be embedded right away and too many texts are already waiting (nothing
+    is imported).
     """
     ExportLessons: _aio.UnaryStreamMultiCallable[_learn_service_pb2.ExportLessonsRequest, _learn_service_pb2.ExportLessonsResponse]  # type: ignore[assignment]
     """Streams the tenant's lessons, by id, for a backup or another tenant.
@@ -262,7 +264,8 @@ class LearnServiceAsyncStub(LearnServiceStub):
     Scope: write. Repeatable: with `reflection_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
     with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
-    embedded soon and too many texts are already waiting (nothing is stored).
+    embedded right away and too many texts are already waiting (nothing is
+    stored).
     """
     ListReflections: _aio.UnaryUnaryMultiCallable[_reflection_pb2.ListReflectionsRequest, _reflection_pb2.ListReflectionsResponse]  # type: ignore[assignment]
     """Lists reflections, newest first, also as text for a prompt.
@@ -290,7 +293,8 @@ class LearnServiceAsyncStub(LearnServiceStub):
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
     entry with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot
-    be embedded soon and too many texts are already waiting (nothing is logged).
+    be embedded right away and too many texts are already waiting (nothing is
+    logged).
     """
     QueryKnowledge: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.QueryKnowledgeRequest, _knowledge_pb2.QueryKnowledgeResponse]  # type: ignore[assignment]
     """Returns the experience that bears on a query, ranked by meaning, recency
@@ -321,8 +325,8 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         Scope: write. Repeatable: with `lesson_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
         different content (repeating the same content returns the existing one);
-        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
-        texts are already waiting (nothing is saved).
+        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded right away and too
+        many texts are already waiting (nothing is saved).
         """
 
     @_abc_1.abstractmethod
@@ -376,10 +380,10 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
         cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
-        it is archived; ABORTED (ETAG_MISMATCH) when an etag is given, but the lesson
-        has changed since (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when
-        it cannot be embedded soon and too many texts are already waiting (nothing is
-        changed).
+        the lesson is archived; ABORTED (ETAG_MISMATCH) when an etag is given, but the
+        lesson has changed since (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL)
+        when it cannot be embedded right away and too many texts are already waiting
+        (nothing is changed).
         """
 
     @_abc_1.abstractmethod
@@ -424,8 +428,8 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         Scope: write. Repeatable: no.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by different
         content and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they
-        cannot be embedded soon and too many texts are already waiting (nothing is
-        imported).
+        cannot be embedded right away and too many texts are already waiting (nothing
+        is imported).
         """
 
     @_abc_1.abstractmethod
@@ -453,7 +457,8 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         Scope: write. Repeatable: with `reflection_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
         with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
-        embedded soon and too many texts are already waiting (nothing is stored).
+        embedded right away and too many texts are already waiting (nothing is
+        stored).
         """
 
     @_abc_1.abstractmethod
@@ -505,7 +510,8 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
         entry with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot
-        be embedded soon and too many texts are already waiting (nothing is logged).
+        be embedded right away and too many texts are already waiting (nothing is
+        logged).
         """
 
     @_abc_1.abstractmethod

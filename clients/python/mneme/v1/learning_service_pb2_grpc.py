@@ -170,15 +170,15 @@ class LearningServiceServicer:
 
         Scope: learn. Repeatable: with `session_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (ALGORITHM_NOT_SUPPORTED) when
-        there is no such algorithm, or it does not work on the spaces;
+        there is no such algorithm, or it does not work with these spaces;
         INVALID_ARGUMENT (OUT_OF_RANGE) when the config has a key that the algorithm
-        does not have, or a value out of its range; FAILED_PRECONDITION
+        does not know, or a value outside its range; FAILED_PRECONDITION
         (ALGORITHM_NOT_SUPPORTED) when the algorithm needs the server's extra `rl`,
-        which is not installed, or what the session has learned is of another version
-        of it; DATA_LOSS when what the session has learned is damaged in storage;
-        ALREADY_EXISTS when the id is taken by a session with another definition;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when as many sessions are active as the
-        tenant may have.
+        which is not installed, or what the session has learned comes from another
+        version of the algorithm; DATA_LOSS when what the session has learned is
+        damaged in storage; ALREADY_EXISTS when the id is taken by a session with
+        another definition; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
+        already has as many active sessions as it may have.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -226,9 +226,9 @@ class LearningServiceServicer:
         (MODEL_NOT_TRAINED) when no action is known yet and none is given in
         allowed_actions; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the session
         has ended; start it again to resume it; FAILED_PRECONDITION
-        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; DATA_LOSS when what the session
-        has learned is damaged in storage.
+        (ALGORITHM_NOT_SUPPORTED) when what the session has learned comes from a
+        version of its algorithm that this server does not have; DATA_LOSS when what
+        the session has learned is damaged in storage.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -241,17 +241,17 @@ class LearningServiceServicer:
 
         Scope: learn. Repeatable: with `feedback_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
-        when the prediction is unknown: it is none of this session's, or older than 30
-        days; ALREADY_EXISTS when the prediction was given feedback already, or the
+        when the prediction is unknown: it is not from this session, or is older than
+        30 days; ALREADY_EXISTS when the prediction already has feedback, or the
         feedback's id is taken by another one; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour and the step's probability is unknown;
         RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
-        exported models take as many bytes as they may, its sessions have learned for
-        as long as they may today, or the disk is full; FAILED_PRECONDITION
-        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; DATA_LOSS when what the session
-        has learned is damaged in storage.
+        exported models take up all the space they may, its sessions have used up
+        their learning time for today, or the disk is full; FAILED_PRECONDITION
+        (ALGORITHM_NOT_SUPPORTED) when what the session has learned comes from a
+        version of its algorithm that this server does not have; DATA_LOSS when what
+        the session has learned is damaged in storage.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -264,17 +264,17 @@ class LearningServiceServicer:
 
         Scope: learn. Repeatable: with `trajectory_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
-        when a prediction is unknown: it is none of this session's, or older than 30
+        when a prediction is unknown: it is not from this session, or is older than 30
         days; ALREADY_EXISTS when the trajectory's id is taken by another one, or a
-        prediction was given feedback already; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
-        only from its own behaviour and a step's probability is unknown;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
-        exported models take as many bytes as they may, its sessions have learned for
-        as long as they may today, or the disk is full; FAILED_PRECONDITION
-        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; DATA_LOSS when what the session
-        has learned is damaged in storage.
+        prediction already has feedback; FAILED_PRECONDITION (CONSTRAINT_VIOLATION)
+        when the session has ended, or its algorithm learns only from its own
+        behaviour and a step's probability is unknown; RESOURCE_EXHAUSTED
+        (QUOTA_EXCEEDED) when the tenant's recorded steps and exported models take up
+        all the space they may, its sessions have used up their learning time for
+        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned comes from a version of its algorithm that this
+        server does not have; DATA_LOSS when what the session has learned is damaged
+        in storage.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -296,19 +296,18 @@ class LearningServiceServicer:
 
         Scope: learn. Repeatable: with `trajectory_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
-        when a prediction is unknown: it is none of this session's, or older than 30
+        when a prediction is unknown: it is not from this session, or is older than 30
         days; ALREADY_EXISTS when the trajectory's id is taken by another one, or a
-        prediction was given feedback already; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
-        only from its own behaviour and a step's probability is unknown;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
-        exported models take as many bytes as they may, its sessions have learned for
-        as long as they may today, or the disk is full; FAILED_PRECONDITION
-        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; DATA_LOSS when what the session
-        has learned is damaged in storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when
-        as many streams are open as the server or the tenant may have, or nothing was
-        sent for too long.
+        prediction already has feedback; FAILED_PRECONDITION (CONSTRAINT_VIOLATION)
+        when the session has ended, or its algorithm learns only from its own
+        behaviour and a step's probability is unknown; RESOURCE_EXHAUSTED
+        (QUOTA_EXCEEDED) when the tenant's recorded steps and exported models take up
+        all the space they may, its sessions have used up their learning time for
+        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned comes from a version of its algorithm that this
+        server does not have; DATA_LOSS when what the session has learned is damaged
+        in storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are
+        open on the server or for the tenant, or nothing was sent for too long.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -342,11 +341,11 @@ class LearningServiceServicer:
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
-        tenant's recorded steps and exported models take as many bytes as they may,
-        its sessions have learned for as long as they may today, or the disk is full;
-        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-        server or the tenant may have; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
-        when what the session has learned is of a version of its algorithm that this
+        tenant's recorded steps and exported models take up all the space they may,
+        its sessions have used up their learning time for today, or the disk is full;
+        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are open on the
+        server or for the tenant; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned comes from a version of its algorithm that this
         server does not have; DATA_LOSS when what the session has learned is damaged
         in storage.
         """
@@ -368,19 +367,19 @@ class LearningServiceServicer:
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
-        when a prediction is unknown: it is none of this session's, or older than 30
-        days; ALREADY_EXISTS when a prediction was given feedback already;
+        when a prediction is unknown: it is not from this session, or is older than 30
+        days; ALREADY_EXISTS when a prediction already has feedback;
         FAILED_PRECONDITION (MODEL_NOT_TRAINED) when no action is known yet and none
         is given in allowed_actions; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
         the session has ended, or its algorithm learns only from its own behaviour and
         a step's probability is unknown; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
-        when what the session has learned is of a version of its algorithm that this
-        server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's
-        recorded steps and exported models take as many bytes as they may, its
-        sessions have learned for as long as they may today, or the disk is full;
-        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-        server or the tenant may have, or nothing was sent for too long; DATA_LOSS
-        when what the session has learned is damaged in storage.
+        when what the session has learned comes from a version of its algorithm that
+        this server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
+        tenant's recorded steps and exported models take up all the space they may,
+        its sessions have used up their learning time for today, or the disk is full;
+        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are open on the
+        server or for the tenant, or nothing was sent for too long; DATA_LOSS when
+        what the session has learned is damaged in storage.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -396,15 +395,15 @@ class LearningServiceServicer:
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) when nothing was recorded yet, or the session has
+        (CONSTRAINT_VIOLATION) when nothing has been recorded yet, or the session has
         ended; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-        learned is of a version of its algorithm that this server does not have;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's sessions have learned
-        for as long as they may today; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as
-        many streams are open as the server or the tenant may have; INTERNAL
+        learned comes from a version of its algorithm that this server does not have;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's sessions have used up
+        their learning time for today; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too
+        many streams are open on the server or for the tenant; INTERNAL
         (CONVERGENCE_FAILED) when what the networks compute is no longer a number; the
-        session goes on choosing by what it had learned before; DATA_LOSS when what
-        the session has learned is damaged in storage.
+        session goes on choosing by what it learned before; DATA_LOSS when what the
+        session has learned is damaged in storage.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -431,7 +430,7 @@ class LearningServiceServicer:
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
         (MODEL_NOT_TRAINED) when the session has learned nothing yet;
         FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-        learned is of a version of its algorithm that this server does not have;
+        learned comes from a version of its algorithm that this server does not have;
         DATA_LOSS when what the session has learned is damaged in storage.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -448,7 +447,7 @@ class LearningServiceServicer:
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended; start it again to resume
         it; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-        learned is of a version of its algorithm that this server does not have;
+        learned comes from a version of its algorithm that this server does not have;
         DATA_LOSS when what the session has learned is damaged in storage.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -468,7 +467,7 @@ class LearningServiceServicer:
         enough, the algorithms, spaces or settings do not fit each other, the
         algorithm has no encoder to freeze, or the target has ended;
         FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-        learned is of a version of its algorithm that this server does not have;
+        learned comes from a version of its algorithm that this server does not have;
         DATA_LOSS when what the session has learned is damaged in storage.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -482,11 +481,11 @@ class LearningServiceServicer:
 
         Scope: learn. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; RESOURCE_EXHAUSTED
-        (QUOTA_EXCEEDED) when with the exported model, the tenant's recorded steps and
-        exported models would take more bytes than they may (the session goes on), or
-        the disk is full; DATA_LOSS when what the session has learned is damaged in
+        (ALGORITHM_NOT_SUPPORTED) when what the session has learned comes from a
+        version of its algorithm that this server does not have; RESOURCE_EXHAUSTED
+        (QUOTA_EXCEEDED) when the exported model does not fit into the space left for
+        the tenant's recorded steps and exported models (the session goes on), or the
+        disk is full; DATA_LOSS when what the session has learned is damaged in
         storage.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -503,10 +502,10 @@ class LearningServiceServicer:
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
         when the session has exported no model, or what it had learned was forgotten:
         end it, without skip_export; UNAVAILABLE when the session exported another
-        model while this one was sent; begin anew; RESOURCE_EXHAUSTED
-        (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
-        may have; DATA_LOSS when the model is damaged in storage; ending the session
-        again exports it anew.
+        model while this one was being sent; start again; RESOURCE_EXHAUSTED
+        (TOO_MANY_STREAMS) when too many streams are open on the server or for the
+        tenant; DATA_LOSS when the model is damaged in storage; ending the session
+        again exports it again.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

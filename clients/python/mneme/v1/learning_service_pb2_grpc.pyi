@@ -56,15 +56,15 @@ class LearningServiceStub:
 
     Scope: learn. Repeatable: with `session_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (ALGORITHM_NOT_SUPPORTED) when
-    there is no such algorithm, or it does not work on the spaces;
+    there is no such algorithm, or it does not work with these spaces;
     INVALID_ARGUMENT (OUT_OF_RANGE) when the config has a key that the algorithm
-    does not have, or a value out of its range; FAILED_PRECONDITION
+    does not know, or a value outside its range; FAILED_PRECONDITION
     (ALGORITHM_NOT_SUPPORTED) when the algorithm needs the server's extra `rl`,
-    which is not installed, or what the session has learned is of another version
-    of it; DATA_LOSS when what the session has learned is damaged in storage;
-    ALREADY_EXISTS when the id is taken by a session with another definition;
-    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when as many sessions are active as the
-    tenant may have.
+    which is not installed, or what the session has learned comes from another
+    version of the algorithm; DATA_LOSS when what the session has learned is
+    damaged in storage; ALREADY_EXISTS when the id is taken by a session with
+    another definition; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
+    already has as many active sessions as it may have.
     """
     GetLearningSession: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.GetLearningSessionRequest, _learning_service_pb2.GetLearningSessionResponse]
     """Returns one session.
@@ -96,9 +96,9 @@ class LearningServiceStub:
     (MODEL_NOT_TRAINED) when no action is known yet and none is given in
     allowed_actions; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the session
     has ended; start it again to resume it; FAILED_PRECONDITION
-    (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-    its algorithm that this server does not have; DATA_LOSS when what the session
-    has learned is damaged in storage.
+    (ALGORITHM_NOT_SUPPORTED) when what the session has learned comes from a
+    version of its algorithm that this server does not have; DATA_LOSS when what
+    the session has learned is damaged in storage.
     """
     Feedback: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.FeedbackRequest, _learning_service_pb2.FeedbackResponse]
     """Reports what came of an action: by its prediction, or as a full step. When
@@ -107,17 +107,17 @@ class LearningServiceStub:
 
     Scope: learn. Repeatable: with `feedback_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
-    when the prediction is unknown: it is none of this session's, or older than 30
-    days; ALREADY_EXISTS when the prediction was given feedback already, or the
+    when the prediction is unknown: it is not from this session, or is older than
+    30 days; ALREADY_EXISTS when the prediction already has feedback, or the
     feedback's id is taken by another one; FAILED_PRECONDITION
     (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
     only from its own behaviour and the step's probability is unknown;
     RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
-    exported models take as many bytes as they may, its sessions have learned for
-    as long as they may today, or the disk is full; FAILED_PRECONDITION
-    (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-    its algorithm that this server does not have; DATA_LOSS when what the session
-    has learned is damaged in storage.
+    exported models take up all the space they may, its sessions have used up
+    their learning time for today, or the disk is full; FAILED_PRECONDITION
+    (ALGORITHM_NOT_SUPPORTED) when what the session has learned comes from a
+    version of its algorithm that this server does not have; DATA_LOSS when what
+    the session has learned is damaged in storage.
     """
     RecordExperience: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.RecordExperienceRequest, _learning_service_pb2.RecordExperienceResponse]
     """Records a trajectory: steps of one episode, in their order, that were taken
@@ -126,17 +126,17 @@ class LearningServiceStub:
 
     Scope: learn. Repeatable: with `trajectory_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
-    when a prediction is unknown: it is none of this session's, or older than 30
+    when a prediction is unknown: it is not from this session, or is older than 30
     days; ALREADY_EXISTS when the trajectory's id is taken by another one, or a
-    prediction was given feedback already; FAILED_PRECONDITION
-    (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
-    only from its own behaviour and a step's probability is unknown;
-    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
-    exported models take as many bytes as they may, its sessions have learned for
-    as long as they may today, or the disk is full; FAILED_PRECONDITION
-    (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-    its algorithm that this server does not have; DATA_LOSS when what the session
-    has learned is damaged in storage.
+    prediction already has feedback; FAILED_PRECONDITION (CONSTRAINT_VIOLATION)
+    when the session has ended, or its algorithm learns only from its own
+    behaviour and a step's probability is unknown; RESOURCE_EXHAUSTED
+    (QUOTA_EXCEEDED) when the tenant's recorded steps and exported models take up
+    all the space they may, its sessions have used up their learning time for
+    today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+    what the session has learned comes from a version of its algorithm that this
+    server does not have; DATA_LOSS when what the session has learned is damaged
+    in storage.
     """
     RecordTrajectories: _grpc.StreamStreamMultiCallable[_learning_service_pb2.RecordTrajectoriesRequest, _learning_service_pb2.RecordTrajectoriesResponse]
     """Records a stream of trajectories, for many at once. Each is recorded as
@@ -154,19 +154,18 @@ class LearningServiceStub:
 
     Scope: learn. Repeatable: with `trajectory_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
-    when a prediction is unknown: it is none of this session's, or older than 30
+    when a prediction is unknown: it is not from this session, or is older than 30
     days; ALREADY_EXISTS when the trajectory's id is taken by another one, or a
-    prediction was given feedback already; FAILED_PRECONDITION
-    (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
-    only from its own behaviour and a step's probability is unknown;
-    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
-    exported models take as many bytes as they may, its sessions have learned for
-    as long as they may today, or the disk is full; FAILED_PRECONDITION
-    (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-    its algorithm that this server does not have; DATA_LOSS when what the session
-    has learned is damaged in storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when
-    as many streams are open as the server or the tenant may have, or nothing was
-    sent for too long.
+    prediction already has feedback; FAILED_PRECONDITION (CONSTRAINT_VIOLATION)
+    when the session has ended, or its algorithm learns only from its own
+    behaviour and a step's probability is unknown; RESOURCE_EXHAUSTED
+    (QUOTA_EXCEEDED) when the tenant's recorded steps and exported models take up
+    all the space they may, its sessions have used up their learning time for
+    today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+    what the session has learned comes from a version of its algorithm that this
+    server does not have; DATA_LOSS when what the session has learned is damaged
+    in storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are
+    open on the server or for the tenant, or nothing was sent for too long.
     """
     ListTrajectories: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.ListTrajectoriesRequest, _learning_service_pb2.ListTrajectoriesResponse]
     """Lists the trajectories of a session, as RecordExperience, RecordTrajectories
@@ -192,11 +191,11 @@ class LearningServiceStub:
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
     (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
     only from its own behaviour; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
-    tenant's recorded steps and exported models take as many bytes as they may,
-    its sessions have learned for as long as they may today, or the disk is full;
-    RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-    server or the tenant may have; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
-    when what the session has learned is of a version of its algorithm that this
+    tenant's recorded steps and exported models take up all the space they may,
+    its sessions have used up their learning time for today, or the disk is full;
+    RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are open on the
+    server or for the tenant; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+    what the session has learned comes from a version of its algorithm that this
     server does not have; DATA_LOSS when what the session has learned is damaged
     in storage.
     """
@@ -214,19 +213,19 @@ class LearningServiceStub:
 
     Scope: learn. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
-    when a prediction is unknown: it is none of this session's, or older than 30
-    days; ALREADY_EXISTS when a prediction was given feedback already;
+    when a prediction is unknown: it is not from this session, or is older than 30
+    days; ALREADY_EXISTS when a prediction already has feedback;
     FAILED_PRECONDITION (MODEL_NOT_TRAINED) when no action is known yet and none
     is given in allowed_actions; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
     the session has ended, or its algorithm learns only from its own behaviour and
     a step's probability is unknown; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
-    when what the session has learned is of a version of its algorithm that this
-    server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's
-    recorded steps and exported models take as many bytes as they may, its
-    sessions have learned for as long as they may today, or the disk is full;
-    RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-    server or the tenant may have, or nothing was sent for too long; DATA_LOSS
-    when what the session has learned is damaged in storage.
+    when what the session has learned comes from a version of its algorithm that
+    this server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
+    tenant's recorded steps and exported models take up all the space they may,
+    its sessions have used up their learning time for today, or the disk is full;
+    RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are open on the
+    server or for the tenant, or nothing was sent for too long; DATA_LOSS when
+    what the session has learned is damaged in storage.
     """
     Train: _grpc.UnaryStreamMultiCallable[_learning_service_pb2.TrainRequest, _learning_service_pb2.TrainResponse]
     """Learns again from what was recorded, and reports progress: q_learning draws
@@ -238,15 +237,15 @@ class LearningServiceStub:
 
     Scope: learn. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-    (CONSTRAINT_VIOLATION) when nothing was recorded yet, or the session has
+    (CONSTRAINT_VIOLATION) when nothing has been recorded yet, or the session has
     ended; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-    learned is of a version of its algorithm that this server does not have;
-    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's sessions have learned
-    for as long as they may today; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as
-    many streams are open as the server or the tenant may have; INTERNAL
+    learned comes from a version of its algorithm that this server does not have;
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's sessions have used up
+    their learning time for today; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too
+    many streams are open on the server or for the tenant; INTERNAL
     (CONVERGENCE_FAILED) when what the networks compute is no longer a number; the
-    session goes on choosing by what it had learned before; DATA_LOSS when what
-    the session has learned is damaged in storage.
+    session goes on choosing by what it learned before; DATA_LOSS when what the
+    session has learned is damaged in storage.
     """
     GetMetrics: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.GetMetricsRequest, _learning_service_pb2.GetMetricsResponse]
     """Returns how a session is doing: rewards, how settled they are, points for a
@@ -265,7 +264,7 @@ class LearningServiceStub:
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
     (MODEL_NOT_TRAINED) when the session has learned nothing yet;
     FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-    learned is of a version of its algorithm that this server does not have;
+    learned comes from a version of its algorithm that this server does not have;
     DATA_LOSS when what the session has learned is damaged in storage.
     """
     ShapeReward: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.ShapeRewardRequest, _learning_service_pb2.ShapeRewardResponse]
@@ -278,7 +277,7 @@ class LearningServiceStub:
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
     (CONSTRAINT_VIOLATION) when the session has ended; start it again to resume
     it; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-    learned is of a version of its algorithm that this server does not have;
+    learned comes from a version of its algorithm that this server does not have;
     DATA_LOSS when what the session has learned is damaged in storage.
     """
     Transfer: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.TransferRequest, _learning_service_pb2.TransferResponse]
@@ -294,7 +293,7 @@ class LearningServiceStub:
     enough, the algorithms, spaces or settings do not fit each other, the
     algorithm has no encoder to freeze, or the target has ended;
     FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-    learned is of a version of its algorithm that this server does not have;
+    learned comes from a version of its algorithm that this server does not have;
     DATA_LOSS when what the session has learned is damaged in storage.
     """
     EndSession: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.LearningServiceEndSessionRequest, _learning_service_pb2.LearningServiceEndSessionResponse]
@@ -304,11 +303,11 @@ class LearningServiceStub:
 
     Scope: learn. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-    (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-    its algorithm that this server does not have; RESOURCE_EXHAUSTED
-    (QUOTA_EXCEEDED) when with the exported model, the tenant's recorded steps and
-    exported models would take more bytes than they may (the session goes on), or
-    the disk is full; DATA_LOSS when what the session has learned is damaged in
+    (ALGORITHM_NOT_SUPPORTED) when what the session has learned comes from a
+    version of its algorithm that this server does not have; RESOURCE_EXHAUSTED
+    (QUOTA_EXCEEDED) when the exported model does not fit into the space left for
+    the tenant's recorded steps and exported models (the session goes on), or the
+    disk is full; DATA_LOSS when what the session has learned is damaged in
     storage.
     """
     DownloadModel: _grpc.UnaryStreamMultiCallable[_learning_service_pb2.DownloadModelRequest, _learning_service_pb2.DownloadModelResponse]
@@ -321,10 +320,10 @@ class LearningServiceStub:
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
     when the session has exported no model, or what it had learned was forgotten:
     end it, without skip_export; UNAVAILABLE when the session exported another
-    model while this one was sent; begin anew; RESOURCE_EXHAUSTED
-    (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
-    may have; DATA_LOSS when the model is damaged in storage; ending the session
-    again exports it anew.
+    model while this one was being sent; start again; RESOURCE_EXHAUSTED
+    (TOO_MANY_STREAMS) when too many streams are open on the server or for the
+    tenant; DATA_LOSS when the model is damaged in storage; ending the session
+    again exports it again.
     """
 
 @_typing.type_check_only
@@ -354,15 +353,15 @@ class LearningServiceAsyncStub(LearningServiceStub):
 
     Scope: learn. Repeatable: with `session_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (ALGORITHM_NOT_SUPPORTED) when
-    there is no such algorithm, or it does not work on the spaces;
+    there is no such algorithm, or it does not work with these spaces;
     INVALID_ARGUMENT (OUT_OF_RANGE) when the config has a key that the algorithm
-    does not have, or a value out of its range; FAILED_PRECONDITION
+    does not know, or a value outside its range; FAILED_PRECONDITION
     (ALGORITHM_NOT_SUPPORTED) when the algorithm needs the server's extra `rl`,
-    which is not installed, or what the session has learned is of another version
-    of it; DATA_LOSS when what the session has learned is damaged in storage;
-    ALREADY_EXISTS when the id is taken by a session with another definition;
-    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when as many sessions are active as the
-    tenant may have.
+    which is not installed, or what the session has learned comes from another
+    version of the algorithm; DATA_LOSS when what the session has learned is
+    damaged in storage; ALREADY_EXISTS when the id is taken by a session with
+    another definition; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
+    already has as many active sessions as it may have.
     """
     GetLearningSession: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.GetLearningSessionRequest, _learning_service_pb2.GetLearningSessionResponse]  # type: ignore[assignment]
     """Returns one session.
@@ -394,9 +393,9 @@ class LearningServiceAsyncStub(LearningServiceStub):
     (MODEL_NOT_TRAINED) when no action is known yet and none is given in
     allowed_actions; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the session
     has ended; start it again to resume it; FAILED_PRECONDITION
-    (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-    its algorithm that this server does not have; DATA_LOSS when what the session
-    has learned is damaged in storage.
+    (ALGORITHM_NOT_SUPPORTED) when what the session has learned comes from a
+    version of its algorithm that this server does not have; DATA_LOSS when what
+    the session has learned is damaged in storage.
     """
     Feedback: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.FeedbackRequest, _learning_service_pb2.FeedbackResponse]  # type: ignore[assignment]
     """Reports what came of an action: by its prediction, or as a full step. When
@@ -405,17 +404,17 @@ class LearningServiceAsyncStub(LearningServiceStub):
 
     Scope: learn. Repeatable: with `feedback_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
-    when the prediction is unknown: it is none of this session's, or older than 30
-    days; ALREADY_EXISTS when the prediction was given feedback already, or the
+    when the prediction is unknown: it is not from this session, or is older than
+    30 days; ALREADY_EXISTS when the prediction already has feedback, or the
     feedback's id is taken by another one; FAILED_PRECONDITION
     (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
     only from its own behaviour and the step's probability is unknown;
     RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
-    exported models take as many bytes as they may, its sessions have learned for
-    as long as they may today, or the disk is full; FAILED_PRECONDITION
-    (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-    its algorithm that this server does not have; DATA_LOSS when what the session
-    has learned is damaged in storage.
+    exported models take up all the space they may, its sessions have used up
+    their learning time for today, or the disk is full; FAILED_PRECONDITION
+    (ALGORITHM_NOT_SUPPORTED) when what the session has learned comes from a
+    version of its algorithm that this server does not have; DATA_LOSS when what
+    the session has learned is damaged in storage.
     """
     RecordExperience: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.RecordExperienceRequest, _learning_service_pb2.RecordExperienceResponse]  # type: ignore[assignment]
     """Records a trajectory: steps of one episode, in their order, that were taken
@@ -424,17 +423,17 @@ class LearningServiceAsyncStub(LearningServiceStub):
 
     Scope: learn. Repeatable: with `trajectory_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
-    when a prediction is unknown: it is none of this session's, or older than 30
+    when a prediction is unknown: it is not from this session, or is older than 30
     days; ALREADY_EXISTS when the trajectory's id is taken by another one, or a
-    prediction was given feedback already; FAILED_PRECONDITION
-    (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
-    only from its own behaviour and a step's probability is unknown;
-    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
-    exported models take as many bytes as they may, its sessions have learned for
-    as long as they may today, or the disk is full; FAILED_PRECONDITION
-    (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-    its algorithm that this server does not have; DATA_LOSS when what the session
-    has learned is damaged in storage.
+    prediction already has feedback; FAILED_PRECONDITION (CONSTRAINT_VIOLATION)
+    when the session has ended, or its algorithm learns only from its own
+    behaviour and a step's probability is unknown; RESOURCE_EXHAUSTED
+    (QUOTA_EXCEEDED) when the tenant's recorded steps and exported models take up
+    all the space they may, its sessions have used up their learning time for
+    today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+    what the session has learned comes from a version of its algorithm that this
+    server does not have; DATA_LOSS when what the session has learned is damaged
+    in storage.
     """
     RecordTrajectories: _aio.StreamStreamMultiCallable[_learning_service_pb2.RecordTrajectoriesRequest, _learning_service_pb2.RecordTrajectoriesResponse]  # type: ignore[assignment]
     """Records a stream of trajectories, for many at once. Each is recorded as
@@ -452,19 +451,18 @@ class LearningServiceAsyncStub(LearningServiceStub):
 
     Scope: learn. Repeatable: with `trajectory_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
-    when a prediction is unknown: it is none of this session's, or older than 30
+    when a prediction is unknown: it is not from this session, or is older than 30
     days; ALREADY_EXISTS when the trajectory's id is taken by another one, or a
-    prediction was given feedback already; FAILED_PRECONDITION
-    (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
-    only from its own behaviour and a step's probability is unknown;
-    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
-    exported models take as many bytes as they may, its sessions have learned for
-    as long as they may today, or the disk is full; FAILED_PRECONDITION
-    (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-    its algorithm that this server does not have; DATA_LOSS when what the session
-    has learned is damaged in storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when
-    as many streams are open as the server or the tenant may have, or nothing was
-    sent for too long.
+    prediction already has feedback; FAILED_PRECONDITION (CONSTRAINT_VIOLATION)
+    when the session has ended, or its algorithm learns only from its own
+    behaviour and a step's probability is unknown; RESOURCE_EXHAUSTED
+    (QUOTA_EXCEEDED) when the tenant's recorded steps and exported models take up
+    all the space they may, its sessions have used up their learning time for
+    today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+    what the session has learned comes from a version of its algorithm that this
+    server does not have; DATA_LOSS when what the session has learned is damaged
+    in storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are
+    open on the server or for the tenant, or nothing was sent for too long.
     """
     ListTrajectories: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.ListTrajectoriesRequest, _learning_service_pb2.ListTrajectoriesResponse]  # type: ignore[assignment]
     """Lists the trajectories of a session, as RecordExperience, RecordTrajectories
@@ -490,11 +488,11 @@ class LearningServiceAsyncStub(LearningServiceStub):
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
     (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
     only from its own behaviour; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
-    tenant's recorded steps and exported models take as many bytes as they may,
-    its sessions have learned for as long as they may today, or the disk is full;
-    RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-    server or the tenant may have; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
-    when what the session has learned is of a version of its algorithm that this
+    tenant's recorded steps and exported models take up all the space they may,
+    its sessions have used up their learning time for today, or the disk is full;
+    RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are open on the
+    server or for the tenant; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+    what the session has learned comes from a version of its algorithm that this
     server does not have; DATA_LOSS when what the session has learned is damaged
     in storage.
     """
@@ -512,19 +510,19 @@ class LearningServiceAsyncStub(LearningServiceStub):
 
     Scope: learn. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
-    when a prediction is unknown: it is none of this session's, or older than 30
-    days; ALREADY_EXISTS when a prediction was given feedback already;
+    when a prediction is unknown: it is not from this session, or is older than 30
+    days; ALREADY_EXISTS when a prediction already has feedback;
     FAILED_PRECONDITION (MODEL_NOT_TRAINED) when no action is known yet and none
     is given in allowed_actions; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
     the session has ended, or its algorithm learns only from its own behaviour and
     a step's probability is unknown; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
-    when what the session has learned is of a version of its algorithm that this
-    server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's
-    recorded steps and exported models take as many bytes as they may, its
-    sessions have learned for as long as they may today, or the disk is full;
-    RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-    server or the tenant may have, or nothing was sent for too long; DATA_LOSS
-    when what the session has learned is damaged in storage.
+    when what the session has learned comes from a version of its algorithm that
+    this server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
+    tenant's recorded steps and exported models take up all the space they may,
+    its sessions have used up their learning time for today, or the disk is full;
+    RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are open on the
+    server or for the tenant, or nothing was sent for too long; DATA_LOSS when
+    what the session has learned is damaged in storage.
     """
     Train: _aio.UnaryStreamMultiCallable[_learning_service_pb2.TrainRequest, _learning_service_pb2.TrainResponse]  # type: ignore[assignment]
     """Learns again from what was recorded, and reports progress: q_learning draws
@@ -536,15 +534,15 @@ class LearningServiceAsyncStub(LearningServiceStub):
 
     Scope: learn. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-    (CONSTRAINT_VIOLATION) when nothing was recorded yet, or the session has
+    (CONSTRAINT_VIOLATION) when nothing has been recorded yet, or the session has
     ended; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-    learned is of a version of its algorithm that this server does not have;
-    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's sessions have learned
-    for as long as they may today; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as
-    many streams are open as the server or the tenant may have; INTERNAL
+    learned comes from a version of its algorithm that this server does not have;
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's sessions have used up
+    their learning time for today; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too
+    many streams are open on the server or for the tenant; INTERNAL
     (CONVERGENCE_FAILED) when what the networks compute is no longer a number; the
-    session goes on choosing by what it had learned before; DATA_LOSS when what
-    the session has learned is damaged in storage.
+    session goes on choosing by what it learned before; DATA_LOSS when what the
+    session has learned is damaged in storage.
     """
     GetMetrics: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.GetMetricsRequest, _learning_service_pb2.GetMetricsResponse]  # type: ignore[assignment]
     """Returns how a session is doing: rewards, how settled they are, points for a
@@ -563,7 +561,7 @@ class LearningServiceAsyncStub(LearningServiceStub):
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
     (MODEL_NOT_TRAINED) when the session has learned nothing yet;
     FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-    learned is of a version of its algorithm that this server does not have;
+    learned comes from a version of its algorithm that this server does not have;
     DATA_LOSS when what the session has learned is damaged in storage.
     """
     ShapeReward: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.ShapeRewardRequest, _learning_service_pb2.ShapeRewardResponse]  # type: ignore[assignment]
@@ -576,7 +574,7 @@ class LearningServiceAsyncStub(LearningServiceStub):
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
     (CONSTRAINT_VIOLATION) when the session has ended; start it again to resume
     it; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-    learned is of a version of its algorithm that this server does not have;
+    learned comes from a version of its algorithm that this server does not have;
     DATA_LOSS when what the session has learned is damaged in storage.
     """
     Transfer: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.TransferRequest, _learning_service_pb2.TransferResponse]  # type: ignore[assignment]
@@ -592,7 +590,7 @@ class LearningServiceAsyncStub(LearningServiceStub):
     enough, the algorithms, spaces or settings do not fit each other, the
     algorithm has no encoder to freeze, or the target has ended;
     FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-    learned is of a version of its algorithm that this server does not have;
+    learned comes from a version of its algorithm that this server does not have;
     DATA_LOSS when what the session has learned is damaged in storage.
     """
     EndSession: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.LearningServiceEndSessionRequest, _learning_service_pb2.LearningServiceEndSessionResponse]  # type: ignore[assignment]
@@ -602,11 +600,11 @@ class LearningServiceAsyncStub(LearningServiceStub):
 
     Scope: learn. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-    (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-    its algorithm that this server does not have; RESOURCE_EXHAUSTED
-    (QUOTA_EXCEEDED) when with the exported model, the tenant's recorded steps and
-    exported models would take more bytes than they may (the session goes on), or
-    the disk is full; DATA_LOSS when what the session has learned is damaged in
+    (ALGORITHM_NOT_SUPPORTED) when what the session has learned comes from a
+    version of its algorithm that this server does not have; RESOURCE_EXHAUSTED
+    (QUOTA_EXCEEDED) when the exported model does not fit into the space left for
+    the tenant's recorded steps and exported models (the session goes on), or the
+    disk is full; DATA_LOSS when what the session has learned is damaged in
     storage.
     """
     DownloadModel: _aio.UnaryStreamMultiCallable[_learning_service_pb2.DownloadModelRequest, _learning_service_pb2.DownloadModelResponse]  # type: ignore[assignment]
@@ -619,10 +617,10 @@ class LearningServiceAsyncStub(LearningServiceStub):
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
     when the session has exported no model, or what it had learned was forgotten:
     end it, without skip_export; UNAVAILABLE when the session exported another
-    model while this one was sent; begin anew; RESOURCE_EXHAUSTED
-    (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
-    may have; DATA_LOSS when the model is damaged in storage; ending the session
-    again exports it anew.
+    model while this one was being sent; start again; RESOURCE_EXHAUSTED
+    (TOO_MANY_STREAMS) when too many streams are open on the server or for the
+    tenant; DATA_LOSS when the model is damaged in storage; ending the session
+    again exports it again.
     """
 
 class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -661,15 +659,15 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: learn. Repeatable: with `session_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (ALGORITHM_NOT_SUPPORTED) when
-        there is no such algorithm, or it does not work on the spaces;
+        there is no such algorithm, or it does not work with these spaces;
         INVALID_ARGUMENT (OUT_OF_RANGE) when the config has a key that the algorithm
-        does not have, or a value out of its range; FAILED_PRECONDITION
+        does not know, or a value outside its range; FAILED_PRECONDITION
         (ALGORITHM_NOT_SUPPORTED) when the algorithm needs the server's extra `rl`,
-        which is not installed, or what the session has learned is of another version
-        of it; DATA_LOSS when what the session has learned is damaged in storage;
-        ALREADY_EXISTS when the id is taken by a session with another definition;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when as many sessions are active as the
-        tenant may have.
+        which is not installed, or what the session has learned comes from another
+        version of the algorithm; DATA_LOSS when what the session has learned is
+        damaged in storage; ALREADY_EXISTS when the id is taken by a session with
+        another definition; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
+        already has as many active sessions as it may have.
         """
 
     @_abc_1.abstractmethod
@@ -725,9 +723,9 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         (MODEL_NOT_TRAINED) when no action is known yet and none is given in
         allowed_actions; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the session
         has ended; start it again to resume it; FAILED_PRECONDITION
-        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; DATA_LOSS when what the session
-        has learned is damaged in storage.
+        (ALGORITHM_NOT_SUPPORTED) when what the session has learned comes from a
+        version of its algorithm that this server does not have; DATA_LOSS when what
+        the session has learned is damaged in storage.
         """
 
     @_abc_1.abstractmethod
@@ -742,17 +740,17 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: learn. Repeatable: with `feedback_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
-        when the prediction is unknown: it is none of this session's, or older than 30
-        days; ALREADY_EXISTS when the prediction was given feedback already, or the
+        when the prediction is unknown: it is not from this session, or is older than
+        30 days; ALREADY_EXISTS when the prediction already has feedback, or the
         feedback's id is taken by another one; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour and the step's probability is unknown;
         RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
-        exported models take as many bytes as they may, its sessions have learned for
-        as long as they may today, or the disk is full; FAILED_PRECONDITION
-        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; DATA_LOSS when what the session
-        has learned is damaged in storage.
+        exported models take up all the space they may, its sessions have used up
+        their learning time for today, or the disk is full; FAILED_PRECONDITION
+        (ALGORITHM_NOT_SUPPORTED) when what the session has learned comes from a
+        version of its algorithm that this server does not have; DATA_LOSS when what
+        the session has learned is damaged in storage.
         """
 
     @_abc_1.abstractmethod
@@ -767,17 +765,17 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: learn. Repeatable: with `trajectory_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
-        when a prediction is unknown: it is none of this session's, or older than 30
+        when a prediction is unknown: it is not from this session, or is older than 30
         days; ALREADY_EXISTS when the trajectory's id is taken by another one, or a
-        prediction was given feedback already; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
-        only from its own behaviour and a step's probability is unknown;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
-        exported models take as many bytes as they may, its sessions have learned for
-        as long as they may today, or the disk is full; FAILED_PRECONDITION
-        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; DATA_LOSS when what the session
-        has learned is damaged in storage.
+        prediction already has feedback; FAILED_PRECONDITION (CONSTRAINT_VIOLATION)
+        when the session has ended, or its algorithm learns only from its own
+        behaviour and a step's probability is unknown; RESOURCE_EXHAUSTED
+        (QUOTA_EXCEEDED) when the tenant's recorded steps and exported models take up
+        all the space they may, its sessions have used up their learning time for
+        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned comes from a version of its algorithm that this
+        server does not have; DATA_LOSS when what the session has learned is damaged
+        in storage.
         """
 
     @_abc_1.abstractmethod
@@ -801,19 +799,18 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: learn. Repeatable: with `trajectory_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
-        when a prediction is unknown: it is none of this session's, or older than 30
+        when a prediction is unknown: it is not from this session, or is older than 30
         days; ALREADY_EXISTS when the trajectory's id is taken by another one, or a
-        prediction was given feedback already; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
-        only from its own behaviour and a step's probability is unknown;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
-        exported models take as many bytes as they may, its sessions have learned for
-        as long as they may today, or the disk is full; FAILED_PRECONDITION
-        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; DATA_LOSS when what the session
-        has learned is damaged in storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when
-        as many streams are open as the server or the tenant may have, or nothing was
-        sent for too long.
+        prediction already has feedback; FAILED_PRECONDITION (CONSTRAINT_VIOLATION)
+        when the session has ended, or its algorithm learns only from its own
+        behaviour and a step's probability is unknown; RESOURCE_EXHAUSTED
+        (QUOTA_EXCEEDED) when the tenant's recorded steps and exported models take up
+        all the space they may, its sessions have used up their learning time for
+        today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned comes from a version of its algorithm that this
+        server does not have; DATA_LOSS when what the session has learned is damaged
+        in storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are
+        open on the server or for the tenant, or nothing was sent for too long.
         """
 
     @_abc_1.abstractmethod
@@ -851,11 +848,11 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
-        tenant's recorded steps and exported models take as many bytes as they may,
-        its sessions have learned for as long as they may today, or the disk is full;
-        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-        server or the tenant may have; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
-        when what the session has learned is of a version of its algorithm that this
+        tenant's recorded steps and exported models take up all the space they may,
+        its sessions have used up their learning time for today, or the disk is full;
+        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are open on the
+        server or for the tenant; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned comes from a version of its algorithm that this
         server does not have; DATA_LOSS when what the session has learned is damaged
         in storage.
         """
@@ -879,19 +876,19 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
-        when a prediction is unknown: it is none of this session's, or older than 30
-        days; ALREADY_EXISTS when a prediction was given feedback already;
+        when a prediction is unknown: it is not from this session, or is older than 30
+        days; ALREADY_EXISTS when a prediction already has feedback;
         FAILED_PRECONDITION (MODEL_NOT_TRAINED) when no action is known yet and none
         is given in allowed_actions; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
         the session has ended, or its algorithm learns only from its own behaviour and
         a step's probability is unknown; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
-        when what the session has learned is of a version of its algorithm that this
-        server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's
-        recorded steps and exported models take as many bytes as they may, its
-        sessions have learned for as long as they may today, or the disk is full;
-        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-        server or the tenant may have, or nothing was sent for too long; DATA_LOSS
-        when what the session has learned is damaged in storage.
+        when what the session has learned comes from a version of its algorithm that
+        this server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
+        tenant's recorded steps and exported models take up all the space they may,
+        its sessions have used up their learning time for today, or the disk is full;
+        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are open on the
+        server or for the tenant, or nothing was sent for too long; DATA_LOSS when
+        what the session has learned is damaged in storage.
         """
 
     @_abc_1.abstractmethod
@@ -909,15 +906,15 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) when nothing was recorded yet, or the session has
+        (CONSTRAINT_VIOLATION) when nothing has been recorded yet, or the session has
         ended; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-        learned is of a version of its algorithm that this server does not have;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's sessions have learned
-        for as long as they may today; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as
-        many streams are open as the server or the tenant may have; INTERNAL
+        learned comes from a version of its algorithm that this server does not have;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's sessions have used up
+        their learning time for today; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too
+        many streams are open on the server or for the tenant; INTERNAL
         (CONVERGENCE_FAILED) when what the networks compute is no longer a number; the
-        session goes on choosing by what it had learned before; DATA_LOSS when what
-        the session has learned is damaged in storage.
+        session goes on choosing by what it learned before; DATA_LOSS when what the
+        session has learned is damaged in storage.
         """
 
     @_abc_1.abstractmethod
@@ -948,7 +945,7 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
         (MODEL_NOT_TRAINED) when the session has learned nothing yet;
         FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-        learned is of a version of its algorithm that this server does not have;
+        learned comes from a version of its algorithm that this server does not have;
         DATA_LOSS when what the session has learned is damaged in storage.
         """
 
@@ -967,7 +964,7 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended; start it again to resume
         it; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-        learned is of a version of its algorithm that this server does not have;
+        learned comes from a version of its algorithm that this server does not have;
         DATA_LOSS when what the session has learned is damaged in storage.
         """
 
@@ -989,7 +986,7 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         enough, the algorithms, spaces or settings do not fit each other, the
         algorithm has no encoder to freeze, or the target has ended;
         FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-        learned is of a version of its algorithm that this server does not have;
+        learned comes from a version of its algorithm that this server does not have;
         DATA_LOSS when what the session has learned is damaged in storage.
         """
 
@@ -1005,11 +1002,11 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: learn. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-        (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-        its algorithm that this server does not have; RESOURCE_EXHAUSTED
-        (QUOTA_EXCEEDED) when with the exported model, the tenant's recorded steps and
-        exported models would take more bytes than they may (the session goes on), or
-        the disk is full; DATA_LOSS when what the session has learned is damaged in
+        (ALGORITHM_NOT_SUPPORTED) when what the session has learned comes from a
+        version of its algorithm that this server does not have; RESOURCE_EXHAUSTED
+        (QUOTA_EXCEEDED) when the exported model does not fit into the space left for
+        the tenant's recorded steps and exported models (the session goes on), or the
+        disk is full; DATA_LOSS when what the session has learned is damaged in
         storage.
         """
 
@@ -1028,10 +1025,10 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
         when the session has exported no model, or what it had learned was forgotten:
         end it, without skip_export; UNAVAILABLE when the session exported another
-        model while this one was sent; begin anew; RESOURCE_EXHAUSTED
-        (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
-        may have; DATA_LOSS when the model is damaged in storage; ending the session
-        again exports it anew.
+        model while this one was being sent; start again; RESOURCE_EXHAUSTED
+        (TOO_MANY_STREAMS) when too many streams are open on the server or for the
+        tenant; DATA_LOSS when the model is damaged in storage; ending the session
+        again exports it again.
         """
 
 def add_LearningServiceServicer_to_server(servicer: LearningServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -163,9 +163,9 @@ class MemoryServiceServicer:
         not exist; ALREADY_EXISTS when the id is taken by a memory with different
         content; FAILED_PRECONDITION when `supersedes` names a memory of another user,
         or one that another memory supersedes already; RESOURCE_EXHAUSTED (QUEUE_FULL)
-        when it cannot be embedded soon and too many texts are already waiting
-        (nothing is stored); UNAVAILABLE (EMBEDDING_FAILED) when it is stored, but was
-        not embedded in the time `wait_indexed` had.
+        when it cannot be embedded right away and too many texts are already waiting
+        (nothing is stored); UNAVAILABLE (EMBEDDING_FAILED) when `wait_indexed` is set
+        and the memory was stored, but not embedded in time.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -197,10 +197,10 @@ class MemoryServiceServicer:
         by a memory with different content (nothing of its batch is stored);
         FAILED_PRECONDITION when `supersedes` names a memory of another user, or one
         that another memory supersedes already (nothing of its batch is stored);
-        RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be embedded soon and too many
-        texts are already waiting; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
-        streams are open as the server or the tenant may have, or nothing was sent for
-        too long.
+        RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be embedded right away and
+        too many texts are already waiting; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when
+        too many streams are open on the server or for the tenant, or nothing was sent
+        for too long.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -223,12 +223,13 @@ class MemoryServiceServicer:
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such memory, or
-        `supersedes` names one that does not exist; ABORTED when an etag is given and
-        the memory has changed since; FAILED_PRECONDITION when `supersedes` names the
-        memory itself, one of another user, or one that another memory supersedes
-        already; or the user changes while it supersedes others or is superseded;
-        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
-        texts are already waiting (nothing is changed).
+        `supersedes` names one that does not exist; ABORTED when an etag is given, but
+        the memory has changed since (nothing is changed); FAILED_PRECONDITION when
+        `supersedes` names the memory itself, a memory of another user, or one that
+        another memory supersedes already; or the user would change although the
+        memory supersedes others or is superseded; RESOURCE_EXHAUSTED (QUEUE_FULL)
+        when it cannot be embedded right away and too many texts are already waiting
+        (nothing is changed).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -274,7 +275,7 @@ class MemoryServiceServicer:
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when
-        neither ids nor a condition of the filter are given.
+        neither ids nor any condition of the filter is given.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -286,9 +287,9 @@ class MemoryServiceServicer:
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when none
-        of regex, semantic and structural is given; ALREADY_EXISTS when the name is
+        of regex, semantic or structural is given; ALREADY_EXISTS when the name is
         taken by another pattern; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
-        has 1,000 patterns.
+        already has 1,000 patterns.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -371,10 +372,10 @@ class MemoryServiceServicer:
         is refused.
 
         Scope: write. Repeatable: no.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` without the tenant's
-        id in `confirm_tenant_id`; PERMISSION_DENIED when `reset` with a key that
-        lacks the scope admin; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
-        server's model is another, or has another dimension.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` is set without the
+        tenant's id in `confirm_tenant_id`; PERMISSION_DENIED when `reset` is set and
+        the key lacks scope admin; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
+        server uses another model, or another dimension.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -398,7 +399,7 @@ class MemoryServiceServicer:
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
-        has no room to rewrite the database.
+        has no room for rewriting the database.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

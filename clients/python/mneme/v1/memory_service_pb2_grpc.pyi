@@ -64,9 +64,9 @@ class MemoryServiceStub:
     not exist; ALREADY_EXISTS when the id is taken by a memory with different
     content; FAILED_PRECONDITION when `supersedes` names a memory of another user,
     or one that another memory supersedes already; RESOURCE_EXHAUSTED (QUEUE_FULL)
-    when it cannot be embedded soon and too many texts are already waiting
-    (nothing is stored); UNAVAILABLE (EMBEDDING_FAILED) when it is stored, but was
-    not embedded in the time `wait_indexed` had.
+    when it cannot be embedded right away and too many texts are already waiting
+    (nothing is stored); UNAVAILABLE (EMBEDDING_FAILED) when `wait_indexed` is set
+    and the memory was stored, but not embedded in time.
     """
     InsertMemories: _grpc.StreamStreamMultiCallable[_memory_service_pb2.InsertMemoriesRequest, _memory_service_pb2.InsertMemoriesResponse]
     """Stores a stream of memories in batches and acknowledges each batch once it
@@ -94,10 +94,10 @@ class MemoryServiceStub:
     by a memory with different content (nothing of its batch is stored);
     FAILED_PRECONDITION when `supersedes` names a memory of another user, or one
     that another memory supersedes already (nothing of its batch is stored);
-    RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be embedded soon and too many
-    texts are already waiting; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
-    streams are open as the server or the tenant may have, or nothing was sent for
-    too long.
+    RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be embedded right away and
+    too many texts are already waiting; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when
+    too many streams are open on the server or for the tenant, or nothing was sent
+    for too long.
     """
     GetMemory: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.GetMemoryRequest, _memory_service_pb2.GetMemoryResponse]
     """Returns a memory.
@@ -112,12 +112,13 @@ class MemoryServiceStub:
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such memory, or
-    `supersedes` names one that does not exist; ABORTED when an etag is given and
-    the memory has changed since; FAILED_PRECONDITION when `supersedes` names the
-    memory itself, one of another user, or one that another memory supersedes
-    already; or the user changes while it supersedes others or is superseded;
-    RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
-    texts are already waiting (nothing is changed).
+    `supersedes` names one that does not exist; ABORTED when an etag is given, but
+    the memory has changed since (nothing is changed); FAILED_PRECONDITION when
+    `supersedes` names the memory itself, a memory of another user, or one that
+    another memory supersedes already; or the user would change although the
+    memory supersedes others or is superseded; RESOURCE_EXHAUSTED (QUEUE_FULL)
+    when it cannot be embedded right away and too many texts are already waiting
+    (nothing is changed).
     """
     ListMemories: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.ListMemoriesRequest, _memory_service_pb2.ListMemoriesResponse]
     """Lists memories, latest first, by when they began to hold.
@@ -151,7 +152,7 @@ class MemoryServiceStub:
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when
-    neither ids nor a condition of the filter are given.
+    neither ids nor any condition of the filter is given.
     """
     StorePattern: _grpc.UnaryUnaryMultiCallable[_pattern_pb2.StorePatternRequest, _pattern_pb2.StorePatternResponse]
     """Stores a pattern: something to look for in memories, under a name. The same
@@ -159,9 +160,9 @@ class MemoryServiceStub:
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when none
-    of regex, semantic and structural is given; ALREADY_EXISTS when the name is
+    of regex, semantic or structural is given; ALREADY_EXISTS when the name is
     taken by another pattern; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
-    has 1,000 patterns.
+    already has 1,000 patterns.
     """
     GetPattern: _grpc.UnaryUnaryMultiCallable[_pattern_pb2.GetPatternRequest, _pattern_pb2.GetPatternResponse]
     """Returns a pattern.
@@ -216,10 +217,10 @@ class MemoryServiceStub:
     is refused.
 
     Scope: write. Repeatable: no.
-    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` without the tenant's
-    id in `confirm_tenant_id`; PERMISSION_DENIED when `reset` with a key that
-    lacks the scope admin; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
-    server's model is another, or has another dimension.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` is set without the
+    tenant's id in `confirm_tenant_id`; PERMISSION_DENIED when `reset` is set and
+    the key lacks scope admin; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
+    server uses another model, or another dimension.
     """
     GetStats: _grpc.UnaryUnaryMultiCallable[_memory_stats_pb2.MemoryServiceGetStatsRequest, _memory_service_pb2.MemoryServiceGetStatsResponse]
     """Returns what the caller's tenant holds, how much room that takes, and how
@@ -235,7 +236,7 @@ class MemoryServiceStub:
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
-    has no room to rewrite the database.
+    has no room for rewriting the database.
     """
 
 @_typing.type_check_only
@@ -272,9 +273,9 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     not exist; ALREADY_EXISTS when the id is taken by a memory with different
     content; FAILED_PRECONDITION when `supersedes` names a memory of another user,
     or one that another memory supersedes already; RESOURCE_EXHAUSTED (QUEUE_FULL)
-    when it cannot be embedded soon and too many texts are already waiting
-    (nothing is stored); UNAVAILABLE (EMBEDDING_FAILED) when it is stored, but was
-    not embedded in the time `wait_indexed` had.
+    when it cannot be embedded right away and too many texts are already waiting
+    (nothing is stored); UNAVAILABLE (EMBEDDING_FAILED) when `wait_indexed` is set
+    and the memory was stored, but not embedded in time.
     """
     InsertMemories: _aio.StreamStreamMultiCallable[_memory_service_pb2.InsertMemoriesRequest, _memory_service_pb2.InsertMemoriesResponse]  # type: ignore[assignment]
     """Stores a stream of memories in batches and acknowledges each batch once it
@@ -302,10 +303,10 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     by a memory with different content (nothing of its batch is stored);
     FAILED_PRECONDITION when `supersedes` names a memory of another user, or one
     that another memory supersedes already (nothing of its batch is stored);
-    RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be embedded soon and too many
-    texts are already waiting; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
-    streams are open as the server or the tenant may have, or nothing was sent for
-    too long.
+    RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be embedded right away and
+    too many texts are already waiting; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when
+    too many streams are open on the server or for the tenant, or nothing was sent
+    for too long.
     """
     GetMemory: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.GetMemoryRequest, _memory_service_pb2.GetMemoryResponse]  # type: ignore[assignment]
     """Returns a memory.
@@ -320,12 +321,13 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such memory, or
-    `supersedes` names one that does not exist; ABORTED when an etag is given and
-    the memory has changed since; FAILED_PRECONDITION when `supersedes` names the
-    memory itself, one of another user, or one that another memory supersedes
-    already; or the user changes while it supersedes others or is superseded;
-    RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
-    texts are already waiting (nothing is changed).
+    `supersedes` names one that does not exist; ABORTED when an etag is given, but
+    the memory has changed since (nothing is changed); FAILED_PRECONDITION when
+    `supersedes` names the memory itself, a memory of another user, or one that
+    another memory supersedes already; or the user would change although the
+    memory supersedes others or is superseded; RESOURCE_EXHAUSTED (QUEUE_FULL)
+    when it cannot be embedded right away and too many texts are already waiting
+    (nothing is changed).
     """
     ListMemories: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.ListMemoriesRequest, _memory_service_pb2.ListMemoriesResponse]  # type: ignore[assignment]
     """Lists memories, latest first, by when they began to hold.
@@ -359,7 +361,7 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when
-    neither ids nor a condition of the filter are given.
+    neither ids nor any condition of the filter is given.
     """
     StorePattern: _aio.UnaryUnaryMultiCallable[_pattern_pb2.StorePatternRequest, _pattern_pb2.StorePatternResponse]  # type: ignore[assignment]
     """Stores a pattern: something to look for in memories, under a name. The same
@@ -367,9 +369,9 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when none
-    of regex, semantic and structural is given; ALREADY_EXISTS when the name is
+    of regex, semantic or structural is given; ALREADY_EXISTS when the name is
     taken by another pattern; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
-    has 1,000 patterns.
+    already has 1,000 patterns.
     """
     GetPattern: _aio.UnaryUnaryMultiCallable[_pattern_pb2.GetPatternRequest, _pattern_pb2.GetPatternResponse]  # type: ignore[assignment]
     """Returns a pattern.
@@ -424,10 +426,10 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     is refused.
 
     Scope: write. Repeatable: no.
-    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` without the tenant's
-    id in `confirm_tenant_id`; PERMISSION_DENIED when `reset` with a key that
-    lacks the scope admin; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
-    server's model is another, or has another dimension.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` is set without the
+    tenant's id in `confirm_tenant_id`; PERMISSION_DENIED when `reset` is set and
+    the key lacks scope admin; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
+    server uses another model, or another dimension.
     """
     GetStats: _aio.UnaryUnaryMultiCallable[_memory_stats_pb2.MemoryServiceGetStatsRequest, _memory_service_pb2.MemoryServiceGetStatsResponse]  # type: ignore[assignment]
     """Returns what the caller's tenant holds, how much room that takes, and how
@@ -443,7 +445,7 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
-    has no room to rewrite the database.
+    has no room for rewriting the database.
     """
 
 class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -483,9 +485,9 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         not exist; ALREADY_EXISTS when the id is taken by a memory with different
         content; FAILED_PRECONDITION when `supersedes` names a memory of another user,
         or one that another memory supersedes already; RESOURCE_EXHAUSTED (QUEUE_FULL)
-        when it cannot be embedded soon and too many texts are already waiting
-        (nothing is stored); UNAVAILABLE (EMBEDDING_FAILED) when it is stored, but was
-        not embedded in the time `wait_indexed` had.
+        when it cannot be embedded right away and too many texts are already waiting
+        (nothing is stored); UNAVAILABLE (EMBEDDING_FAILED) when `wait_indexed` is set
+        and the memory was stored, but not embedded in time.
         """
 
     @_abc_1.abstractmethod
@@ -519,10 +521,10 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         by a memory with different content (nothing of its batch is stored);
         FAILED_PRECONDITION when `supersedes` names a memory of another user, or one
         that another memory supersedes already (nothing of its batch is stored);
-        RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be embedded soon and too many
-        texts are already waiting; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
-        streams are open as the server or the tenant may have, or nothing was sent for
-        too long.
+        RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be embedded right away and
+        too many texts are already waiting; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when
+        too many streams are open on the server or for the tenant, or nothing was sent
+        for too long.
         """
 
     @_abc_1.abstractmethod
@@ -549,12 +551,13 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such memory, or
-        `supersedes` names one that does not exist; ABORTED when an etag is given and
-        the memory has changed since; FAILED_PRECONDITION when `supersedes` names the
-        memory itself, one of another user, or one that another memory supersedes
-        already; or the user changes while it supersedes others or is superseded;
-        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
-        texts are already waiting (nothing is changed).
+        `supersedes` names one that does not exist; ABORTED when an etag is given, but
+        the memory has changed since (nothing is changed); FAILED_PRECONDITION when
+        `supersedes` names the memory itself, a memory of another user, or one that
+        another memory supersedes already; or the user would change although the
+        memory supersedes others or is superseded; RESOURCE_EXHAUSTED (QUEUE_FULL)
+        when it cannot be embedded right away and too many texts are already waiting
+        (nothing is changed).
         """
 
     @_abc_1.abstractmethod
@@ -606,7 +609,7 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when
-        neither ids nor a condition of the filter are given.
+        neither ids nor any condition of the filter is given.
         """
 
     @_abc_1.abstractmethod
@@ -620,9 +623,9 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when none
-        of regex, semantic and structural is given; ALREADY_EXISTS when the name is
+        of regex, semantic or structural is given; ALREADY_EXISTS when the name is
         taken by another pattern; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
-        has 1,000 patterns.
+        already has 1,000 patterns.
         """
 
     @_abc_1.abstractmethod
@@ -719,10 +722,10 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         is refused.
 
         Scope: write. Repeatable: no.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` without the tenant's
-        id in `confirm_tenant_id`; PERMISSION_DENIED when `reset` with a key that
-        lacks the scope admin; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
-        server's model is another, or has another dimension.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` is set without the
+        tenant's id in `confirm_tenant_id`; PERMISSION_DENIED when `reset` is set and
+        the key lacks scope admin; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
+        server uses another model, or another dimension.
         """
 
     @_abc_1.abstractmethod
@@ -750,7 +753,7 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
-        has no room to rewrite the database.
+        has no room for rewriting the database.
         """
 
 def add_MemoryServiceServicer_to_server(servicer: MemoryServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -83,8 +83,8 @@ class OperationServiceServicer:
         """Returns an operation as it is now.
 
         Scope: read. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when it
-        names another tenant and the key lacks scope admin.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
+        the request names another tenant and the key lacks scope admin.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -96,7 +96,8 @@ class OperationServiceServicer:
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
         token is damaged or was made for other filters; PERMISSION_DENIED
-        (SCOPE_MISSING) when it names another tenant and the key lacks scope admin.
+        (SCOPE_MISSING) when the request names another tenant and the key lacks scope
+        admin.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -108,8 +109,8 @@ class OperationServiceServicer:
         return earlier if many calls are waiting: look at `done`, and ask again.
 
         Scope: read. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when it
-        names another tenant and the key lacks scope admin.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
+        the request names another tenant and the key lacks scope admin.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -122,9 +123,10 @@ class OperationServiceServicer:
 
         Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
-        the key lacks the scope that starting it needed, or names another tenant and
-        lacks scope admin; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when it has
-        begun to change what it was started for (`cancellable` is false).
+        the key lacks the scope that starting the operation needed, or the request
+        names another tenant and the key lacks scope admin; FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when the operation has already begun to make its
+        changes (`cancellable` is false).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

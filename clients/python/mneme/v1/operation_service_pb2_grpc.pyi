@@ -47,8 +47,8 @@ class OperationServiceStub:
     """Returns an operation as it is now.
 
     Scope: read. Repeatable: yes, it changes nothing.
-    Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when it
-    names another tenant and the key lacks scope admin.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
+    the request names another tenant and the key lacks scope admin.
     """
     ListOperations: _grpc.UnaryUnaryMultiCallable[_operation_service_pb2.ListOperationsRequest, _operation_service_pb2.ListOperationsResponse]
     """Lists operations, newest first.
@@ -56,7 +56,8 @@ class OperationServiceStub:
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
     token is damaged or was made for other filters; PERMISSION_DENIED
-    (SCOPE_MISSING) when it names another tenant and the key lacks scope admin.
+    (SCOPE_MISSING) when the request names another tenant and the key lacks scope
+    admin.
     """
     WaitOperation: _grpc.UnaryUnaryMultiCallable[_operation_service_pb2.WaitOperationRequest, _operation_service_pb2.WaitOperationResponse]
     """Waits until an operation has ended, or until max_wait or the deadline of
@@ -64,8 +65,8 @@ class OperationServiceStub:
     return earlier if many calls are waiting: look at `done`, and ask again.
 
     Scope: read. Repeatable: yes, it changes nothing.
-    Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when it
-    names another tenant and the key lacks scope admin.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
+    the request names another tenant and the key lacks scope admin.
     """
     CancelOperation: _grpc.UnaryUnaryMultiCallable[_operation_service_pb2.CancelOperationRequest, _operation_service_pb2.CancelOperationResponse]
     """Makes an operation stop, which may take a moment, and returns it as it is
@@ -74,9 +75,10 @@ class OperationServiceStub:
 
     Scope: read. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
-    the key lacks the scope that starting it needed, or names another tenant and
-    lacks scope admin; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when it has
-    begun to change what it was started for (`cancellable` is false).
+    the key lacks the scope that starting the operation needed, or the request
+    names another tenant and the key lacks scope admin; FAILED_PRECONDITION
+    (CONSTRAINT_VIOLATION) when the operation has already begun to make its
+    changes (`cancellable` is false).
     """
 
 @_typing.type_check_only
@@ -98,8 +100,8 @@ class OperationServiceAsyncStub(OperationServiceStub):
     """Returns an operation as it is now.
 
     Scope: read. Repeatable: yes, it changes nothing.
-    Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when it
-    names another tenant and the key lacks scope admin.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
+    the request names another tenant and the key lacks scope admin.
     """
     ListOperations: _aio.UnaryUnaryMultiCallable[_operation_service_pb2.ListOperationsRequest, _operation_service_pb2.ListOperationsResponse]  # type: ignore[assignment]
     """Lists operations, newest first.
@@ -107,7 +109,8 @@ class OperationServiceAsyncStub(OperationServiceStub):
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
     token is damaged or was made for other filters; PERMISSION_DENIED
-    (SCOPE_MISSING) when it names another tenant and the key lacks scope admin.
+    (SCOPE_MISSING) when the request names another tenant and the key lacks scope
+    admin.
     """
     WaitOperation: _aio.UnaryUnaryMultiCallable[_operation_service_pb2.WaitOperationRequest, _operation_service_pb2.WaitOperationResponse]  # type: ignore[assignment]
     """Waits until an operation has ended, or until max_wait or the deadline of
@@ -115,8 +118,8 @@ class OperationServiceAsyncStub(OperationServiceStub):
     return earlier if many calls are waiting: look at `done`, and ask again.
 
     Scope: read. Repeatable: yes, it changes nothing.
-    Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when it
-    names another tenant and the key lacks scope admin.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
+    the request names another tenant and the key lacks scope admin.
     """
     CancelOperation: _aio.UnaryUnaryMultiCallable[_operation_service_pb2.CancelOperationRequest, _operation_service_pb2.CancelOperationResponse]  # type: ignore[assignment]
     """Makes an operation stop, which may take a moment, and returns it as it is
@@ -125,9 +128,10 @@ class OperationServiceAsyncStub(OperationServiceStub):
 
     Scope: read. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
-    the key lacks the scope that starting it needed, or names another tenant and
-    lacks scope admin; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when it has
-    begun to change what it was started for (`cancellable` is false).
+    the key lacks the scope that starting the operation needed, or the request
+    names another tenant and the key lacks scope admin; FAILED_PRECONDITION
+    (CONSTRAINT_VIOLATION) when the operation has already begun to make its
+    changes (`cancellable` is false).
     """
 
 class OperationServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -152,8 +156,8 @@ class OperationServiceServicer(metaclass=_abc_1.ABCMeta):
         """Returns an operation as it is now.
 
         Scope: read. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when it
-        names another tenant and the key lacks scope admin.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
+        the request names another tenant and the key lacks scope admin.
         """
 
     @_abc_1.abstractmethod
@@ -167,7 +171,8 @@ class OperationServiceServicer(metaclass=_abc_1.ABCMeta):
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
         token is damaged or was made for other filters; PERMISSION_DENIED
-        (SCOPE_MISSING) when it names another tenant and the key lacks scope admin.
+        (SCOPE_MISSING) when the request names another tenant and the key lacks scope
+        admin.
         """
 
     @_abc_1.abstractmethod
@@ -181,8 +186,8 @@ class OperationServiceServicer(metaclass=_abc_1.ABCMeta):
         return earlier if many calls are waiting: look at `done`, and ask again.
 
         Scope: read. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when it
-        names another tenant and the key lacks scope admin.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
+        the request names another tenant and the key lacks scope admin.
         """
 
     @_abc_1.abstractmethod
@@ -197,9 +202,10 @@ class OperationServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
-        the key lacks the scope that starting it needed, or names another tenant and
-        lacks scope admin; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when it has
-        begun to change what it was started for (`cancellable` is false).
+        the key lacks the scope that starting the operation needed, or the request
+        names another tenant and the key lacks scope admin; FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when the operation has already begun to make its
+        changes (`cancellable` is false).
         """
 
 def add_OperationServiceServicer_to_server(servicer: OperationServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

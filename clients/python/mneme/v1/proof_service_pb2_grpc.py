@@ -96,7 +96,7 @@ class ProofServiceServicer:
 
         Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (OUT_OF_RANGE) when the log never
-        had so many leaves, or the older size is the larger.
+        had that many leaves, or the older size is the larger one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -108,7 +108,7 @@ class ProofServiceServicer:
 
         Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (OUT_OF_RANGE) when the log never
-        had so many leaves, or the leaf is not among them; NOT_FOUND.
+        had that many leaves, or the leaf is not among them; NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

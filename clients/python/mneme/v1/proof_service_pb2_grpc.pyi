@@ -54,7 +54,7 @@ class ProofServiceStub:
 
     Scope: read. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (OUT_OF_RANGE) when the log never
-    had so many leaves, or the older size is the larger.
+    had that many leaves, or the older size is the larger one.
     """
     GetInclusionProof: _grpc.UnaryUnaryMultiCallable[_proof_service_pb2.GetInclusionProofRequest, _proof_service_pb2.GetInclusionProofResponse]
     """Returns the hashes that join a leaf to the head of the log: by its place, or
@@ -62,7 +62,7 @@ class ProofServiceStub:
 
     Scope: read. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (OUT_OF_RANGE) when the log never
-    had so many leaves, or the leaf is not among them; NOT_FOUND.
+    had that many leaves, or the leaf is not among them; NOT_FOUND.
     """
     GetLogKeys: _grpc.UnaryUnaryMultiCallable[_proof_service_pb2.GetLogKeysRequest, _proof_service_pb2.GetLogKeysResponse]
     """Returns the keys that sign the tenant's heads and certificates, the first
@@ -107,7 +107,7 @@ class ProofServiceAsyncStub(ProofServiceStub):
 
     Scope: read. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (OUT_OF_RANGE) when the log never
-    had so many leaves, or the older size is the larger.
+    had that many leaves, or the older size is the larger one.
     """
     GetInclusionProof: _aio.UnaryUnaryMultiCallable[_proof_service_pb2.GetInclusionProofRequest, _proof_service_pb2.GetInclusionProofResponse]  # type: ignore[assignment]
     """Returns the hashes that join a leaf to the head of the log: by its place, or
@@ -115,7 +115,7 @@ class ProofServiceAsyncStub(ProofServiceStub):
 
     Scope: read. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (OUT_OF_RANGE) when the log never
-    had so many leaves, or the leaf is not among them; NOT_FOUND.
+    had that many leaves, or the leaf is not among them; NOT_FOUND.
     """
     GetLogKeys: _aio.UnaryUnaryMultiCallable[_proof_service_pb2.GetLogKeysRequest, _proof_service_pb2.GetLogKeysResponse]  # type: ignore[assignment]
     """Returns the keys that sign the tenant's heads and certificates, the first
@@ -169,7 +169,7 @@ class ProofServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (OUT_OF_RANGE) when the log never
-        had so many leaves, or the older size is the larger.
+        had that many leaves, or the older size is the larger one.
         """
 
     @_abc_1.abstractmethod
@@ -183,7 +183,7 @@ class ProofServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (OUT_OF_RANGE) when the log never
-        had so many leaves, or the leaf is not among them; NOT_FOUND.
+        had that many leaves, or the leaf is not among them; NOT_FOUND.
         """
 
     @_abc_1.abstractmethod

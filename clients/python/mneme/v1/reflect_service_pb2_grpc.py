@@ -74,7 +74,7 @@ class ReflectServiceServicer:
         that it is not known.
 
         Scope: read. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are of another
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are for another
         analysis; RESOURCE_EXHAUSTED when too many analyses are already running.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -53,7 +53,7 @@ class ReflectServiceStub:
     that it is not known.
 
     Scope: read. Repeatable: yes, it changes nothing.
-    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are of another
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are for another
     analysis; RESOURCE_EXHAUSTED when too many analyses are already running.
     """
 
@@ -82,7 +82,7 @@ class ReflectServiceAsyncStub(ReflectServiceStub):
     that it is not known.
 
     Scope: read. Repeatable: yes, it changes nothing.
-    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are of another
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are for another
     analysis; RESOURCE_EXHAUSTED when too many analyses are already running.
     """
 
@@ -114,7 +114,7 @@ class ReflectServiceServicer(metaclass=_abc_1.ABCMeta):
         that it is not known.
 
         Scope: read. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are of another
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are for another
         analysis; RESOURCE_EXHAUSTED when too many analyses are already running.
         """
 

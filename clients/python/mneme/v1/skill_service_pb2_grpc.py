@@ -147,10 +147,10 @@ class SkillServiceServicer:
 
         Scope: write. Repeatable: with `episode_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when the
-        task or the outcome is left out, and no recorded session says it;
+        task or the outcome is left out, and no recorded session supplies it;
         ALREADY_EXISTS when the id is taken by an episode with different content;
-        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
-        texts are already waiting (nothing is stored).
+        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded right away and too
+        many texts are already waiting (nothing is stored).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -205,8 +205,8 @@ class SkillServiceServicer:
         Scope: write. Repeatable: no.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by different
         content and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they
-        cannot be embedded soon and too many texts are already waiting (nothing is
-        imported).
+        cannot be embedded right away and too many texts are already waiting (nothing
+        is imported).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -229,8 +229,8 @@ class SkillServiceServicer:
         Scope: write. Repeatable: with `skill_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the name is taken, or the id is
         taken by a skill with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when
-        it cannot be embedded soon and too many texts are already waiting (nothing is
-        saved).
+        it cannot be embedded right away and too many texts are already waiting
+        (nothing is saved).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -253,8 +253,8 @@ class SkillServiceServicer:
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
         cannot be changed; NOT_FOUND; ALREADY_EXISTS when another skill has the new
-        name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too
-        many texts are already waiting (nothing is changed).
+        name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded right away
+        and too many texts are already waiting (nothing is changed).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -336,8 +336,8 @@ class SkillServiceServicer:
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUEUE_FULL) when the skills
-        cannot be embedded soon and too many texts are already waiting (nothing is
-        changed).
+        cannot be embedded right away and too many texts are already waiting (nothing
+        is changed).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

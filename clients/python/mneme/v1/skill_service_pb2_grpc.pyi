@@ -48,10 +48,10 @@ class SkillServiceStub:
 
     Scope: write. Repeatable: with `episode_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when the
-    task or the outcome is left out, and no recorded session says it;
+    task or the outcome is left out, and no recorded session supplies it;
     ALREADY_EXISTS when the id is taken by an episode with different content;
-    RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
-    texts are already waiting (nothing is stored).
+    RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded right away and too
+    many texts are already waiting (nothing is stored).
     """
     GetEpisode: _grpc.UnaryUnaryMultiCallable[_episode_pb2.GetEpisodeRequest, _episode_pb2.GetEpisodeResponse]
     """Returns one episode.
@@ -86,8 +86,8 @@ class SkillServiceStub:
     Scope: write. Repeatable: no.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by different
     content and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they
-    cannot be embedded soon and too many texts are already waiting (nothing is
-    imported).
+    cannot be embedded right away and too many texts are already waiting (nothing
+    is imported).
     """
     ExportEpisodes: _grpc.UnaryStreamMultiCallable[_skill_service_pb2.ExportEpisodesRequest, _skill_service_pb2.ExportEpisodesResponse]
     """Streams the tenant's episodes, by id, for a backup or another tenant.
@@ -102,8 +102,8 @@ class SkillServiceStub:
     Scope: write. Repeatable: with `skill_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the name is taken, or the id is
     taken by a skill with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when
-    it cannot be embedded soon and too many texts are already waiting (nothing is
-    saved).
+    it cannot be embedded right away and too many texts are already waiting
+    (nothing is saved).
     """
     GetSkill: _grpc.UnaryUnaryMultiCallable[_skill_service_pb2.GetSkillRequest, _skill_service_pb2.GetSkillResponse]
     """Returns one skill, with its links.
@@ -118,8 +118,8 @@ class SkillServiceStub:
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
     cannot be changed; NOT_FOUND; ALREADY_EXISTS when another skill has the new
-    name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too
-    many texts are already waiting (nothing is changed).
+    name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded right away
+    and too many texts are already waiting (nothing is changed).
     """
     ListSkills: _grpc.UnaryUnaryMultiCallable[_skill_service_pb2.ListSkillsRequest, _skill_service_pb2.ListSkillsResponse]
     """Lists skills by name.
@@ -173,8 +173,8 @@ class SkillServiceStub:
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUEUE_FULL) when the skills
-    cannot be embedded soon and too many texts are already waiting (nothing is
-    changed).
+    cannot be embedded right away and too many texts are already waiting (nothing
+    is changed).
     """
 
 @_typing.type_check_only
@@ -196,10 +196,10 @@ class SkillServiceAsyncStub(SkillServiceStub):
 
     Scope: write. Repeatable: with `episode_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when the
-    task or the outcome is left out, and no recorded session says it;
+    task or the outcome is left out, and no recorded session supplies it;
     ALREADY_EXISTS when the id is taken by an episode with different content;
-    RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
-    texts are already waiting (nothing is stored).
+    RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded right away and too
+    many texts are already waiting (nothing is stored).
     """
     GetEpisode: _aio.UnaryUnaryMultiCallable[_episode_pb2.GetEpisodeRequest, _episode_pb2.GetEpisodeResponse]  # type: ignore[assignment]
     """Returns one episode.
@@ -234,8 +234,8 @@ class SkillServiceAsyncStub(SkillServiceStub):
     Scope: write. Repeatable: no.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by different
     content and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they
-    cannot be embedded soon and too many texts are already waiting (nothing is
-    imported).
+    cannot be embedded right away and too many texts are already waiting (nothing
+    is imported).
     """
     ExportEpisodes: _aio.UnaryStreamMultiCallable[_skill_service_pb2.ExportEpisodesRequest, _skill_service_pb2.ExportEpisodesResponse]  # type: ignore[assignment]
     """Streams the tenant's episodes, by id, for a backup or another tenant.
@@ -250,8 +250,8 @@ class SkillServiceAsyncStub(SkillServiceStub):
     Scope: write. Repeatable: with `skill_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the name is taken, or the id is
     taken by a skill with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when
-    it cannot be embedded soon and too many texts are already waiting (nothing is
-    saved).
+    it cannot be embedded right away and too many texts are already waiting
+    (nothing is saved).
     """
     GetSkill: _aio.UnaryUnaryMultiCallable[_skill_service_pb2.GetSkillRequest, _skill_service_pb2.GetSkillResponse]  # type: ignore[assignment]
     """Returns one skill, with its links.
@@ -266,8 +266,8 @@ class SkillServiceAsyncStub(SkillServiceStub):
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
     cannot be changed; NOT_FOUND; ALREADY_EXISTS when another skill has the new
-    name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too
-    many texts are already waiting (nothing is changed).
+    name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded right away
+    and too many texts are already waiting (nothing is changed).
     """
     ListSkills: _aio.UnaryUnaryMultiCallable[_skill_service_pb2.ListSkillsRequest, _skill_service_pb2.ListSkillsResponse]  # type: ignore[assignment]
     """Lists skills by name.
@@ -321,8 +321,8 @@ class SkillServiceAsyncStub(SkillServiceStub):
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUEUE_FULL) when the skills
-    cannot be embedded soon and too many texts are already waiting (nothing is
-    changed).
+    cannot be embedded right away and too many texts are already waiting (nothing
+    is changed).
     """
 
 class SkillServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -347,10 +347,10 @@ class SkillServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: write. Repeatable: with `episode_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when the
-        task or the outcome is left out, and no recorded session says it;
+        task or the outcome is left out, and no recorded session supplies it;
         ALREADY_EXISTS when the id is taken by an episode with different content;
-        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
-        texts are already waiting (nothing is stored).
+        RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded right away and too
+        many texts are already waiting (nothing is stored).
         """
 
     @_abc_1.abstractmethod
@@ -415,8 +415,8 @@ class SkillServiceServicer(metaclass=_abc_1.ABCMeta):
         Scope: write. Repeatable: no.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by different
         content and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they
-        cannot be embedded soon and too many texts are already waiting (nothing is
-        imported).
+        cannot be embedded right away and too many texts are already waiting (nothing
+        is imported).
         """
 
     @_abc_1.abstractmethod
@@ -443,8 +443,8 @@ class SkillServiceServicer(metaclass=_abc_1.ABCMeta):
         Scope: write. Repeatable: with `skill_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the name is taken, or the id is
         taken by a skill with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when
-        it cannot be embedded soon and too many texts are already waiting (nothing is
-        saved).
+        it cannot be embedded right away and too many texts are already waiting
+        (nothing is saved).
         """
 
     @_abc_1.abstractmethod
@@ -471,8 +471,8 @@ class SkillServiceServicer(metaclass=_abc_1.ABCMeta):
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
         cannot be changed; NOT_FOUND; ALREADY_EXISTS when another skill has the new
-        name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too
-        many texts are already waiting (nothing is changed).
+        name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded right away
+        and too many texts are already waiting (nothing is changed).
         """
 
     @_abc_1.abstractmethod
@@ -568,8 +568,8 @@ class SkillServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUEUE_FULL) when the skills
-        cannot be embedded soon and too many texts are already waiting (nothing is
-        changed).
+        cannot be embedded right away and too many texts are already waiting (nothing
+        is changed).
         """
 
 def add_SkillServiceServicer_to_server(servicer: SkillServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -48,10 +48,10 @@ export const calls = {
    *
    * Scope: admin. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-   * (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
-   * UNAVAILABLE when the tenant still has calls running, is being moved, or
-   * another server still removes its index; it takes no more calls, and is gone at
-   * the next try.
+   * (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
+   * UNAVAILABLE when the tenant still has calls running or is being moved, or
+   * another server is still removing its index; it takes no more calls, and trying
+   * again deletes it.
    */
   deleteTenant: {
     method: AdminService.method.deleteTenant,
@@ -103,8 +103,8 @@ export const calls = {
    * and says how the server is set up.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
-   * Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) when it names
-   * another tenant and the key lacks scope admin; NOT_FOUND.
+   * Errors: INVALID_ARGUMENT; PERMISSION_DENIED (SCOPE_MISSING) when the request
+   * names another tenant and the key lacks scope admin; NOT_FOUND.
    */
   getStats: {
     method: AdminService.method.getStats,
@@ -136,10 +136,10 @@ export const calls = {
    * Scope: admin. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
    * DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
-   * when it was made with another embedding model; FAILED_PRECONDITION when it was
-   * written by a newer server; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
-   * is full; UNAVAILABLE when the tenant's calls do not end in time (nothing is
-   * changed).
+   * when the backup was made with another embedding model; FAILED_PRECONDITION
+   * when the backup was written by a newer server; RESOURCE_EXHAUSTED
+   * (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE when the tenant's calls do
+   * not end in time (nothing is changed).
    */
   restore: {
     method: AdminService.method.restore,
@@ -155,8 +155,8 @@ export const calls = {
    * Starts: an operation `backup`, which ends with a BackupResponse.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
    * operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-   * too many operations have been started and not ended (100 of the
-   * administrator's, 100 of a tenant).
+   * too many operations have not ended yet (100 of the administrator's, 100 of a
+   * tenant's).
    */
   startBackup: {
     method: AdminService.method.startBackup,
@@ -173,8 +173,8 @@ export const calls = {
    * Starts: an operation `restore`, which ends with a RestoreResponse.
    * Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
    * ALREADY_EXISTS when the id is taken by an operation that does something else;
-   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
-   * and not ended (100 of the administrator's, 100 of a tenant).
+   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
+   * yet (100 of the administrator's, 100 of a tenant's).
    */
   startRestore: {
     method: AdminService.method.startRestore,
@@ -189,10 +189,10 @@ export const calls = {
    * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
    * Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-   * (CONSTRAINT_VIOLATION) when it is the tenant of the calling key, or `default`;
+   * (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
    * ALREADY_EXISTS when the id is taken by an operation that does something else;
-   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have been started
-   * and not ended (100 of the administrator's, 100 of a tenant).
+   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
+   * yet (100 of the administrator's, 100 of a tenant's).
    */
   startDeleteTenant: {
     method: AdminService.method.startDeleteTenant,
@@ -213,8 +213,8 @@ export const calls = {
    * Starts: an operation `reindex`, which ends with a ReindexResponse.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
    * operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-   * too many operations have been started and not ended (100 of the
-   * administrator's, 100 of a tenant).
+   * too many operations have not ended yet (100 of the administrator's, 100 of a
+   * tenant's).
    */
   startReindex: {
     method: AdminService.method.startReindex,
@@ -237,12 +237,12 @@ export const calls = {
    * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
    * Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
    * Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant, or no such
-   * database; ALREADY_EXISTS when another tenant of this name is there, or the id
-   * is taken by an operation that does something else; FAILED_PRECONDITION
-   * (DATABASE_ERROR) when PostgreSQL keeps the tenant, or all of the server's own;
-   * UNAVAILABLE when the database cannot be reached; RESOURCE_EXHAUSTED
-   * (QUOTA_EXCEEDED) when too many operations have been started and not ended (100
-   * of the administrator's, 100 of a tenant).
+   * database; ALREADY_EXISTS when the database already has another tenant of this
+   * name, or the id is taken by an operation that does something else;
+   * FAILED_PRECONDITION (DATABASE_ERROR) when PostgreSQL keeps the tenant, or all
+   * of the server's tenants; UNAVAILABLE when the database cannot be reached;
+   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
+   * yet (100 of the administrator's, 100 of a tenant's).
    */
   startMoveTenant: {
     method: AdminService.method.startMoveTenant,
@@ -273,9 +273,9 @@ export const calls = {
    * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
    * operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-   * the disk is full, or too many operations have been started and not ended (100
-   * of the administrator's); what was hidden stays hidden; UNAVAILABLE when reads
-   * of the tenant go on for too long to rewrite its files; what was hidden stays
+   * the disk is full, or too many operations have not ended yet (100 of the
+   * administrator's); what was hidden stays hidden; UNAVAILABLE when reads of the
+   * tenant go on for too long for its files to be rewritten; what was hidden stays
    * hidden.
    */
   forget: {
@@ -292,8 +292,8 @@ export const calls = {
    * Starts: an operation `forget`, which ends with a ForgetResponse.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
    * operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-   * too many operations have been started and not ended (100 of the
-   * administrator's, 100 of a tenant).
+   * too many operations have not ended yet (100 of the administrator's, 100 of a
+   * tenant's).
    */
   startForget: {
     method: AdminService.method.startForget,
@@ -305,10 +305,10 @@ export const calls = {
    * Creates a rule. The same rule again changes nothing.
    *
    * Scope: write. Repeatable: with `rule_id`, which the clients fill in.
-   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when a channel is one that the
-   * operator does not allow; ALREADY_EXISTS when the id is taken by a rule with
-   * different content; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when there are
-   * 200 rules already.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the operator does not allow
+   * one of the channels; ALREADY_EXISTS when the id is taken by a rule with
+   * different content; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the tenant
+   * already has 200 rules.
    */
   createAlertRule: {
     method: AlertService.method.createAlertRule,
@@ -348,7 +348,7 @@ export const calls = {
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
-   * cannot be changed, or a channel is one that the operator does not allow;
+   * cannot be changed, or the operator does not allow one of the channels;
    * NOT_FOUND.
    */
   updateAlertRule: {
@@ -392,7 +392,7 @@ export const calls = {
    * Scope: write. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
    * (CONSTRAINT_VIOLATION) when the rule has no channels; RESOURCE_EXHAUSTED
-   * (QUOTA_EXCEEDED) when another test of the tenant's is being sent.
+   * (QUOTA_EXCEEDED) when another test is being sent for the tenant.
    */
   testAlertRule: {
     method: AlertService.method.testAlertRule,
@@ -406,7 +406,7 @@ export const calls = {
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the condition cannot be tried:
-   * how deep the queue was is not kept, and trends are looked for as of now;
+   * past queue depths are not kept, and trends are only looked for as of now;
    * INVALID_ARGUMENT (INVALID_FILTER) when the range ends before it starts.
    */
   tryAlertRule: {
@@ -644,10 +644,10 @@ export const calls = {
    * episodes changes nothing; effects that no longer hold lose their edges.
    *
    * Scope: write. Repeatable: yes.
-   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says
-   * how an attempt went; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when more than
-   * 10,000 episodes match, or 500,000 times a cause would be looked up in an
-   * episode: use StartDiscover.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
+   * that says how an attempt went; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
+   * more than 10,000 episodes match, or causes times episodes is more than
+   * 500,000: use StartDiscover.
    */
   discover: {
     method: CausalService.method.discover,
@@ -662,7 +662,7 @@ export const calls = {
    * Starts: an operation `discover`, which ends with a DiscoverResponse.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by an operation
    * that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many
-   * operations have been started and not ended (100 of a tenant).
+   * operations of the tenant have not ended yet (100).
    */
   startDiscover: {
     method: CausalService.method.startDiscover,
@@ -687,9 +687,9 @@ export const calls = {
    * A changed schedule takes effect the next night.
    *
    * Scope: write. Repeatable: yes.
-   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names what says
-   * how an attempt went, the filter names a user, an agent or a session, or the
-   * question is a dry run.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
+   * that says how an attempt went, the filter names a user, an agent or a session,
+   * or the question is a dry run.
    */
   setDiscoverySchedule: {
     method: CausalService.method.setDiscoverySchedule,
@@ -717,7 +717,7 @@ export const calls = {
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-   * when it has already ended with another status.
+   * when the session has already ended with another status.
    */
   endSession: {
     method: EventService.method.endSession,
@@ -763,9 +763,8 @@ export const calls = {
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
    * (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
    * many texts are waiting for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-   * the disk is full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams
-   * are open as the server or the tenant may have, or nothing was sent for too
-   * long.
+   * the disk is full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams
+   * are open on the server or for the tenant, or nothing was sent for too long.
    */
   streamEvents: {
     method: EventService.method.streamEvents,
@@ -866,8 +865,8 @@ export const calls = {
    * Scope: write. Repeatable: with `lesson_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a lesson with
    * different content (repeating the same content returns the existing one);
-   * RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
-   * texts are already waiting (nothing is saved).
+   * RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded right away and too
+   * many texts are already waiting (nothing is saved).
    */
   createLesson: {
     method: LearnService.method.createLesson,
@@ -921,10 +920,10 @@ export const calls = {
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
    * cannot be changed; NOT_FOUND; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
-   * it is archived; ABORTED (ETAG_MISMATCH) when an etag is given, but the lesson
-   * has changed since (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL) when
-   * it cannot be embedded soon and too many texts are already waiting (nothing is
-   * changed).
+   * the lesson is archived; ABORTED (ETAG_MISMATCH) when an etag is given, but the
+   * lesson has changed since (nothing is changed); RESOURCE_EXHAUSTED (QUEUE_FULL)
+   * when it cannot be embedded right away and too many texts are already waiting
+   * (nothing is changed).
    */
   updateLesson: {
     method: LearnService.method.updateLesson,
@@ -970,8 +969,8 @@ export const calls = {
    * Scope: write. Repeatable: no.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by different
    * content and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they
-   * cannot be embedded soon and too many texts are already waiting (nothing is
-   * imported).
+   * cannot be embedded right away and too many texts are already waiting (nothing
+   * is imported).
    */
   importLessons: {
     method: LearnService.method.importLessons,
@@ -999,7 +998,8 @@ export const calls = {
    * Scope: write. Repeatable: with `reflection_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
    * with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be
-   * embedded soon and too many texts are already waiting (nothing is stored).
+   * embedded right away and too many texts are already waiting (nothing is
+   * stored).
    */
   storeReflection: {
     method: LearnService.method.storeReflection,
@@ -1051,7 +1051,8 @@ export const calls = {
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
    * entry with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot
-   * be embedded soon and too many texts are already waiting (nothing is logged).
+   * be embedded right away and too many texts are already waiting (nothing is
+   * logged).
    */
   logKnowledge: {
     method: LearnService.method.logKnowledge,
@@ -1101,12 +1102,12 @@ export const calls = {
    * the backend is back.
    *
    * Scope: write. Repeatable: yes.
-   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when it
-   * names neither session nor project; NOT_FOUND (SESSION_NOT_FOUND) when nothing
-   * is given, and the session does not exist or the project has none;
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when
+   * neither a session nor a project is given; NOT_FOUND (SESSION_NOT_FOUND) when
+   * nothing is given, and the session does not exist or the project has none;
    * FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the session belongs to another
    * project or agent; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded
-   * soon and too many texts are already waiting (nothing is stored).
+   * right away and too many texts are already waiting (nothing is stored).
    */
   sleep: {
     method: ContextService.method.sleep,
@@ -1176,15 +1177,15 @@ export const calls = {
    *
    * Scope: learn. Repeatable: with `session_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (ALGORITHM_NOT_SUPPORTED) when
-   * there is no such algorithm, or it does not work on the spaces;
+   * there is no such algorithm, or it does not work with these spaces;
    * INVALID_ARGUMENT (OUT_OF_RANGE) when the config has a key that the algorithm
-   * does not have, or a value out of its range; FAILED_PRECONDITION
+   * does not know, or a value outside its range; FAILED_PRECONDITION
    * (ALGORITHM_NOT_SUPPORTED) when the algorithm needs the server's extra `rl`,
-   * which is not installed, or what the session has learned is of another version
-   * of it; DATA_LOSS when what the session has learned is damaged in storage;
-   * ALREADY_EXISTS when the id is taken by a session with another definition;
-   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when as many sessions are active as the
-   * tenant may have.
+   * which is not installed, or what the session has learned comes from another
+   * version of the algorithm; DATA_LOSS when what the session has learned is
+   * damaged in storage; ALREADY_EXISTS when the id is taken by a session with
+   * another definition; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
+   * already has as many active sessions as it may have.
    */
   startLearningSession: {
     method: LearningService.method.startSession,
@@ -1240,9 +1241,9 @@ export const calls = {
    * (MODEL_NOT_TRAINED) when no action is known yet and none is given in
    * allowed_actions; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the session
    * has ended; start it again to resume it; FAILED_PRECONDITION
-   * (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-   * its algorithm that this server does not have; DATA_LOSS when what the session
-   * has learned is damaged in storage.
+   * (ALGORITHM_NOT_SUPPORTED) when what the session has learned comes from a
+   * version of its algorithm that this server does not have; DATA_LOSS when what
+   * the session has learned is damaged in storage.
    */
   predict: {
     method: LearningService.method.predict,
@@ -1257,17 +1258,17 @@ export const calls = {
    *
    * Scope: learn. Repeatable: with `feedback_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
-   * when the prediction is unknown: it is none of this session's, or older than 30
-   * days; ALREADY_EXISTS when the prediction was given feedback already, or the
+   * when the prediction is unknown: it is not from this session, or is older than
+   * 30 days; ALREADY_EXISTS when the prediction already has feedback, or the
    * feedback's id is taken by another one; FAILED_PRECONDITION
    * (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
    * only from its own behaviour and the step's probability is unknown;
    * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
-   * exported models take as many bytes as they may, its sessions have learned for
-   * as long as they may today, or the disk is full; FAILED_PRECONDITION
-   * (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-   * its algorithm that this server does not have; DATA_LOSS when what the session
-   * has learned is damaged in storage.
+   * exported models take up all the space they may, its sessions have used up
+   * their learning time for today, or the disk is full; FAILED_PRECONDITION
+   * (ALGORITHM_NOT_SUPPORTED) when what the session has learned comes from a
+   * version of its algorithm that this server does not have; DATA_LOSS when what
+   * the session has learned is damaged in storage.
    */
   feedback: {
     method: LearningService.method.feedback,
@@ -1282,17 +1283,17 @@ export const calls = {
    *
    * Scope: learn. Repeatable: with `trajectory_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
-   * when a prediction is unknown: it is none of this session's, or older than 30
+   * when a prediction is unknown: it is not from this session, or is older than 30
    * days; ALREADY_EXISTS when the trajectory's id is taken by another one, or a
-   * prediction was given feedback already; FAILED_PRECONDITION
-   * (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
-   * only from its own behaviour and a step's probability is unknown;
-   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
-   * exported models take as many bytes as they may, its sessions have learned for
-   * as long as they may today, or the disk is full; FAILED_PRECONDITION
-   * (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-   * its algorithm that this server does not have; DATA_LOSS when what the session
-   * has learned is damaged in storage.
+   * prediction already has feedback; FAILED_PRECONDITION (CONSTRAINT_VIOLATION)
+   * when the session has ended, or its algorithm learns only from its own
+   * behaviour and a step's probability is unknown; RESOURCE_EXHAUSTED
+   * (QUOTA_EXCEEDED) when the tenant's recorded steps and exported models take up
+   * all the space they may, its sessions have used up their learning time for
+   * today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+   * what the session has learned comes from a version of its algorithm that this
+   * server does not have; DATA_LOSS when what the session has learned is damaged
+   * in storage.
    */
   recordExperience: {
     method: LearningService.method.recordExperience,
@@ -1316,19 +1317,18 @@ export const calls = {
    *
    * Scope: learn. Repeatable: with `trajectory_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
-   * when a prediction is unknown: it is none of this session's, or older than 30
+   * when a prediction is unknown: it is not from this session, or is older than 30
    * days; ALREADY_EXISTS when the trajectory's id is taken by another one, or a
-   * prediction was given feedback already; FAILED_PRECONDITION
-   * (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
-   * only from its own behaviour and a step's probability is unknown;
-   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's recorded steps and
-   * exported models take as many bytes as they may, its sessions have learned for
-   * as long as they may today, or the disk is full; FAILED_PRECONDITION
-   * (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-   * its algorithm that this server does not have; DATA_LOSS when what the session
-   * has learned is damaged in storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when
-   * as many streams are open as the server or the tenant may have, or nothing was
-   * sent for too long.
+   * prediction already has feedback; FAILED_PRECONDITION (CONSTRAINT_VIOLATION)
+   * when the session has ended, or its algorithm learns only from its own
+   * behaviour and a step's probability is unknown; RESOURCE_EXHAUSTED
+   * (QUOTA_EXCEEDED) when the tenant's recorded steps and exported models take up
+   * all the space they may, its sessions have used up their learning time for
+   * today, or the disk is full; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+   * what the session has learned comes from a version of its algorithm that this
+   * server does not have; DATA_LOSS when what the session has learned is damaged
+   * in storage; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are
+   * open on the server or for the tenant, or nothing was sent for too long.
    */
   recordTrajectories: {
     method: LearningService.method.recordTrajectories,
@@ -1366,11 +1366,11 @@ export const calls = {
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
    * (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
    * only from its own behaviour; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
-   * tenant's recorded steps and exported models take as many bytes as they may,
-   * its sessions have learned for as long as they may today, or the disk is full;
-   * RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-   * server or the tenant may have; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
-   * when what the session has learned is of a version of its algorithm that this
+   * tenant's recorded steps and exported models take up all the space they may,
+   * its sessions have used up their learning time for today, or the disk is full;
+   * RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are open on the
+   * server or for the tenant; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+   * what the session has learned comes from a version of its algorithm that this
    * server does not have; DATA_LOSS when what the session has learned is damaged
    * in storage.
    */
@@ -1394,19 +1394,19 @@ export const calls = {
    *
    * Scope: learn. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
-   * when a prediction is unknown: it is none of this session's, or older than 30
-   * days; ALREADY_EXISTS when a prediction was given feedback already;
+   * when a prediction is unknown: it is not from this session, or is older than 30
+   * days; ALREADY_EXISTS when a prediction already has feedback;
    * FAILED_PRECONDITION (MODEL_NOT_TRAINED) when no action is known yet and none
    * is given in allowed_actions; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
    * the session has ended, or its algorithm learns only from its own behaviour and
    * a step's probability is unknown; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED)
-   * when what the session has learned is of a version of its algorithm that this
-   * server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's
-   * recorded steps and exported models take as many bytes as they may, its
-   * sessions have learned for as long as they may today, or the disk is full;
-   * RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many streams are open as the
-   * server or the tenant may have, or nothing was sent for too long; DATA_LOSS
-   * when what the session has learned is damaged in storage.
+   * when what the session has learned comes from a version of its algorithm that
+   * this server does not have; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
+   * tenant's recorded steps and exported models take up all the space they may,
+   * its sessions have used up their learning time for today, or the disk is full;
+   * RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are open on the
+   * server or for the tenant, or nothing was sent for too long; DATA_LOSS when
+   * what the session has learned is damaged in storage.
    */
   act: {
     method: LearningService.method.act,
@@ -1424,15 +1424,15 @@ export const calls = {
    *
    * Scope: learn. Repeatable: no.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-   * (CONSTRAINT_VIOLATION) when nothing was recorded yet, or the session has
+   * (CONSTRAINT_VIOLATION) when nothing has been recorded yet, or the session has
    * ended; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-   * learned is of a version of its algorithm that this server does not have;
-   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's sessions have learned
-   * for as long as they may today; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as
-   * many streams are open as the server or the tenant may have; INTERNAL
+   * learned comes from a version of its algorithm that this server does not have;
+   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant's sessions have used up
+   * their learning time for today; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too
+   * many streams are open on the server or for the tenant; INTERNAL
    * (CONVERGENCE_FAILED) when what the networks compute is no longer a number; the
-   * session goes on choosing by what it had learned before; DATA_LOSS when what
-   * the session has learned is damaged in storage.
+   * session goes on choosing by what it learned before; DATA_LOSS when what the
+   * session has learned is damaged in storage.
    */
   train: {
     method: LearningService.method.train,
@@ -1463,7 +1463,7 @@ export const calls = {
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
    * (MODEL_NOT_TRAINED) when the session has learned nothing yet;
    * FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-   * learned is of a version of its algorithm that this server does not have;
+   * learned comes from a version of its algorithm that this server does not have;
    * DATA_LOSS when what the session has learned is damaged in storage.
    */
   explain: {
@@ -1482,7 +1482,7 @@ export const calls = {
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
    * (CONSTRAINT_VIOLATION) when the session has ended; start it again to resume
    * it; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-   * learned is of a version of its algorithm that this server does not have;
+   * learned comes from a version of its algorithm that this server does not have;
    * DATA_LOSS when what the session has learned is damaged in storage.
    */
   shapeReward: {
@@ -1504,7 +1504,7 @@ export const calls = {
    * enough, the algorithms, spaces or settings do not fit each other, the
    * algorithm has no encoder to freeze, or the target has ended;
    * FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-   * learned is of a version of its algorithm that this server does not have;
+   * learned comes from a version of its algorithm that this server does not have;
    * DATA_LOSS when what the session has learned is damaged in storage.
    */
   transfer: {
@@ -1520,11 +1520,11 @@ export const calls = {
    *
    * Scope: learn. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-   * (ALGORITHM_NOT_SUPPORTED) when what the session has learned is of a version of
-   * its algorithm that this server does not have; RESOURCE_EXHAUSTED
-   * (QUOTA_EXCEEDED) when with the exported model, the tenant's recorded steps and
-   * exported models would take more bytes than they may (the session goes on), or
-   * the disk is full; DATA_LOSS when what the session has learned is damaged in
+   * (ALGORITHM_NOT_SUPPORTED) when what the session has learned comes from a
+   * version of its algorithm that this server does not have; RESOURCE_EXHAUSTED
+   * (QUOTA_EXCEEDED) when the exported model does not fit into the space left for
+   * the tenant's recorded steps and exported models (the session goes on), or the
+   * disk is full; DATA_LOSS when what the session has learned is damaged in
    * storage.
    */
   endLearningSession: {
@@ -1543,10 +1543,10 @@ export const calls = {
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); NOT_FOUND (NOT_FOUND)
    * when the session has exported no model, or what it had learned was forgotten:
    * end it, without skip_export; UNAVAILABLE when the session exported another
-   * model while this one was sent; begin anew; RESOURCE_EXHAUSTED
-   * (TOO_MANY_STREAMS) when as many streams are open as the server or the tenant
-   * may have; DATA_LOSS when the model is damaged in storage; ending the session
-   * again exports it anew.
+   * model while this one was being sent; start again; RESOURCE_EXHAUSTED
+   * (TOO_MANY_STREAMS) when too many streams are open on the server or for the
+   * tenant; DATA_LOSS when the model is damaged in storage; ending the session
+   * again exports it again.
    */
   downloadModel: {
     method: LearningService.method.downloadModel,
@@ -1575,9 +1575,9 @@ export const calls = {
    * not exist; ALREADY_EXISTS when the id is taken by a memory with different
    * content; FAILED_PRECONDITION when `supersedes` names a memory of another user,
    * or one that another memory supersedes already; RESOURCE_EXHAUSTED (QUEUE_FULL)
-   * when it cannot be embedded soon and too many texts are already waiting
-   * (nothing is stored); UNAVAILABLE (EMBEDDING_FAILED) when it is stored, but was
-   * not embedded in the time `wait_indexed` had.
+   * when it cannot be embedded right away and too many texts are already waiting
+   * (nothing is stored); UNAVAILABLE (EMBEDDING_FAILED) when `wait_indexed` is set
+   * and the memory was stored, but not embedded in time.
    */
   insertMemory: {
     method: MemoryService.method.insertMemory,
@@ -1606,9 +1606,9 @@ export const calls = {
    * not exist; ALREADY_EXISTS when the id is taken by a memory with different
    * content; FAILED_PRECONDITION when `supersedes` names a memory of another user,
    * or one that another memory supersedes already; RESOURCE_EXHAUSTED (QUEUE_FULL)
-   * when it cannot be embedded soon and too many texts are already waiting
-   * (nothing is stored); UNAVAILABLE (EMBEDDING_FAILED) when it is stored, but was
-   * not embedded in the time `wait_indexed` had.
+   * when it cannot be embedded right away and too many texts are already waiting
+   * (nothing is stored); UNAVAILABLE (EMBEDDING_FAILED) when `wait_indexed` is set
+   * and the memory was stored, but not embedded in time.
    */
   remember: {
     method: MemoryService.method.insertMemory,
@@ -1642,10 +1642,10 @@ export const calls = {
    * by a memory with different content (nothing of its batch is stored);
    * FAILED_PRECONDITION when `supersedes` names a memory of another user, or one
    * that another memory supersedes already (nothing of its batch is stored);
-   * RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be embedded soon and too many
-   * texts are already waiting; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when as many
-   * streams are open as the server or the tenant may have, or nothing was sent for
-   * too long.
+   * RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be embedded right away and
+   * too many texts are already waiting; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when
+   * too many streams are open on the server or for the tenant, or nothing was sent
+   * for too long.
    */
   insertMemories: {
     method: MemoryService.method.insertMemories,
@@ -1673,12 +1673,13 @@ export const calls = {
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such memory, or
-   * `supersedes` names one that does not exist; ABORTED when an etag is given and
-   * the memory has changed since; FAILED_PRECONDITION when `supersedes` names the
-   * memory itself, one of another user, or one that another memory supersedes
-   * already; or the user changes while it supersedes others or is superseded;
-   * RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
-   * texts are already waiting (nothing is changed).
+   * `supersedes` names one that does not exist; ABORTED when an etag is given, but
+   * the memory has changed since (nothing is changed); FAILED_PRECONDITION when
+   * `supersedes` names the memory itself, a memory of another user, or one that
+   * another memory supersedes already; or the user would change although the
+   * memory supersedes others or is superseded; RESOURCE_EXHAUSTED (QUEUE_FULL)
+   * when it cannot be embedded right away and too many texts are already waiting
+   * (nothing is changed).
    */
   updateMemory: {
     method: MemoryService.method.updateMemory,
@@ -1731,7 +1732,7 @@ export const calls = {
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when
-   * neither ids nor a condition of the filter are given.
+   * neither ids nor any condition of the filter is given.
    */
   deleteMemories: {
     method: MemoryService.method.deleteMemories,
@@ -1745,9 +1746,9 @@ export const calls = {
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when none
-   * of regex, semantic and structural is given; ALREADY_EXISTS when the name is
+   * of regex, semantic or structural is given; ALREADY_EXISTS when the name is
    * taken by another pattern; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
-   * has 1,000 patterns.
+   * already has 1,000 patterns.
    */
   storePattern: {
     method: MemoryService.method.storePattern,
@@ -1844,10 +1845,10 @@ export const calls = {
    * is refused.
    *
    * Scope: write. Repeatable: no.
-   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` without the tenant's
-   * id in `confirm_tenant_id`; PERMISSION_DENIED when `reset` with a key that
-   * lacks the scope admin; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
-   * server's model is another, or has another dimension.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` is set without the
+   * tenant's id in `confirm_tenant_id`; PERMISSION_DENIED when `reset` is set and
+   * the key lacks scope admin; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
+   * server uses another model, or another dimension.
    */
   initMemory: {
     method: MemoryService.method.initMemory,
@@ -1875,7 +1876,7 @@ export const calls = {
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk
-   * has no room to rewrite the database.
+   * has no room for rewriting the database.
    */
   clearCache: {
     method: MemoryService.method.clearCache,
@@ -1887,8 +1888,8 @@ export const calls = {
    * Returns an operation as it is now.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
-   * Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when it
-   * names another tenant and the key lacks scope admin.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
+   * the request names another tenant and the key lacks scope admin.
    */
   getOperation: {
     method: OperationService.method.getOperation,
@@ -1902,7 +1903,8 @@ export const calls = {
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
    * token is damaged or was made for other filters; PERMISSION_DENIED
-   * (SCOPE_MISSING) when it names another tenant and the key lacks scope admin.
+   * (SCOPE_MISSING) when the request names another tenant and the key lacks scope
+   * admin.
    */
   listOperations: {
     method: OperationService.method.listOperations,
@@ -1916,8 +1918,8 @@ export const calls = {
    * return earlier if many calls are waiting: look at `done`, and ask again.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
-   * Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when it
-   * names another tenant and the key lacks scope admin.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
+   * the request names another tenant and the key lacks scope admin.
    */
   waitOperation: {
     method: OperationService.method.waitOperation,
@@ -1932,9 +1934,10 @@ export const calls = {
    *
    * Scope: read. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
-   * the key lacks the scope that starting it needed, or names another tenant and
-   * lacks scope admin; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when it has
-   * begun to change what it was started for (`cancellable` is false).
+   * the key lacks the scope that starting the operation needed, or the request
+   * names another tenant and the key lacks scope admin; FAILED_PRECONDITION
+   * (CONSTRAINT_VIOLATION) when the operation has already begun to make its
+   * changes (`cancellable` is false).
    */
   cancelOperation: {
     method: OperationService.method.cancelOperation,
@@ -1962,7 +1965,7 @@ export const calls = {
    *
    * Scope: read. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (OUT_OF_RANGE) when the log never
-   * had so many leaves, or the older size is the larger.
+   * had that many leaves, or the older size is the larger one.
    */
   getConsistencyProof: {
     method: ProofService.method.getConsistencyProof,
@@ -1976,7 +1979,7 @@ export const calls = {
    *
    * Scope: read. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (OUT_OF_RANGE) when the log never
-   * had so many leaves, or the leaf is not among them; NOT_FOUND.
+   * had that many leaves, or the leaf is not among them; NOT_FOUND.
    */
   getInclusionProof: {
     method: ProofService.method.getInclusionProof,
@@ -2091,7 +2094,7 @@ export const calls = {
    * that it is not known.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
-   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are of another
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the parameters are for another
    * analysis; RESOURCE_EXHAUSTED when too many analyses are already running.
    */
   reflect: {
@@ -2106,10 +2109,10 @@ export const calls = {
    *
    * Scope: write. Repeatable: with `episode_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when the
-   * task or the outcome is left out, and no recorded session says it;
+   * task or the outcome is left out, and no recorded session supplies it;
    * ALREADY_EXISTS when the id is taken by an episode with different content;
-   * RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too many
-   * texts are already waiting (nothing is stored).
+   * RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded right away and too
+   * many texts are already waiting (nothing is stored).
    */
   storeEpisode: {
     method: SkillService.method.storeEpisode,
@@ -2174,8 +2177,8 @@ export const calls = {
    * Scope: write. Repeatable: no.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by different
    * content and `on_conflict` is FAIL; RESOURCE_EXHAUSTED (QUEUE_FULL) when they
-   * cannot be embedded soon and too many texts are already waiting (nothing is
-   * imported).
+   * cannot be embedded right away and too many texts are already waiting (nothing
+   * is imported).
    */
   importEpisodes: {
     method: SkillService.method.importEpisodes,
@@ -2202,8 +2205,8 @@ export const calls = {
    * Scope: write. Repeatable: with `skill_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the name is taken, or the id is
    * taken by a skill with different content; RESOURCE_EXHAUSTED (QUEUE_FULL) when
-   * it cannot be embedded soon and too many texts are already waiting (nothing is
-   * saved).
+   * it cannot be embedded right away and too many texts are already waiting
+   * (nothing is saved).
    */
   createSkill: {
     method: SkillService.method.createSkill,
@@ -2230,8 +2233,8 @@ export const calls = {
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
    * cannot be changed; NOT_FOUND; ALREADY_EXISTS when another skill has the new
-   * name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded soon and too
-   * many texts are already waiting (nothing is changed).
+   * name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded right away
+   * and too many texts are already waiting (nothing is changed).
    */
   updateSkill: {
     method: SkillService.method.updateSkill,
@@ -2328,8 +2331,8 @@ export const calls = {
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (QUEUE_FULL) when the skills
-   * cannot be embedded soon and too many texts are already waiting (nothing is
-   * changed).
+   * cannot be embedded right away and too many texts are already waiting (nothing
+   * is changed).
    */
   consolidateSkills: {
     method: SkillService.method.consolidateSkills,
@@ -2490,7 +2493,8 @@ export const walks = {
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
    * token is damaged or was made for other filters; PERMISSION_DENIED
-   * (SCOPE_MISSING) when it names another tenant and the key lacks scope admin.
+   * (SCOPE_MISSING) when the request names another tenant and the key lacks scope
+   * admin.
    */
   iterOperations: { call: "listOperations", items: "operations" },
   /**
