@@ -14,6 +14,9 @@ _LEAST_TOKENS = 24
 _HEAD_TOKENS = 48
 _ELLIPSIS = " …"
 
+STRUCTURED_HAS_ALL = "the structured form has all"
+"""How to get the items that a listing leaves out, where a call cannot raise its budget."""
+
 
 def count_tokens(text: str) -> int:
     """The tokens that a text takes, on the safe side of common tokenizers."""

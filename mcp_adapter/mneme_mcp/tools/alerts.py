@@ -11,7 +11,7 @@ from pydantic import Field
 
 from mneme_mcp.arguments import Labels, SnakeArguments, Time, Word
 from mneme_mcp.outputs import Name, SnakeOutput
-from mneme_mcp.text import Item, counted, listing
+from mneme_mcp.text import STRUCTURED_HAS_ALL, Item, counted, listing
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
 _TEXT_TOKENS = 800
@@ -226,7 +226,7 @@ async def history(call: Call, given: HistoryArguments) -> Reply:
     if not alerts:
         return Reply("Nothing was triggered.", found)
     items = [Item(f"- {_when(one)} {one.rule_name}:", one.message) for one in alerts]
-    shown = listing("", items, _TEXT_TOKENS, more="lower limit")
+    shown = listing("", items, _TEXT_TOKENS, more=STRUCTURED_HAS_ALL)
     found.omitted = shown.omitted
     return Reply(shown.text, found, _TEXT_TOKENS)
 

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from mneme_mcp.arguments import Labels, SnakeArguments
 from mneme_mcp.outputs import SnakeOutput
-from mneme_mcp.text import Item, counted, listing
+from mneme_mcp.text import STRUCTURED_HAS_ALL, Item, counted, listing
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
 _PATIENCE_S = 600.0
@@ -132,7 +132,11 @@ async def query(call: Call, given: QueryArguments) -> Reply:
         for place, one in enumerate(chains, 1)
     ]
     head = f"{counted(output.total, 'chain')}, uplift [confidence]:"
-    text = "\n".join(filter(None, [listing(head, items, _TOKENS).text, output.assumption]))
+    text = "\n".join(
+        filter(
+            None, [listing(head, items, _TOKENS, more=STRUCTURED_HAS_ALL).text, output.assumption]
+        )
+    )
     return Reply(text, output, _TOKENS)
 
 
@@ -223,7 +227,11 @@ async def discover(call: Call, given: DiscoverArguments) -> Reply:
         )
         for place, one in enumerate(found, 1)
     ]
-    return Reply(listing(head, items, _TOKENS).text if items else head, output, _TOKENS)
+    return Reply(
+        listing(head, items, _TOKENS, more=STRUCTURED_HAS_ALL).text if items else head,
+        output,
+        _TOKENS,
+    )
 
 
 TOOLS: Sequence[ToolSpec] = (

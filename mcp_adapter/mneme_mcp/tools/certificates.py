@@ -93,7 +93,11 @@ async def recall(call: Call, given: CertificateArguments) -> Reply:
         Item(f"{place}. {one.type} {one.id} [{_why(one)}]:", one.text)
         for place, one in enumerate(found, 1)
     ]
-    return Reply(listing(head, items, given.token_budget).text, output, given.token_budget)
+    return Reply(
+        listing(head, items, given.token_budget, more="raise token_budget").text,
+        output,
+        given.token_budget,
+    )
 
 
 def _result(result: Mapping[str, Any]) -> CertifiedOutput:

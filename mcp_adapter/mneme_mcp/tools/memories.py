@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from mneme_mcp.arguments import Labels, SnakeArguments, Time
 from mneme_mcp.outputs import Free, SnakeOutput
-from mneme_mcp.text import Item, counted, day, listing
+from mneme_mcp.text import STRUCTURED_HAS_ALL, Item, counted, day, listing
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
 TEXT_TOKENS = 800
@@ -152,7 +152,11 @@ async def search(call: Call, given: SearchArguments) -> Reply:
         for place, one in enumerate(results, 1)
     ]
     order = "best first" if given.rerank else "closest first"
-    return Reply(listing(f"Memories, {order}:", items, TEXT_TOKENS).text, found, TEXT_TOKENS)
+    return Reply(
+        listing(f"Memories, {order}:", items, TEXT_TOKENS, more=STRUCTURED_HAS_ALL).text,
+        found,
+        TEXT_TOKENS,
+    )
 
 
 class DeleteArguments(SnakeArguments):

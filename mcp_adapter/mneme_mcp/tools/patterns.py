@@ -12,7 +12,7 @@ from pydantic import Field
 from mneme_mcp.arguments import Labels, SnakeArguments, Word
 from mneme_mcp.failures import Refused
 from mneme_mcp.outputs import Free, SnakeOutput
-from mneme_mcp.text import Item, counted, listing
+from mneme_mcp.text import STRUCTURED_HAS_ALL, Item, counted, listing
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
 _TEXT_TOKENS = 800
@@ -160,7 +160,9 @@ async def search(call: Call, given: SearchArguments) -> Reply:
         return Reply(f"None of {searched} matches.", found)
     title = f"{found.stats.total_matches} of {found.stats.searched} memories match:"
     items = [Item(f"{n}. [id {one.vector_id}]", one.text) for n, one in enumerate(results, 1)]
-    return Reply(listing(title, items, _TEXT_TOKENS).text, found, _TEXT_TOKENS)
+    return Reply(
+        listing(title, items, _TEXT_TOKENS, more=STRUCTURED_HAS_ALL).text, found, _TEXT_TOKENS
+    )
 
 
 class StatsArguments(SnakeArguments):

@@ -179,7 +179,9 @@ async def retrieve(call: Call, given: RetrieveArguments) -> Reply:
         Item(f"{place}. [{_outcome(one)}; id {one.episode_id}] {one.task}:", one.output)
         for place, one in enumerate(found, 1)
     ]
-    shown = listing("Past attempts, best match first:", items, given.token_budget)
+    shown = listing(
+        "Past attempts, best match first:", items, given.token_budget, more="raise token_budget"
+    )
     for one, body in zip(found, shown.bodies, strict=False):
         one.output = body
     return Reply(paragraphs([said, shown.text]), output, given.token_budget)

@@ -199,7 +199,7 @@ def _listed(
         )
         for place, one in enumerate(skills, 1)
     ]
-    return Reply(listing(head, items, budget).text, output, budget)
+    return Reply(listing(head, items, budget, more="raise token_budget").text, output, budget)
 
 
 def _found_skill(found: Mapping[str, Any]) -> SkillOutput:
