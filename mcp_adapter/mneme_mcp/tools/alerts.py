@@ -15,7 +15,7 @@ from mneme_mcp.text import STRUCTURED_HAS_ALL, Item, counted, listing
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
 _TEXT_TOKENS = 800
-RuleId = Annotated[str, Field(min_length=1, max_length=200, description="The rule, by its id.")]
+RuleId = Annotated[str, Field(min_length=1, max_length=200, description="The rule's id.")]
 
 
 class WatchedArguments(SnakeArguments):
@@ -24,25 +24,28 @@ class WatchedArguments(SnakeArguments):
     synonyms = {"channels": "notify_channels", "notify": "notify_channels"}
 
     threshold: Annotated[
-        float | None, Field(ge=0, description="It triggers at more than this: 5 % are 0.05.")
+        float | None, Field(ge=0, description="Triggers above this value; 5 % is 0.05.")
     ] = None
     resolve_threshold: Annotated[
-        float | None, Field(ge=0, description="It resolves at this or less; default: threshold.")
+        float | None,
+        Field(ge=0, description="Resolves at this value or below; default: threshold."),
     ] = None
     min_events: Annotated[
-        int | None, Field(ge=1, description="Of fewer events it does not trigger; default 1.")
+        int | None, Field(ge=1, description="It needs this many events to trigger; default 1.")
     ] = None
     window_minutes: Annotated[
         int | None, Field(ge=1, le=43_200, description="How far back it looks; default 60.")
     ] = None
     agent_id: Annotated[str, Field(description="Only what this agent does.")] = ""
-    project: Annotated[str, Field(description="Only what is of this project.")] = ""
+    project: Annotated[str, Field(description="Only what belongs to this project.")] = ""
     tags: Annotated[Labels, Field(description="Only sessions with all of these labels.")] = []
     pattern: Annotated[
-        str, Field(description="For error_pattern_exceeds: what the messages say.")
+        str, Field(description="For error_pattern_exceeds: a part of the messages.")
     ] = ""
     trend: Annotated[
-        Literal[AlertTrendChoice, ""], Word, Field(description="For trend_exceeds: what worsens.")
+        Literal[AlertTrendChoice, ""],
+        Word,
+        Field(description="For trend_exceeds: what gets worse."),
     ] = ""
 
     def watched(self) -> dict[str, Any]:
@@ -57,13 +60,13 @@ class WatchedArguments(SnakeArguments):
 class CreateArguments(WatchedArguments):
     """A rule to create."""
 
-    name: Annotated[str, Field(min_length=1, max_length=200, description="What it is called.")]
+    name: Annotated[str, Field(min_length=1, max_length=200, description="The rule's name.")]
     condition: Annotated[AlertConditionChoice, Word, Field(description="What it watches.")]
     notify_channels: Annotated[
-        Labels, Field(description="Whom it tells: https://… or mailto:…; none: the history alone.")
+        Labels, Field(description="Whom it notifies: https://… or mailto:…; empty: history only.")
     ] = []
     rule_id: Annotated[
-        str, Field(max_length=193, description="Choose it to make retries harmless.")
+        str, Field(max_length=193, description="Your own id for it, so that retries do no harm.")
     ] = ""
 
 
@@ -113,10 +116,10 @@ class UpdateArguments(WatchedArguments):
     """What of a rule is to be another."""
 
     rule_id: RuleId
-    name: Annotated[str, Field(max_length=200, description="What it is called.")] = ""
+    name: Annotated[str, Field(max_length=200, description="The rule's new name.")] = ""
     enabled: Annotated[bool | None, Field(description="Whether it watches.")] = None
     notify_channels: Annotated[
-        Labels | None, Field(description="Whom it tells instead; [] for nobody.")
+        Labels | None, Field(description="Whom it notifies from now on; []: nobody.")
     ] = None
 
 
@@ -148,9 +151,11 @@ class ListArguments(SnakeArguments):
     """Which rules."""
 
     state: Annotated[
-        Literal["", "ok", "triggered"], Word, Field(description="Only those; empty: all.")
+        Literal["", "ok", "triggered"],
+        Word,
+        Field(description="Only rules in this state; empty: all."),
     ] = ""
-    limit: Annotated[int, Field(ge=1, le=200, description="Rules at most.")] = 50
+    limit: Annotated[int, Field(ge=1, le=200, description="Maximum rules.")] = 50
 
 
 class ListOutput(SnakeOutput):
@@ -179,11 +184,11 @@ class HistoryArguments(SnakeArguments):
     state: Annotated[
         Literal["", "ok", "triggered"],
         Word,
-        Field(description="triggered: only what still is; ok: only what is resolved."),
+        Field(description="triggered: only alerts that still are; ok: only resolved ones."),
     ] = ""
     from_: Annotated[Time | None, Field(alias="from", description="At or after.")] = None
     to: Annotated[Time | None, Field(description="Before.")] = None
-    limit: Annotated[int, Field(ge=1, le=200, description="Alerts at most.")] = 20
+    limit: Annotated[int, Field(ge=1, le=200, description="Maximum alerts.")] = 20
 
 
 class AlertOutput(SnakeOutput):
@@ -224,7 +229,7 @@ async def history(call: Call, given: HistoryArguments) -> Reply:
     alerts = [AlertOutput.model_validate(one) for one in answer["entries"]]
     found = HistoryOutput(alerts=alerts, total=answer["total_size"])
     if not alerts:
-        return Reply("Nothing was triggered.", found)
+        return Reply("No rule triggered.", found)
     items = [Item(f"- {_when(one)} {one.rule_name}:", one.message) for one in alerts]
     shown = listing("", items, _TEXT_TOKENS, more=STRUCTURED_HAS_ALL)
     found.omitted = shown.omitted
@@ -239,7 +244,7 @@ def _when(alert: AlertOutput) -> str:
 class TryArguments(WatchedArguments):
     """A rule to try against the past."""
 
-    rule_id: Annotated[str, Field(description="A rule that is there; or else a condition.")] = ""
+    rule_id: Annotated[str, Field(description="An existing rule; or else give a condition.")] = ""
     condition: Annotated[
         Literal[AlertConditionChoice, ""], Word, Field(description="What it would watch.")
     ] = ""
@@ -281,10 +286,10 @@ TOOLS = (
         title="Create an alert rule",
         description=(
             "Creates a rule that watches what is recorded: errors, cost, latency, silence, failed "
-            "sessions, an error's message, a trend. It triggers and resolves once each, and tells "
-            "its channels.\n"
-            "Use it when somebody should hear of something that happens again; try it first with "
-            "alert_try.\n"
+            "sessions, an error's message, a trend. It notifies its channels once when it triggers "
+            "and once when it resolves.\n"
+            "Use it when somebody should be told if something happens again; try the rule first "
+            "with alert_try.\n"
             "Returns the rule.\n"
             'Example: {"name": "Checkout fails", "condition": "error_rate_exceeds", "threshold": '
             '0.2, "window_minutes": 15, "min_events": 20, "project": "shop"}.'
@@ -298,8 +303,8 @@ TOOLS = (
         title="Try an alert rule",
         description=(
             "Says how often a rule would have triggered in the past. Nothing is kept or sent.\n"
-            "Use it before alert_create, to find a threshold that wakes nobody for nothing.\n"
-            "Returns a sentence, how often, the value now and the highest.\n"
+            "Use it before alert_create, to find a threshold without false alarms.\n"
+            "Returns a sentence, the number of alerts, the current value and the highest.\n"
             'Example: {"condition": "cost_exceeds", "threshold": 5, "window_minutes": 60}.'
         ),
         arguments=TryArguments,
@@ -326,7 +331,7 @@ TOOLS = (
         name="alert_history",
         title="List alerts",
         description=(
-            "Lists what rules triggered, when, by what, and when it was resolved.\n"
+            "Lists which rules triggered, when and why, and when that was resolved.\n"
             "Use it to see what went wrong lately.\n"
             "Returns alerts, the latest first.\n"
             'Example: {"from": "2026-11-01", "limit": 5}.'
@@ -340,9 +345,9 @@ TOOLS = (
         name="alert_update",
         title="Change an alert rule",
         description=(
-            "Changes what is given of a rule, and nothing else; enabled: false stops it.\n"
+            "Changes only what you give of a rule; enabled: false stops it.\n"
             "Use it when a rule triggers too often or too late.\n"
-            "Returns the rule as it is then.\n"
+            "Returns the changed rule.\n"
             'Example: {"rule_id": "01M8ZQ…", "threshold": 0.3}.'
         ),
         arguments=UpdateArguments,
@@ -356,7 +361,7 @@ TOOLS = (
         title="Delete an alert rule",
         description=(
             "Deletes a rule. Its history stays.\n"
-            "Use it for a rule that nobody needs; alert_update with enabled: false only stops it.\n"
+            "Use it for a rule nobody needs; alert_update with enabled: false only stops it.\n"
             "Returns the rule as it was.\n"
             'Example: {"rule_id": "01M8ZQ…"}.'
         ),

@@ -35,12 +35,12 @@ class AddEdgeArguments(SnakeArguments):
     cause: Name
     effect: Name
     uplift: Annotated[
-        float, Field(description="How much more of the effect there is with the cause: 0.25.")
+        float, Field(description="How much more of the effect the cause brings, e.g. 0.25.")
     ]
     confidence: Annotated[Share, Field(description="How sure that is.")] = 0.95
-    sample_size: Annotated[int, Field(ge=0, description="Observations it rests on.")] = 0
-    evidence_ids: Annotated[Labels, Field(description="What speaks for it, by id.")] = []
-    mechanism: Annotated[str, Field(description="How it works.")] = ""
+    sample_size: Annotated[int, Field(ge=0, description="How many observations it rests on.")] = 0
+    evidence_ids: Annotated[Labels, Field(description="Ids of what supports it.")] = []
+    mechanism: Annotated[str, Field(description="Why the cause has this effect.")] = ""
     metadata: Annotated[dict[str, Any], Field(description="Free JSON.")] = {}
 
 
@@ -78,13 +78,15 @@ class QueryArguments(SnakeArguments):
 
     synonyms = {"k": "limit"}
 
-    cause: Annotated[str, Field(max_length=300, description="What follows from this.")] = ""
-    effect: Annotated[str, Field(max_length=300, description="What this comes from.")] = ""
-    min_confidence: Annotated[Share, Field(description="How sure a chain is at least.")] = 0.5
+    cause: Annotated[str, Field(max_length=300, description="Find what follows from this.")] = ""
+    effect: Annotated[str, Field(max_length=300, description="Find what leads to this.")] = ""
+    min_confidence: Annotated[Share, Field(description="Leave out chains less sure than this.")] = (
+        0.5
+    )
     min_uplift: Annotated[
-        float, Field(ge=0, description="How large the uplift is at least, either way.")
+        float, Field(ge=0, description="Leave out smaller uplifts, whether they help or harm.")
     ] = 0.0
-    limit: Annotated[int, Field(ge=1, le=100, description="Chains at most.")] = 10
+    limit: Annotated[int, Field(ge=1, le=100, description="Maximum chains.")] = 10
 
 
 class ChainOutput(SnakeOutput):
@@ -144,13 +146,16 @@ class DiscoverArguments(SnakeArguments):
     """Which effects are worth knowing."""
 
     min_attempts: Annotated[
-        int, Field(ge=1, le=1_000_000, description="Attempts that must have had a cause.")
+        int, Field(ge=1, le=1_000_000, description="Leave out causes that fewer attempts had.")
     ] = 3
     min_success_rate: Annotated[
-        Share, Field(description="The share that must succeed on the better side.")
+        Share,
+        Field(description="Share that must succeed with the cause (or without, if it harms)."),
     ] = 0.6
-    min_confidence: Annotated[Share, Field(description="How sure an effect is at least.")] = 0.7
-    dry_run: Annotated[bool, Field(description="Only tell what would be kept.")] = False
+    min_confidence: Annotated[
+        Share, Field(description="Leave out effects less sure than this.")
+    ] = 0.7
+    dry_run: Annotated[bool, Field(description="Only say what would be kept.")] = False
     adjust_for: Annotated[
         Labels,
         Field(description='Metadata known before the attempt, e.g. ["difficulty", "tag:hard"].'),
@@ -222,7 +227,7 @@ async def discover(call: Call, given: DiscoverArguments) -> Reply:
     items = [
         Item(
             f"{place}. {one.cause} → {one.outcome}:",
-            f"{one.uplift:+.3g} (95 %: {one.low:+.3g} to {one.high:+.3g}; plainly"
+            f"{one.uplift:+.3g} (95 %: {one.low:+.3g} to {one.high:+.3g}; unadjusted"
             f" {one.plain_difference:+.3g})",
         )
         for place, one in enumerate(found, 1)
@@ -239,9 +244,9 @@ TOOLS: Sequence[ToolSpec] = (
         name="causal_add_edge",
         title="Say what changes what",
         description=(
-            "Notes that a cause changes an effect, by how much and how sure that is.\n"
-            "Use it when you have grounds for it: an experiment, counts, a mechanism.\n"
-            "Returns the edge's id. What would bring about its own cause is refused.\n"
+            "Records that a cause changes an effect, by how much, and how sure that is.\n"
+            "Use it when you have evidence: an experiment, counts, a mechanism.\n"
+            "Returns the edge's id. An effect that would bring about its own cause is refused.\n"
             'Example: {"cause": "oauth2_strategy", "effect": "authentication_success", '
             '"uplift": 0.25, "confidence": 0.95}.'
         ),
@@ -253,9 +258,9 @@ TOOLS: Sequence[ToolSpec] = (
         name="causal_query",
         title="Ask what changes what",
         description=(
-            "Follows what is known of cause and effect, also over several steps.\n"
-            "Use it before you choose how to do something: what helps, what does harm?\n"
-            "Returns chains with the effect multiplied through, what changes most first.\n"
+            "Follows known causes and effects, also over several steps.\n"
+            "Use it before you choose how to do something: what helps, what harms?\n"
+            "Returns chains with the product of their uplifts, what changes most first.\n"
             'Example: {"effect": "success", "min_confidence": 0.5}.'
         ),
         arguments=QueryArguments,
@@ -267,8 +272,8 @@ TOOLS: Sequence[ToolSpec] = (
         name="learner_discover",
         title="Discover what helps",
         description=(
-            "Estimates from the stored attempts what labels, tools and skills change of reward and "
-            "success, among attempts that are alike, and keeps what is sure.\n"
+            "Estimates from stored attempts how labels, tools and skills change reward and "
+            "success, comparing attempts that are alike, and keeps what is sure.\n"
             "Use it now and then, when hundreds of attempts are stored.\n"
             "Returns the effects that are sure.\n"
             'Example: {"min_attempts": 3, "min_success_rate": 0.6, "dry_run": true}.'

@@ -40,7 +40,7 @@ class CertificateArguments(SnakeArguments):
     query: Annotated[
         str, Field(min_length=1, max_length=8192, description="The question, in words.")
     ]
-    limit: Annotated[int, Field(ge=1, le=100, description="Results at most.")] = 12
+    limit: Annotated[int, Field(ge=1, le=100, description="Maximum results.")] = 12
     alpha: Annotated[float, Field(ge=0, le=1, description="Weight of the similarity.")] = 0.7
     beta: Annotated[float, Field(ge=0, le=1, description="Weight of the causal uplift.")] = 0.2
     gamma: Annotated[float, Field(ge=0, le=1, description="Weight of the latency.")] = 0.1
@@ -116,9 +116,9 @@ TOOLS: Sequence[ToolSpec] = (
         description=(
             "Recalls memories, attempts and skills by similarity, causal uplift and latency, with a"
             " signed certificate of what was stored and returned.\n"
-            "Use it when somebody will have to be shown what a decision rested on.\n"
-            "Returns the results, why each is among them, and the certificate's id: people fetch it"
-            " by that, and check it.\n"
+            "Use it when you may have to show what a decision rested on.\n"
+            "Returns the results, why each was chosen, and the id by which people fetch and check "
+            "the certificate.\n"
             'Example: {"query": "implement secure authentication", "k": 5, "alpha": 0.7}.'
         ),
         arguments=CertificateArguments,

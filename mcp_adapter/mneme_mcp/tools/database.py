@@ -24,9 +24,9 @@ class InitArguments(SnakeArguments):
     model: Annotated[str, Field(description="The embedding model that you expect.")] = ""
     dimension: Annotated[int, Field(ge=0, description="The dimension that you expect.")] = 0
     reset: Annotated[
-        bool, Field(description="Begin anew: everything is replaced by nothing. Needs an admin.")
+        bool, Field(description="Erase everything, after a backup. Needs scope admin.")
     ] = False
-    confirm_tenant: Annotated[str, Field(description="With reset: the tenant's name.")] = ""
+    confirm_tenant: Annotated[str, Field(description="With reset: the tenant's id.")] = ""
 
 
 class InitStats(SnakeOutput):
@@ -85,7 +85,7 @@ async def init(call: Call, given: InitArguments) -> Reply:
     )
     text = f"Ready: {counts['memories']} memories, {counts['episodes']} episodes."
     if ready.backup:
-        text = f"Begun anew; what was there is kept in the backup {ready.backup}."
+        text = f"Everything was erased; the backup {ready.backup} has what was there."
     return Reply(text, ready)
 
 
@@ -93,10 +93,10 @@ class StatsArguments(SnakeArguments):
     """What to tell besides."""
 
     include_distribution: Annotated[
-        bool, Field(description="How often labels and metadata keys occur.")
+        bool, Field(description="Also say how often labels and metadata keys occur.")
     ] = False
     include_quality: Annotated[
-        bool, Field(description="Average reward, success rate and confidence.")
+        bool, Field(description="Also say the average reward, success rate and confidence.")
     ] = False
 
 
@@ -247,10 +247,12 @@ async def db_stats(call: Call, _: NoArguments) -> Reply:
 class ClearArguments(SnakeArguments):
     """What to clear."""
 
-    cache_types: Annotated[list[_Cache], Field(description="Which caches.")] = ["embeddings"]
-    vacuum: Annotated[bool, Field(description="Give back what deleted rows took.")] = False
+    cache_types: Annotated[list[_Cache], Field(description="Caches to clear.")] = ["embeddings"]
+    vacuum: Annotated[bool, Field(description="Also free the space that deleted rows took.")] = (
+        False
+    )
     older_than_days: Annotated[
-        float, Field(ge=0, le=3_650_000, description="Only what is older than so many days.")
+        float, Field(ge=0, le=3_650_000, description="Only what is older than this many days.")
     ] = 0
 
 
@@ -288,19 +290,19 @@ async def clear(call: Call, given: ClearArguments) -> Reply:
         vacuum_run=answer["vacuumed"],
         latency_ms=answer["took_ms"],
     )
-    said = ", ".join(f"{count} of {name}" for name, count in counts.items())
-    return Reply(f"Cleared: {said}. {done.space_reclaimed_mb:.1f} MB won back.", done)
+    said = ", ".join(f"{name} {count}" for name, count in counts.items())
+    return Reply(f"Cleared: {said}. {done.space_reclaimed_mb:.1f} MB freed.", done)
 
 
 TOOLS: Sequence[ToolSpec] = (
     ToolSpec(
         name="agentdb_init",
-        title="Begin",
+        title="Open the memory",
         description=(
-            "Makes the memory ready, which any other tool does too, and says what is there.\n"
-            "Use it to see what you have, or to make sure of the embedding model.\n"
-            "Returns sizes, counts and what the server offers. With reset everything is replaced "
-            "by nothing: only when asked to.\n"
+            "Opens the memory, as any other tool does too, and says what is there.\n"
+            "Use it to see what you have, or to check the embedding model.\n"
+            "Returns sizes, counts and what the server offers. reset erases everything: only when "
+            "asked to.\n"
             "Example: {}."
         ),
         arguments=InitArguments,
@@ -312,8 +314,8 @@ TOOLS: Sequence[ToolSpec] = (
         name="agentdb_stats",
         title="Statistics",
         description=(
-            "Says what the memory holds, what it takes, and how fast it is searched.\n"
-            "Use it to see whether something is there at all.\n"
+            "Says what the memory holds, how much space it takes, and how fast it is searched.\n"
+            "Use it to see whether anything is there at all.\n"
             "Returns counts, sizes and measured times.\n"
             'Example: {"include_quality": true}.'
         ),
@@ -326,7 +328,7 @@ TOOLS: Sequence[ToolSpec] = (
         name="db_stats",
         title="Counts",
         description=(
-            "Counts what the memory holds, of every kind.\n"
+            "Counts what the memory holds, by kind.\n"
             "Use it for an overview.\n"
             "Returns counts, and the average reward, success rate and confidence.\n"
             "Example: {}."
@@ -340,10 +342,10 @@ TOOLS: Sequence[ToolSpec] = (
         name="agentdb_clear_cache",
         title="Clear caches",
         description=(
-            "Forgets what is kept only to be faster; nothing that is stored is lost.\n"
-            "Use it when asked to; with vacuum the database gives back what deleted memories "
+            "Clears what is kept only for speed; nothing that is stored is lost.\n"
+            "Use it when asked to; with vacuum it also frees the space that deleted memories "
             "took.\n"
-            "Returns what was cleared, and the room that was won.\n"
+            "Returns what was cleared, and the space that was freed.\n"
             'Example: {"cache_types": ["embeddings"], "vacuum": true}.'
         ),
         arguments=ClearArguments,

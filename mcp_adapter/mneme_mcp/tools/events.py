@@ -48,7 +48,10 @@ class StartArguments(CamelArguments):
     """A session to start."""
 
     session_id: Annotated[
-        str, Field(description='Choose an id, e.g. "fix-login-2026-05-01"; made if left out.')
+        str,
+        Field(
+            description='Your own id for it, e.g. "fix-login-2026-05-01"; one is made if left out.'
+        ),
     ] = ""
     agent_id: Annotated[str, Field(description='Who you are, e.g. "coder-1".')] = ""
     agent_name: Annotated[str, Field(description="Your display name.")] = ""
@@ -131,7 +134,9 @@ class LogArguments(CamelArguments):
     input_tokens: Annotated[int, Field(ge=0, description="Tokens read.")] = 0
     output_tokens: Annotated[int, Field(ge=0, description="Tokens written.")] = 0
     cost_usd: Annotated[float, Field(ge=0, description="Cost in US dollars.")] = 0
-    event_id: Annotated[str, Field(description="Choose it to make retries harmless.")] = ""
+    event_id: Annotated[
+        str, Field(description="Your own id for it, so that retries do no harm.")
+    ] = ""
     timestamp: Annotated[Time | None, Field(description="When; default now.")] = None
 
     def event(self) -> NewEventFields:
@@ -176,13 +181,13 @@ class QueryArguments(CamelArguments):
     min_severity: Annotated[
         Literal["", "debug", "info", "warn", "error", "critical"],
         Word,
-        Field(description="Only this severe or worse."),
+        Field(description="Only events this severe or worse."),
     ] = ""
     from_: Annotated[Time | None, Field(alias="from", description="At or after.")] = None
     to: Annotated[Time | None, Field(description="Before.")] = None
     oldest_first: Annotated[bool, Field(description="Oldest first.")] = False
     limit: Annotated[int, Field(ge=1, le=1000, description="Maximum events.")] = 20
-    page_token: Annotated[str, Field(description="From the previous page, for the next one.")] = ""
+    page_token: Annotated[str, Field(description="nextPageToken of the previous page.")] = ""
     token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
 
 
@@ -286,7 +291,7 @@ TOOLS = (
         name="agentlens_session_end",
         title="End a session",
         description=(
-            "Ends a session as completed or error; it is summarised then. sleep ends it too, and "
+            "Ends a session as completed or error; it is then summarised. sleep ends it too, and "
             "also leaves a handover.\n"
             'Example: {"sessionId": "s-42", "status": "completed"}.'
         ),

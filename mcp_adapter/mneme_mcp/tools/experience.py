@@ -29,7 +29,7 @@ class Step(BaseModel):
     done: bool = False
     truncated: bool = False
     probability: Annotated[
-        float | None, Field(gt=0, description="With which the action was chosen, if known.")
+        float | None, Field(gt=0, description="The probability of choosing this action, if known.")
     ] = None
 
     def request(self) -> Any:
@@ -56,18 +56,19 @@ class RecordArguments(SnakeArguments):
         Field(
             min_length=1,
             max_length=1_000,
-            description="The steps of an episode in their order; the next_state of one that is not "
-            "the last may be left out, as the state of the step after it.",
+            description="The steps of an episode, in order. Leave next_state out where it is the "
+            "state of the next step.",
         ),
     ]
     trajectory_id: Annotated[
-        str, Field(description="Its id: the same again changes nothing. Made if left out.")
+        str,
+        Field(description="Your own id for it: sent again, it changes nothing. Made if left out."),
     ] = ""
     metadata: Annotated[
         dict[str, Any],
         Field(
-            description='What to note of it, e.g. {"task": "login", "success": true}; nothing is '
-            "learned from it."
+            description='Notes about it, e.g. {"task": "login", "success": true}; nothing is '
+            "learned from them."
         ),
     ] = {}
 
@@ -114,7 +115,7 @@ class TrainArguments(SnakeArguments):
         Field(
             ge=1,
             le=1_000_000,
-            description="Steps to take.",
+            description="Learning steps to take.",
         ),
     ] = 1
     batch_size: Annotated[
@@ -122,7 +123,7 @@ class TrainArguments(SnakeArguments):
         Field(
             ge=0,
             le=4_096,
-            description="From how many transitions each step learns; 0: as the session's config "
+            description="How many transitions each step learns from; 0: as the session's config "
             "says.",
         ),
     ] = 0
@@ -206,7 +207,7 @@ TOOLS: Sequence[ToolSpec] = (
         description=(
             "Records what was done and what came of it, for a session to learn from.\n"
             "Use it for episodes that did not go through learning_predict.\n"
-            "Returns the trajectory's id, and how much of the tenant's room is taken.\n"
+            "Returns the trajectory's id, and how much of the tenant's space is used.\n"
             'Example: {"session_id": "auth", "trajectory": [{"state": {"task_type": "auth"}, '
             '"action": "oauth2", "reward": 0.9, "done": true}]}.'
         ),
@@ -220,8 +221,8 @@ TOOLS: Sequence[ToolSpec] = (
         title="Learn again",
         description=(
             "Learns again from what was recorded, step by step; what was learned is saved.\n"
-            "Use it after experience_record, or where an algorithm with networks needs more. "
-            "linucb and thompson learn all there is at once: for them there is nothing to do.\n"
+            "Use it after experience_record, or when an algorithm with networks needs more. linucb "
+            "and thompson learn everything at once: for them there is nothing to do.\n"
             "Returns the steps taken, and their losses, values and gradients.\n"
             'Example: {"session_id": "auth", "num_steps": 50}.'
         ),

@@ -17,14 +17,18 @@ from mneme_mcp.tools.causal import Name
 ExperimentId = Annotated[str, Field(min_length=1, max_length=200, description="The experiment.")]
 Subject = Annotated[
     str,
-    Field(min_length=1, max_length=200, description="Whom or what: a task, a session, a user."),
+    Field(
+        min_length=1,
+        max_length=200,
+        description="Whom or what it is about: a task, a session, a user.",
+    ),
 ]
 
 
 class CreateArguments(SnakeArguments):
     """What to compare."""
 
-    name: Annotated[str, Field(min_length=1, max_length=200, description="What it is called.")]
+    name: Annotated[str, Field(min_length=1, max_length=200, description="The experiment's name.")]
     cause: Name
     effect: Name
     description: Annotated[str, Field(description="What you expect, and why.")] = ""
@@ -61,7 +65,9 @@ class AssignArguments(SnakeArguments):
     subject: Subject
     stratum: Annotated[
         str,
-        Field(max_length=200, description="Balanced among its like: one project, one agent."),
+        Field(
+            max_length=200, description="A group to balance within, e.g. one project or one agent."
+        ),
     ] = ""
 
 
@@ -89,7 +95,7 @@ class ObserveArguments(SnakeArguments):
 
     experiment_id: ExperimentId
     subject: Subject
-    outcome: Annotated[float, Field(description="1 for a success, 0 for a failure, any number.")]
+    outcome: Annotated[float, Field(description="1 for success, 0 for failure, or any number.")]
 
 
 class ObserveOutput(SnakeOutput):
@@ -172,7 +178,7 @@ TOOLS: Sequence[ToolSpec] = (
         title="Begin an experiment",
         description=(
             "Begins an experiment: chance decides which subjects get a cause.\n"
-            "Use it when you want to know whether something helps, not only goes with success.\n"
+            "Use it to find out whether something helps, and does not just go with success.\n"
             "Returns its id.\n"
             'Example: {"name": "Review first", "cause": "code_review", "effect": "tests_pass"}.'
         ),
@@ -184,9 +190,9 @@ TOOLS: Sequence[ToolSpec] = (
         name="causal_experiment_assign",
         title="Let chance decide",
         description=(
-            "Tells whether a subject gets the cause. Asked again, it says the same.\n"
-            "Use it before each attempt of an experiment, and keep to it.\n"
-            "Returns whether it does.\n"
+            "Decides whether a subject gets the cause. Asked again, it says the same.\n"
+            "Use it before each attempt in an experiment, and do as it says.\n"
+            "Returns treatment: true if the subject gets the cause.\n"
             'Example: {"experiment_id": "01K…", "subject": "pull-request-7"}.'
         ),
         arguments=AssignArguments,
@@ -197,8 +203,8 @@ TOOLS: Sequence[ToolSpec] = (
         name="causal_experiment_observe",
         title="Record what came of it",
         description=(
-            "Records what came of a subject that was assigned.\n"
-            "Use it once for each, whatever came of it.\n"
+            "Records the outcome for a subject that was assigned.\n"
+            "Use it once for each subject, whatever the outcome.\n"
             "Returns how many observations there are.\n"
             'Example: {"experiment_id": "01K…", "subject": "pull-request-7", "outcome": 1}.'
         ),
@@ -210,9 +216,9 @@ TOOLS: Sequence[ToolSpec] = (
         name="causal_experiment_analyze",
         title="Ask what an experiment says",
         description=(
-            "Says what the observations of an experiment say so far.\n"
-            "Use it at the end; if you look more often, go by the interval for any look.\n"
-            "Returns means, uplift, intervals and what to know before believing them.\n"
+            "Says what an experiment has shown so far.\n"
+            "Use it at the end; if you look more often, go by the sequential interval.\n"
+            "Returns means, uplift, intervals, and what to know before believing them.\n"
             'Example: {"experiment_id": "01K…"}.'
         ),
         arguments=AnalyzeArguments,

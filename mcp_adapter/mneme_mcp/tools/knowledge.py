@@ -127,12 +127,12 @@ class QueryArguments(SnakeArguments):
             description='In plain words, e.g. "npm install fails with permission error".',
         ),
     ]
-    project: Annotated[str, Field(description="Only of this project; empty: of all.")] = ""
+    project: Annotated[str, Field(description="Only this project; empty: all.")] = ""
     event_type: Annotated[
-        Literal["", "error", "success", "pattern"], Word, Field(description="Only of this kind.")
+        Literal["", "error", "success", "pattern"], Word, Field(description="Only this kind.")
     ] = ""
     tags: Annotated[Labels, Field(description="Only with all of these labels.")] = []
-    limit: Annotated[int, Field(ge=1, le=100, description="Entries at most.")] = 5
+    limit: Annotated[int, Field(ge=1, le=100, description="Maximum entries.")] = 5
     token_budget: Annotated[
         int, Field(ge=50, le=100_000, description="Tokens that the answer may take.")
     ] = 500
@@ -190,7 +190,7 @@ TOOLS = (
         name="memory_query",
         title="Query experience",
         description=(
-            "Answers from the knowledge log in under 500 tokens: the experience that bears on a "
+            "Answers from the knowledge log within token_budget: the experience that bears on a "
             "query, ranked by meaning, recency and success rate.\n"
             "Use it when a command fails or before a step that others took before you.\n"
             "Returns a numbered markdown list, and the entries in structured form.\n"

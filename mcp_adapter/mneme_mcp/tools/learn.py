@@ -40,7 +40,7 @@ class LearnArguments(CamelArguments):
         ),
     ]
     lesson_id: Annotated[
-        str, Field(alias="id", description="The lesson, as save, list and search return its id.")
+        str, Field(alias="id", description="The lesson's id, from save, list or search.")
     ] = ""
     title: Annotated[str, Field(description='A short title, e.g. "Always run tests".')] = ""
     content: Annotated[
@@ -80,7 +80,7 @@ class LearnArguments(CamelArguments):
         ),
     ] = ""
     include_archived: Annotated[bool, Field(description="list, search: include archived.")] = False
-    limit: Annotated[int, Field(ge=1, le=100, description="list, search: lessons at most.")] = 10
+    limit: Annotated[int, Field(ge=1, le=100, description="list, search: maximum lessons.")] = 10
     token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
 
     def changes(self) -> dict[str, Any]:
@@ -214,7 +214,7 @@ TOOLS = (
             "One action per call: save, list, get, update, delete (archives), restore, search.\n"
             "Use it to save a lesson when a problem took more than one attempt, when a user "
             "corrects you, or when you find a rule that holds beyond this task; and to search "
-            "before work of a kind you have done before. Write what makes sense without this "
+            "before work of a kind you have done before. Write it to make sense without this "
             "conversation.\n"
             "Returns the lesson with its id, or lessons within tokenBudget, best first.\n"
             'Examples: {"action": "save", "title": "Always run tests", "content": "Before '

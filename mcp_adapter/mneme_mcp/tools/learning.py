@@ -15,7 +15,7 @@ from mneme_mcp.outputs import Free, SnakeOutput
 from mneme_mcp.text import counted
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
-IF_MISSING = "learning_start_session starts a session; learning_predict gives a prediction's id."
+IF_MISSING = "learning_start_session starts a session; learning_predict returns a prediction's id."
 _MOST_ACTIONS = 20
 _MS = 1_000
 
@@ -28,14 +28,15 @@ class StartArguments(SnakeArguments):
     holders = {name: name for name in ("config", "state_space", "action_space")}
 
     session_id: Annotated[
-        str, Field(description="Its id; one that exists goes on. Made if left out.")
+        str,
+        Field(description="Your own id; an existing session is resumed. One is made if left out."),
     ] = ""
     algorithm: Annotated[
         str,
         Field(
             min_length=1,
-            description="thompson or linucb learn from tens of rewards which option is best, one "
-            "step at a time. For tasks of several steps q_learning, sarsa (tables), or, on servers "
+            description="thompson and linucb learn from tens of rewards which option is best, one "
+            "step at a time. For tasks of several steps: q_learning, sarsa (tables) or, on servers "
             "that have them, dqn, actor_critic, ppo, a3c, ddpg, sac, td3, decision_transformer.",
         ),
     ]
@@ -60,7 +61,7 @@ class StartArguments(SnakeArguments):
             'seen. {"type": "discrete", "labels": ["short", "long"]}.'
         ),
     ] = None
-    seed: Annotated[int, Field(ge=0, le=2**53 - 1, description="Of all that is random.")] = 0
+    seed: Annotated[int, Field(ge=0, le=2**53 - 1, description="Seed of everything random.")] = 0
 
 
 class Progress(SnakeOutput):
@@ -122,14 +123,14 @@ class PredictArguments(SnakeArguments):
         Value, Field(description='The situation, e.g. {"task_type": "auth", "complexity": 0.8}.')
     ]
     exploration_mode: Annotated[
-        bool, Field(description="Choose to learn; otherwise the best so far is chosen.")
+        bool, Field(description="true: choose so as to learn; false: choose the best so far.")
     ] = False
     allowed_actions: Annotated[
         list[Value],
-        Field(description="Choose among these; left out: among all that it was told of before."),
+        Field(description="Choose among these; left out: among all known actions."),
     ] = []
     target_return: Annotated[
-        float | None, Field(description="decision_transformer: the sum of rewards to aim at.")
+        float | None, Field(description="decision_transformer: the sum of rewards to aim for.")
     ] = None
 
 
@@ -193,10 +194,10 @@ async def predict(call: Call, given: PredictArguments) -> Reply:
     )
     text = f"{words(output.action.value)} (confidence {made.confidence:.2f})"
     if not made.trained:
-        text += "; drawn evenly, since nothing was learned yet"
+        text += "; drawn at random, since nothing has been learned yet"
     elif made.explored:
-        text += "; tried to learn from it, another one is best so far"
-    return Reply(f"{text}. Tell what comes of it with learning_feedback.", output)
+        text += "; chosen to learn from it: another one is best so far"
+    return Reply(f"{text}. Report what comes of it with learning_feedback.", output)
 
 
 def _q_values(scores: Sequence[ActionScore]) -> list[float]:
@@ -212,22 +213,24 @@ class FeedbackArguments(SnakeArguments):
 
     synonyms = {"terminated": "done"}
 
-    session_id: Annotated[str, Field(description="Needed without prediction_id.")] = ""
+    session_id: Annotated[str, Field(description="Needed if prediction_id is left out.")] = ""
     prediction_id: Annotated[
         str,
-        Field(description="The prediction that was followed; state and action are known then."),
+        Field(description="The prediction you followed; state and action are then known."),
     ] = ""
-    state: Annotated[Value | None, Field(description="Where, without prediction_id.")] = None
+    state: Annotated[
+        Value | None, Field(description="The situation, if prediction_id is left out.")
+    ] = None
     action: Annotated[
         Value | None, Field(description='What was done, e.g. {"strategy": "oauth2"}.')
     ] = None
     reward: Annotated[float, Field(description="How good it was, usually from -1 to 1.")]
     next_state: Annotated[
-        Value | None, Field(description="Where it led; left out in tasks of one step.")
+        Value | None, Field(description="Where it led; leave it out in tasks of one step.")
     ] = None
     done: Annotated[bool, Field(description="Whether the episode ended here.")] = False
     truncated: Annotated[
-        bool, Field(description="Whether it was broken off, as by a limit of steps.")
+        bool, Field(description="Whether it was cut short, e.g. by a step limit.")
     ] = False
 
 
@@ -272,8 +275,8 @@ async def feedback(call: Call, given: FeedbackArguments) -> Reply:
             episodes_completed=answer.episodes_completed,
         ),
     )
-    learned = "and learned" if output.model_updated else "to be learned later"
-    return Reply(f"Step {answer.transition} recorded {learned}.", output)
+    learned = "and learned from" if output.model_updated else "to be learned from later"
+    return Reply(f"Step {answer.transition} recorded, {learned}.", output)
 
 
 TOOLS: Sequence[ToolSpec] = (
@@ -297,8 +300,8 @@ TOOLS: Sequence[ToolSpec] = (
         title="Choose by what worked",
         description=(
             "Chooses an action for a situation by what was learned so far.\n"
-            "Use it before each choice, with exploration_mode while it shall learn; name the "
-            "allowed_actions until it was told of each.\n"
+            "Use it before each choice, with exploration_mode as long as it should learn; name the "
+            "allowed_actions until it knows each of them.\n"
             "Returns the action, how sure it is (the probability that no other is better), what "
             "the others are worth, and a prediction_id for learning_feedback.\n"
             'Example: {"session_id": "reply-style", "state": {"customer": "new"}, '
@@ -312,10 +315,10 @@ TOOLS: Sequence[ToolSpec] = (
     ),
     ToolSpec(
         name="learning_feedback",
-        title="Tell what came of it",
+        title="Report what came of it",
         description=(
-            "Tells what came of an action: of a prediction, or as a whole step.\n"
-            "Use it once after each prediction that was followed.\n"
+            "Reports what came of an action: one that was predicted, or one given in full.\n"
+            "Use it once after each prediction you followed.\n"
             "Returns whether it was learned from, and the episode's reward.\n"
             'Examples: {"session_id": "reply-style", "prediction_id": "abc", "reward": 1}, '
             '{"session_id": "auth", "state": {"task_type": "auth"}, "action": {"strategy": '

@@ -26,12 +26,12 @@ class MetricsArguments(SnakeArguments):
 
     session_id: LearningSessionId
     window_size: Annotated[
-        int, Field(ge=1, le=10_000, description="Episodes that moving averages go over.")
+        int, Field(ge=1, le=10_000, description="Episodes that moving averages cover.")
     ] = 100
     evaluate: Annotated[
         bool,
         Field(
-            description="Also tell what the learned policy would have earned, and how sure that "
+            description="Also say what the learned policy would have earned, and how sure that "
             "is; takes longer."
         ),
     ] = False
@@ -101,13 +101,13 @@ class EndArguments(SnakeArguments):
 
     session_id: LearningSessionId
     save_model: Annotated[
-        bool, Field(description="Export a file; what was learned is kept all the same.")
+        bool, Field(description="Export a file; what was learned is kept in any case.")
     ] = True
     create_skill: Annotated[
-        bool, Field(description="Make a skill of it if it did well enough.")
+        bool, Field(description="Turn it into a skill if it did well enough.")
     ] = True
     min_performance: Annotated[
-        float, Field(description="Mean reward from which on it is worth keeping as a skill.")
+        float, Field(description="The mean reward it needs to become a skill.")
     ] = 0.7
 
 
@@ -175,11 +175,11 @@ TOOLS: Sequence[ToolSpec] = (
         name="learning_metrics",
         title="See how it learns",
         description=(
-            "Shows how a session does.\n"
+            "Shows how a session is doing.\n"
             "Use it to see whether it has settled: convergence_score is from 0 to 1, and "
-            "convergence_status the same in a word (0.95 converged, 0.80 converging, 0.60 "
-            "learning).\n"
-            "Returns rewards in all and over the last window_size episodes, loss trend, "
+            "convergence_status the same in a word (converged from 0.95, converging from 0.80, "
+            "learning from 0.60).\n"
+            "Returns rewards in total and over the last window_size episodes, loss trend, "
             "exploration rate.\n"
             'Example: {"session_id": "reply-style", "window_size": 50}.'
         ),
@@ -194,8 +194,8 @@ TOOLS: Sequence[ToolSpec] = (
         title="End learning",
         description=(
             "Ends a session and exports what it learned, for programs that download it.\n"
-            "Use it when it need not learn any more; learning_start_session resumes it.\n"
-            "Returns how it did, the file if there is a copy on the server, and the skill that it "
+            "Use it when it no longer needs to learn; learning_start_session resumes it.\n"
+            "Returns how it did, the file's path if the server keeps a copy, and the skill that it "
             "became if it did well enough.\n"
             'Example: {"session_id": "reply-style", "min_performance": 0.7}.'
         ),

@@ -51,7 +51,7 @@ class DeleteFilters(Filters):
         Field(description="Older than this: seconds since 1970, or a time."),
     ] = None
     min_age_days: Annotated[
-        float, Field(ge=0, le=3_650_000, description="At least so many days old.")
+        float, Field(ge=0, le=3_650_000, description="At least this many days old.")
     ] = 0
 
     def request(self) -> dict[str, Any]:
@@ -82,9 +82,9 @@ class SearchArguments(SnakeArguments):
     synonyms = {"k": "limit"}
 
     query: Annotated[str, Field(min_length=1, max_length=8192, description="What to look for.")]
-    limit: Annotated[int, Field(ge=1, le=100, description="Memories at most.")] = 10
+    limit: Annotated[int, Field(ge=1, le=100, description="Maximum memories.")] = 10
     min_score: Annotated[
-        float, Field(ge=0, le=1, description="Leave out memories less similar than this cosine.")
+        float, Field(ge=0, le=1, description="Leave out memories whose cosine similarity is lower.")
     ] = 0.0
     filters: Annotated[
         Filters,
@@ -93,7 +93,7 @@ class SearchArguments(SnakeArguments):
     user_id: Annotated[str, Field(description="About this user.")] = ""
     project: Annotated[str, Field(description="About this project.")] = ""
     rerank: Annotated[
-        bool, Field(description="Rank what causal edges call helpful higher, too.")
+        bool, Field(description="Also rank higher what causal edges show to be helpful.")
     ] = False
 
 
@@ -162,14 +162,16 @@ async def search(call: Call, given: SearchArguments) -> Reply:
 class DeleteArguments(SnakeArguments):
     """What to delete."""
 
-    vector_ids: Annotated[Labels, Field(max_length=1000, description="These memories.")] = []
+    vector_ids: Annotated[
+        Labels, Field(max_length=1000, description="Ids of memories to delete.")
+    ] = []
     filters: Annotated[
-        DeleteFilters, Field(description='All of these, e.g. {"tags": ["temp"]}.')
+        DeleteFilters, Field(description='And all that match, e.g. {"tags": ["temp"]}.')
     ] = DeleteFilters()
     cascade: Annotated[
-        bool, Field(description="Also episodes, skills and causal edges that rest on them.")
+        bool, Field(description="Also delete episodes, skills and causal edges that rest on them.")
     ] = False
-    dry_run: Annotated[bool, Field(description="Only tell what would be deleted.")] = False
+    dry_run: Annotated[bool, Field(description="Only say what would be deleted.")] = False
 
     @model_validator(mode="after")
     def _names_some(self) -> DeleteArguments:
@@ -221,7 +223,7 @@ async def delete(call: Call, given: DeleteArguments) -> Reply:
         latency_ms=ms_since(began),
     )
     what = "would be deleted" if given.dry_run else "deleted"
-    return Reply(f"{answer['deleted_count']} memories {what}.", done)
+    return Reply(f"{counted(answer['deleted_count'], 'memory', 'memories')} {what}.", done)
 
 
 def found_memory(found: Mapping[str, Any]) -> Found:
@@ -243,7 +245,7 @@ TOOLS: Sequence[ToolSpec] = (
             "Searches memories by meaning, filtered by tags (any of them) and metadata.\n"
             "Use it when you know what kind of memory you want; agentlens_recall looks everywhere "
             "and weighs words and dates, too.\n"
-            "Returns the closest, with the cosine of each. Superseded ones are left out.\n"
+            "Returns the closest, each with its cosine. Superseded ones are left out.\n"
             'Example: {"query": "how does Ann want her invoices", "filters": {"tags": '
             '["billing"]}}.'
         ),
@@ -256,8 +258,8 @@ TOOLS: Sequence[ToolSpec] = (
         name="agentdb_delete",
         title="Delete memories",
         description=(
-            "Deletes memories for good, by id or by filters; with dry_run only tells which.\n"
-            "Use it when asked to; what is outdated is better superseded.\n"
+            "Deletes memories for good, by id or by filters; with dry_run it only says which.\n"
+            "Use it when asked to; outdated ones are better superseded, with agentdb_insert.\n"
             "Returns what was deleted.\n"
             'Example: {"filters": {"tags": ["temporary"], "min_age_days": 30}, "dry_run": true}.'
         ),

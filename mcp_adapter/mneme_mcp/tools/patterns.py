@@ -38,7 +38,7 @@ class StoreArguments(SnakeArguments):
 
     name: Name
     description: Annotated[str, Field(max_length=2000, description="What it is for.")] = ""
-    pattern_type: Annotated[PatternType, Word, Field(description="What it goes by.")]
+    pattern_type: Annotated[PatternType, Word, Field(description="What it matches by.")]
     pattern_data: Annotated[
         dict[str, Any],
         Field(
@@ -99,8 +99,10 @@ class SearchArguments(SnakeArguments):
     synonyms = {"k": "limit"}
 
     pattern_name: Name
-    limit: Annotated[int, Field(ge=1, le=100, description="Memories at most.")] = 10
-    extract_matches: Annotated[bool, Field(description="Tell where they match.")] = True
+    limit: Annotated[int, Field(ge=1, le=100, description="Maximum memories.")] = 10
+    extract_matches: Annotated[
+        bool, Field(description="Also return what they match, and where.")
+    ] = True
 
 
 class Matched(SnakeOutput):
@@ -200,9 +202,9 @@ def _told(patterns: list[PatternStats]) -> Reply:
     lines = [
         f"{one.name} ({one.pattern_type}): {counted(one.uses, 'use')}, "
         + (
-            "no match was reported on"
+            "no match was judged yet"
             if one.success_rate is None
-            else f"{one.success_rate:.0%} of {one.reported} reported matches right"
+            else f"{one.success_rate:.0%} of {one.reported} judged matches right"
         )
         for one in patterns
     ]
@@ -227,8 +229,8 @@ class FeedbackArguments(SnakeArguments):
     """What matches turned out to be."""
 
     pattern_name: Name
-    right: Annotated[Labels, Field(description="Memories that it is for, by id.")] = []
-    wrong: Annotated[Labels, Field(description="Memories that it is not for, by id.")] = []
+    right: Annotated[Labels, Field(description="Ids of memories that it matched rightly.")] = []
+    wrong: Annotated[Labels, Field(description="Ids of memories that it matched wrongly.")] = []
 
 
 async def feedback(call: Call, given: FeedbackArguments) -> Reply:
@@ -254,7 +256,7 @@ TOOLS: Sequence[ToolSpec] = (
             "Stores something to look for in memories, under a name: a regular expression, a "
             "meaning, or a structure.\n"
             "Use it for what you will look for again.\n"
-            "Returns its id. The same again changes nothing.\n"
+            "Returns its id. Storing the same again changes nothing.\n"
             'Example: {"name": "tickets", "pattern_type": "regex", "pattern_data": {"regex": '
             '"T-(\\\\d+)"}}.'
         ),
@@ -267,9 +269,9 @@ TOOLS: Sequence[ToolSpec] = (
         title="Search with a pattern",
         description=(
             "Finds the memories that a stored pattern matches, and where.\n"
-            "Use it to extract what a pattern is for; say with agentdb_pattern_feedback what was "
-            "right.\n"
-            "Returns the newest, with what is matched and its positions in characters.\n"
+            "Use it to extract what a pattern is for; then say with agentdb_pattern_feedback which "
+            "matches were right.\n"
+            "Returns the newest, with what matched and its positions in characters.\n"
             'Example: {"pattern_name": "tickets"}.'
         ),
         arguments=SearchArguments,
@@ -280,9 +282,9 @@ TOOLS: Sequence[ToolSpec] = (
     ),
     ToolSpec(
         name="agentdb_pattern_stats",
-        title="Statistics of patterns",
+        title="Pattern statistics",
         description=(
-            "Tells which patterns there are, and how they did.\n"
+            "Lists the stored patterns, and how well they did.\n"
             "Use it before you store another, or to see whether one is worth keeping.\n"
             "Returns for each how often it was used, how long that took, and how often it was "
             "right.\n"
@@ -296,10 +298,10 @@ TOOLS: Sequence[ToolSpec] = (
     ),
     ToolSpec(
         name="agentdb_pattern_feedback",
-        title="Say what matches were",
+        title="Judge matches",
         description=(
-            "Notes of memories whether a pattern matched them rightly: its success rate is made of "
-            "that.\n"
+            "Records which memories a pattern matched rightly, and which wrongly: its success rate "
+            "comes from that.\n"
             "Use it after agentdb_pattern_search, once you know.\n"
             "Returns the pattern's statistics.\n"
             'Example: {"pattern_name": "tickets", "right": ["01J8ZQ…"], "wrong": []}.'

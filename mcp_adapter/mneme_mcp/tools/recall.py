@@ -76,15 +76,15 @@ class RecallArguments(CamelArguments):
         Field(alias="from", description='At or after, e.g. "2026-01-01" or "2026-01-01T08:00Z".'),
     ] = None
     to: Annotated[Time | None, Field(description='Before, e.g. "2026-02-01".')] = None
-    limit: Annotated[int, Field(ge=1, le=100, description="Results at most, 1 to 100.")] = 10
+    limit: Annotated[int, Field(ge=1, le=100, description="Maximum results, 1 to 100.")] = 10
     min_score: Annotated[
-        float, Field(ge=0, le=1, description="Leave out results that score below, 0 to 1.")
+        float, Field(ge=0, le=1, description="Leave out results that score lower, 0 to 1.")
     ] = 0
     min_confidence: Annotated[
         float, Field(ge=0, le=1, description="Return nothing when less sure than this.")
     ] = 0
     context_turns: Annotated[
-        int, Field(ge=0, le=3, description="Events before and after each, too.")
+        int, Field(ge=0, le=3, description="How many events around each to add.")
     ] = 0
     token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
 
@@ -221,9 +221,9 @@ def _copies(result: Recalled) -> list[str]:
             f"{result.copies} like this, {day(result.first_time)} to {day(result.last_time)}"
         )
     if result.older is not None:
-        said.append(f"newer than one of {day(result.older.timestamp)}")
+        said.append(f"newer than a similar one from {day(result.older.timestamp)}")
     if result.newer is not None:
-        said.append(f"older than one of {day(result.newer.timestamp)}")
+        said.append(f"older than a similar one from {day(result.newer.timestamp)}")
     return said
 
 
@@ -259,11 +259,10 @@ TOOLS = (
         name="agentlens_recall",
         title="Recall memories",
         description=(
-            "Searches your memory by meaning and by words: past events, session summaries, "
-            "lessons, reflections and the knowledge log of all earlier work.\n"
+            "Searches your memory of all earlier work by meaning and by words: events, session "
+            "summaries, lessons, reflections, memories, attempts, skills and the knowledge log.\n"
             "Use it before you start a task, when you meet an error, and whenever you think "
-            '"have I seen this before?". Ask in plain words about the matter, not about the '
-            "search.\n"
+            '"have I seen this before?". Ask about the matter itself, in plain words.\n'
             "Returns the memories that bear on the query, best first, each with its kind, "
             "date, score (0 to 1) and text, within tokenBudget. Says so when there are none.\n"
             'Example: {"query": "deployment failures", "scope": "events", "from": "2026-01-01"}.'

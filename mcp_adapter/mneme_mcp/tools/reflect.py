@@ -64,7 +64,7 @@ class ReflectArguments(CamelArguments):
             '{"recentDays": 7} for session_comparison.'
         ),
     ] = {}
-    limit: Annotated[int, Field(ge=1, le=100, description="Findings of a kind at most.")] = 10
+    limit: Annotated[int, Field(ge=1, le=100, description="Maximum findings of each kind.")] = 10
     details: Annotated[
         bool,
         Field(description="Also return the analysis's full tables in structured form."),
@@ -197,8 +197,8 @@ TOOLS = (
         description=(
             "Analyses everything recorded about your work: recurring errors, what precedes "
             "and what resolved them, tools that go with failure, cost, trends, recent sessions "
-            "against earlier ones, success by task, tag, project, agent and user. What is compared "
-            "is tested (q: the share of such findings that chance would make).\n"
+            "against earlier ones, success by task, tag, project, agent and user. Comparisons "
+            "are tested (q: the share of such findings that chance would make).\n"
             "Use it every few sessions, when the same error comes up again, or when asked how the "
             "work is going. It needs recorded events, and may take seconds over a long history.\n"
             "Returns findings in words, strongest first, with the figures behind them and "

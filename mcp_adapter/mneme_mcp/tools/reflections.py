@@ -109,7 +109,7 @@ async def store(call: Call, given: StoreArguments) -> Reply:
     one = stored.reflection
     text = f"Stored reflection {one.id}: attempt {one.attempt_number}, {one.outcome}."
     if stored.pruned_count:
-        text += f" {stored.pruned_count} old ones left to keep within the server's limits."
+        text += f" {stored.pruned_count} old ones were removed to stay within the server's limits."
     return Reply(text, stored)
 
 
@@ -117,7 +117,7 @@ class GetArguments(CamelArguments):
     """Whose reflections."""
 
     session_id: Annotated[str, Field(min_length=1, description='The session, e.g. "s-42".')]
-    limit: Annotated[int, Field(ge=1, le=100, description="Reflections at most.")] = 5
+    limit: Annotated[int, Field(ge=1, le=100, description="Maximum reflections.")] = 5
     token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
 
 
@@ -139,7 +139,7 @@ class SearchArguments(CamelArguments):
     ] = []
     tags: Annotated[Labels, Field(description="Only with all of these labels.")] = []
     session_id: Annotated[str, Field(description="Only of this session.")] = ""
-    limit: Annotated[int, Field(ge=1, le=100, description="Reflections at most.")] = 5
+    limit: Annotated[int, Field(ge=1, le=100, description="Maximum reflections.")] = 5
     token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
 
 
@@ -248,7 +248,7 @@ async def summary(call: Call, given: SummaryArguments) -> Reply:
     if not output.total_reflections:
         return Reply(f"No reflections found for the project {given.project}.", output)
     total = counted(output.total_reflections, "reflection")
-    lines = [f"{total}, {output.success_rate:.0%} successes."]
+    lines = [f"{total}, {output.success_rate:.0%} of them successes."]
     lines += _themes("What fails:", failures) + _themes("What works:", strategies)
     return Reply("\n".join(lines), output)
 
@@ -265,8 +265,7 @@ TOOLS = (
             "Stores what you concluded from one attempt at a task: how it ended, what worked, "
             "what did not, what to do next time.\n"
             "Use it after each attempt that taught you something, above all after failures, and "
-            "before you try again. For rules that hold beyond the task, agentlens_learn is the "
-            "place.\n"
+            "before you try again. For rules that hold beyond the task, use agentlens_learn.\n"
             "Returns the reflection with its id and the attempt's number.\n"
             'Example: {"sessionId": "s-42", "project": "shop-api", "taskDescription": "Parse CSV '
             'file", "outcome": "failure", "whatDidNotWork": ["Regex failed on quoted fields"], '

@@ -124,7 +124,7 @@ class RetrieveArguments(SnakeArguments):
     query: Annotated[
         str, Field(min_length=1, max_length=8192, description="The task at hand, in words.")
     ]
-    limit: Annotated[int, Field(ge=1, le=100, description="Attempts at most.")] = 5
+    limit: Annotated[int, Field(ge=1, le=100, description="Maximum attempts.")] = 5
     only_failures: Annotated[bool, Field(description="Only those that failed.")] = False
     only_successes: Annotated[bool, Field(description="Only those that succeeded.")] = False
     min_reward: Annotated[Reward | None, Field(description="Only with at least this reward.")] = (

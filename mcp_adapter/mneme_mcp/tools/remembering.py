@@ -86,7 +86,7 @@ def _told(stored: InsertOutput) -> list[str]:
     if stored.superseded:
         lines.append(f"It supersedes {', '.join(stored.superseded)}.")
     if stored.similar:
-        lines.append("Close to it, and older; if it replaces one, send it again with supersedes:")
+        lines.append("Older ones close to it; if it replaces one, send it again with supersedes:")
     for one in stored.similar:
         text = one_line(cut(one.text, TEXT_TOKENS // 10))
         lines.append(f"- {one.vector_id}, since {day(one.since)}: {text}")
@@ -113,7 +113,7 @@ class BatchArguments(SnakeArguments):
         Field(min_length=1, max_length=10_000, description="What to remember, one by one."),
     ]
     batch_size: Annotated[
-        int, Field(ge=1, le=500, description="So many are stored together, all or none.")
+        int, Field(ge=1, le=500, description="How many are stored together, all or none.")
     ] = 100
 
 
@@ -191,10 +191,10 @@ TOOLS: Sequence[ToolSpec] = (
         title="Remember",
         description=(
             "Stores something to remember, with its embedding: a fact, a preference, a decision; "
-            "of a user, a project, or of nobody.\n"
+            "about a user, a project, or neither.\n"
             "Use it when you learn what will matter beyond this session.\n"
-            "Returns its id. What is known already is not stored twice. Close older memories come "
-            "with it: if the new one replaces one, send it again with supersedes.\n"
+            "Returns its id, and older memories close to it: if it replaces one of them, send it "
+            "again with supersedes. What is already known is not stored twice.\n"
             'Example: {"text": "Ann wants her invoices by email", "user_id": "ann", "tags": '
             '["billing"]}.'
         ),

@@ -277,9 +277,9 @@ class SearchArguments(SnakeArguments):
         Time | None, Field(alias="from", description='Active at or after, e.g. "2026-01-01".')
     ] = None
     to: Annotated[Time | None, Field(description="Active before.")] = None
-    limit: Annotated[int, Field(ge=1, le=100, description="Sessions at most.")] = 5
+    limit: Annotated[int, Field(ge=1, le=100, description="Maximum sessions.")] = 5
     min_score: Annotated[
-        float, Field(ge=0, le=1, description="Leave out sessions that score below, 0 to 1.")
+        float, Field(ge=0, le=1, description="Leave out sessions that score lower, 0 to 1.")
     ] = 0
     token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
 
@@ -333,7 +333,7 @@ async def search(call: Call, given: SearchArguments) -> Reply:
     if not results:
         found.message = (
             f"No relevant sessions found among {found.searched_count}. A session is found once it "
-            "was summarised: when it ends, or is handed over with sleep."
+            "has been summarised: when it ends, or is handed over with sleep."
         )
         return Reply(found.message, found)
     items = [_item(place, one) for place, one in enumerate(results, 1)]
@@ -360,10 +360,10 @@ TOOLS = (
         title="Hand over at the end of a session",
         description=(
             "Stores a handover: what was done, what was decided and why, what is next. What you "
-            "do not tell is collected from the recorded events. The next session's wake_up "
+            "leave out is collected from the recorded events. The next session's wake_up "
             "returns it, and searches find it.\n"
             "Use it at the end of every session, and before your context runs out. Called again "
-            "for the same session it replaces that session's handover.\n"
+            "for the same session, it replaces that session's handover.\n"
             "Returns the handover with its summary.\n"
             'Example: {"session_id": "s-42", "project": "shop-api", "progress": ["Fixed JWT '
             'validation"], "decisions": [{"decision": "Use RS256", "rationale": "Better '

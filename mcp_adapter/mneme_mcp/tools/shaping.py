@@ -21,16 +21,16 @@ class RewardArguments(SnakeArguments):
     synonyms = {"terminated": "done"}
 
     session_id: LearningSessionId
-    extrinsic_reward: Annotated[float, Field(description="What the task gave.")]
+    extrinsic_reward: Annotated[float, Field(description="The reward from the task itself.")]
     state: Annotated[
-        Value, Field(description="The state that was reached; with next_state the one before.")
+        Value, Field(description="The state that was reached; with next_state, the one before it.")
     ]
     shaping_type: Annotated[
         Literal["curiosity", "novelty", "progress", "none"],
         Word,
         Field(
-            description="curiosity: for what could not be predicted. novelty: for states rarely "
-            "seen. progress: for states of which more is expected than of those before."
+            description="What the bonus is for. curiosity: what could not be predicted. novelty: "
+            "rarely seen states. progress: states that promise more than the one before."
         ),
     ] = "curiosity"
     shaping_weight: Annotated[
@@ -40,7 +40,8 @@ class RewardArguments(SnakeArguments):
     action: Annotated[Value | None, Field(description="What was done in between.")] = None
     done: Annotated[bool, Field(description="Whether the task ended there.")] = False
     potential_based: Annotated[
-        bool, Field(description="Keep the task's best policy the best: novelty or progress only.")
+        bool,
+        Field(description="Make sure the task's best policy stays the best; not for curiosity."),
     ] = False
 
 
@@ -102,10 +103,10 @@ class ExplainArguments(SnakeArguments):
     session_id: LearningSessionId
     state: Annotated[Value, Field(description="The situation.")]
     action: Annotated[
-        Value | None, Field(description="The action; left out, the one that is chosen.")
+        Value | None, Field(description="The action to explain; left out: the chosen one.")
     ] = None
     allowed_actions: Annotated[
-        list[Value], Field(description="Choose among these; left out: among all that are known.")
+        list[Value], Field(description="Choose among these; left out: among all known actions.")
     ] = []
 
 
@@ -180,7 +181,7 @@ TOOLS: Sequence[ToolSpec] = (
         description=(
             "Adds a bonus to a reward, for what is new, surprising or promising, and remembers the "
             "visit.\n"
-            "Use it where rewards are rare: tell learning_feedback the shaped reward.\n"
+            "Use it where rewards are rare: give learning_feedback the shaped reward.\n"
             "Returns the sum and its parts, and whether the task's best policy stays the best.\n"
             'Example: {"session_id": "maze", "extrinsic_reward": 0, "state": {"room": 3}, '
             '"shaping_type": "novelty"}.'
@@ -196,8 +197,8 @@ TOOLS: Sequence[ToolSpec] = (
         description=(
             "Explains what a session chooses in a situation.\n"
             "Use it before you rely on a choice, or when asked why.\n"
-            "Returns what each part of the state contributes, the smallest changes with which "
-            "another action is chosen (each was tried), and both in sentences.\n"
+            "Returns what each part of the state contributes, the smallest changes that would lead "
+            "to another action (each was tried), and both in sentences.\n"
             'Example: {"session_id": "auth", "state": {"task_type": "auth", "complexity": 0.8}}.'
         ),
         arguments=ExplainArguments,

@@ -43,19 +43,23 @@ class CreateArguments(SnakeArguments):
     synonyms = {"success_rate": "claimed_success_rate", "episode_id": "source_episode_ids"}
 
     name: Annotated[
-        str, Field(min_length=1, max_length=200, description='Unique, e.g. "oauth2_login".')
+        str, Field(min_length=1, max_length=200, description='A unique name, e.g. "oauth2_login".')
     ]
     description: Annotated[
-        str, Field(description="What it is for and how it is done; it is found by this.")
+        str, Field(description="What it is for and how it is done; searches go by this.")
     ] = ""
     code: Annotated[str, Field(description="How it is done, as code.")] = ""
-    inputs: Annotated[dict[str, Any], Field(description='E.g. {"issuer": "URL"}.')] = {}
-    outputs: Annotated[dict[str, Any], Field(description='E.g. {"token": "a JWT"}.')] = {}
+    inputs: Annotated[
+        dict[str, Any], Field(description='What it takes, e.g. {"issuer": "URL"}.')
+    ] = {}
+    outputs: Annotated[
+        dict[str, Any], Field(description='What it returns, e.g. {"token": "a JWT"}.')
+    ] = {}
     claimed_success_rate: Annotated[
         float | None, Field(ge=0, le=1, description="The success rate that you expect.")
     ] = None
     source_episode_ids: Annotated[
-        Labels, Field(description="The attempts that it comes from, by id.")
+        Labels, Field(description="Ids of the attempts that it comes from.")
     ] = []
     project: Annotated[str, Field(description="The project it is for.")] = ""
     tags: Annotated[Labels, Field(description="Labels.")] = []
@@ -97,7 +101,7 @@ class SearchArguments(SnakeArguments):
     query: Annotated[
         str, Field(min_length=1, max_length=8192, description="The task at hand, in words.")
     ]
-    limit: Annotated[int, Field(ge=1, le=100, description="Skills at most.")] = 10
+    limit: Annotated[int, Field(ge=1, le=100, description="Maximum skills.")] = 10
     min_success_rate: Annotated[
         float, Field(ge=0, le=1, description="Only those that succeed at least this often.")
     ] = 0.0
@@ -137,12 +141,12 @@ class ConsolidateArguments(SnakeArguments):
     """Which attempts make a skill."""
 
     min_attempts: Annotated[
-        int, Field(ge=1, le=10_000, description="Successes that a group of attempts needs.")
+        int, Field(ge=1, le=10_000, description="How many successes a group of attempts needs.")
     ] = 3
     min_reward: Annotated[
         Reward, Field(description="Reward from which an attempt counts as a success.")
     ] = 0.7
-    dry_run: Annotated[bool, Field(description="Only tell what would be made.")] = False
+    dry_run: Annotated[bool, Field(description="Only say what would be made.")] = False
     project: Annotated[str, Field(description="Only attempts on this project.")] = ""
     tags: Annotated[Labels, Field(description="Only attempts with all of these labels.")] = []
     token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
@@ -274,10 +278,10 @@ TOOLS: Sequence[ToolSpec] = (
     ),
     ToolSpec(
         name="skill_consolidate",
-        title="Make skills of attempts",
+        title="Make skills from attempts",
         description=(
-            "Makes skills of tasks that succeeded again and again: how often, how, and what tells "
-            "the successes from the failures. Run again it changes nothing.\n"
+            "Makes skills from tasks that succeeded again and again: how often, how, and what sets "
+            "successes apart from failures. Running it again changes nothing.\n"
             "Use it now and then, when many attempts are stored.\n"
             "Returns the skills, those with the most successes first.\n"
             'Example: {"min_attempts": 3, "min_reward": 0.7, "dry_run": true}.'

@@ -21,15 +21,19 @@ _PATIENCE_S = 120.0
 class TransferArguments(SnakeArguments):
     """From where to where."""
 
-    source_session_id: Annotated[str, Field(min_length=1, description="What has learned.")]
-    target_session_id: Annotated[str, Field(min_length=1, description="What is to know it, too.")]
+    source_session_id: Annotated[
+        str, Field(min_length=1, description="The session that has learned.")
+    ]
+    target_session_id: Annotated[
+        str, Field(min_length=1, description="The session that is to know it, too.")
+    ]
     transfer_type: Annotated[
         Literal["full", "freeze_encoder", "fine_tune"],
         Word,
         Field(
-            description="full: nothing else than what the source knows. fine_tune: "
-            "as a beginning, on which its own steps are learned again. freeze_encoder: the same, "
-            "but what encodes states no longer changes (networks only)."
+            description="full: the target then knows only what the source knows. fine_tune: it "
+            "starts from that and learns its own steps again. freeze_encoder: the same, but what "
+            "encodes states no longer changes (networks only)."
         ),
     ] = "fine_tune"
     similarity_threshold: Annotated[
@@ -78,10 +82,10 @@ async def transfer(call: Call, given: TransferArguments) -> Reply:
         not_measured=before.refused or after.refused,
     )
     taken = counted(answer.parameters_transferred, "number")
-    gain = "What it is worth is not measured."
+    gain = "What that is worth was not measured."
     if answer.improvement is not None:
-        gain = f"It is worth {answer.improvement:+.3g} an episode."
-    alike = f"the tasks are alike to {output.task_similarity:.2f}"
+        gain = f"That is worth {answer.improvement:+.3g} per episode."
+    alike = f"the similarity of the tasks is {output.task_similarity:.2f}"
     return Reply(f"{taken} taken over; {alike}. {gain} {output.not_measured}".rstrip(), output)
 
 
@@ -98,7 +102,7 @@ TOOLS: Sequence[ToolSpec] = (
             "their tasks are alike enough.\n"
             "Use it when a new task resembles one that was learned.\n"
             "Returns how alike the tasks are, and what the target would earn without and with it, "
-            "or why that is not measured.\n"
+            "or why that was not measured.\n"
             'Example: {"source_session_id": "replies-2025", "target_session_id": "replies-2026"}.'
         ),
         arguments=TransferArguments,

@@ -295,7 +295,7 @@ SUCCESSES: list[tuple[str, dict[str, Any], Check]] = [
     (
         "agentdb_pattern_feedback",
         {"pattern_name": "oauth_version", "right": []},
-        lambda text, data: "no match was reported on" in text,
+        lambda text, data: "no match was judged yet" in text,
     ),
     (
         "agentdb_pattern_store",
@@ -355,7 +355,7 @@ SUCCESSES: list[tuple[str, dict[str, Any], Check]] = [
     (
         "alert_history",
         {"state": "triggered"},
-        lambda text, data: data["alerts"] == [] and text == "Nothing was triggered.",
+        lambda text, data: data["alerts"] == [] and text == "No rule triggered.",
     ),
     (
         "alert_delete",
@@ -513,7 +513,7 @@ SUCCESSES: list[tuple[str, dict[str, Any], Check]] = [
          "allowed_actions": [{"strategy": "oauth2_pkce"}], "exploration_mode": True},
         lambda text, data: data["action"]
         == {"type": "discrete", "value": {"strategy": "oauth2_pkce"}, "confidence": 1}
-        and "drawn evenly" in text and not data["trained"],
+        and "drawn at random" in text and not data["trained"],
     ),
     (
         "learning_feedback",
