@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     given = parser.parse_args(arguments)
     if given.local is not None and given.http:
-        parser.error("--local goes without --http: over HTTP callers bring keys of their own")
+        parser.error("--local does not go with --http: over HTTP, callers bring keys of their own")
     try:
         chosen = toolsets.parse(given.toolsets or os.environ.get("MNEME_MCP_TOOLSETS", ""))
         address = parse_address(given.http) if given.http else None

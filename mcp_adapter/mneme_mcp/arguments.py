@@ -55,7 +55,9 @@ class Arguments(ArgModelBase):
             elif value is not None:
                 parsed = _parsed(cls, field, value)
                 if taken.setdefault(field, parsed) != parsed:
-                    raise ValueError(f"{cls.shown_name(field)} is given twice, and differs")
+                    raise ValueError(
+                        f"{cls.shown_name(field)} is given twice, with different values"
+                    )
         if unknown:
             raise UnknownArguments(_unknown_text(cls, unknown))
         return taken
@@ -225,7 +227,7 @@ TokenBudget = Annotated[
     Field(
         ge=100,
         le=100_000,
-        description="Tokens that the answer may take.",
+        description="Maximum tokens in the answer.",
         json_schema_extra=lambda schema: [schema.pop(name) for name in ("minimum", "maximum")],
     ),
 ]

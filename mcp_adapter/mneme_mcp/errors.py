@@ -134,7 +134,7 @@ def _unauthenticated(error: MnemeError, place: Place) -> str:
     )
     return (
         f"{what}: {_key(place)}. Whoever runs the server makes keys with "
-        "`mneme admin keys create`. Retrying without that will not help."
+        "`mneme admin keys create`. Retrying without one will not help."
     )
 
 
@@ -182,19 +182,20 @@ def _changed(error: MnemeError, _: Place) -> str:
 def _late(_: MnemeError, place: Place) -> str:
     return (
         f"The server at {place.address} did not answer in time. Try again, with a narrower time "
-        "range or a smaller limit where the tool has them. A write may have happened all the same."
+        "range or a smaller limit where the tool has them. A write may have taken effect all the "
+        "same."
     )
 
 
 def _bug(error: MnemeError, _: Place) -> str:
     known = f" under the id {error.error_id}" if error.error_id else ""
-    return f"The server met a bug; its log has the details{known}. This is not your call's fault."
+    return f"The server hit a bug; its log has the details{known}. Your call is not at fault."
 
 
 def _unknown_call(_: MnemeError, place: Place) -> str:
     return (
         f"The server at {place.address} does not know this call: it is older than this adapter, "
-        "or no Mneme server. Update it, or check MNEME_ADDRESS."
+        "or is not a Mneme server. Update it, or check MNEME_ADDRESS."
     )
 
 

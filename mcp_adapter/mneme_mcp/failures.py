@@ -81,6 +81,4 @@ class Refused(Exception):
         self.failure = Failure(message, "INVALID_ARGUMENT", reason, fields=tuple(fields))
 
 
-BUG = Failure(
-    "the adapter met a bug; what it wrote to stderr has the details", "INTERNAL", "INTERNAL_ERROR"
-)
+BUG = Failure("the adapter hit a bug; its stderr has the details", "INTERNAL", "INTERNAL_ERROR")

@@ -42,8 +42,8 @@ def security_of(
     if host not in _LOOPBACK and not allowed_hosts:
         raise CannotListen(
             f"{host} can be reached from other machines: say by which names callers may address "
-            "the adapter, e.g. --allowed-host memory.example.com, and put TLS before it, because "
-            "callers send API keys"
+            "the adapter, e.g. --allowed-host memory.example.com, and put TLS in front of it, "
+            "because callers send API keys"
         )
     local = ["127.0.0.1:*", "localhost:*", "[::1]:*"]
     names = [*(local if host in _LOOPBACK else ()), *allowed_hosts]

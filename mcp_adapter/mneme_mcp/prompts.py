@@ -23,7 +23,7 @@ def register(server: MCPServer[Any], access: Access) -> None:
 
     @server.prompt(
         title="Start of session",
-        description="Begin with what the last session left, and what the past says of the task.",
+        description="Begin with what the last session left, and what the past says about the task.",
     )
     async def start_of_session(
         ctx: Context,
@@ -52,7 +52,7 @@ def register(server: MCPServer[Any], access: Access) -> None:
 
     @server.prompt(
         title="Reflect",
-        description="Look back at what recurs: errors, detours, cost; and draw lessons.",
+        description="Look back at what recurs (errors, detours, cost), and draw lessons.",
     )
     async def reflect(
         project: Annotated[str, Field(description="Only this project; empty: all.")] = "",
@@ -65,10 +65,10 @@ def register(server: MCPServer[Any], access: Access) -> None:
                 "Look back at the recorded work. Call agentlens_reflect with "
                 f'{{"analysis": "error_patterns"{rest}}}, then with tool_sequences and '
                 "session_comparison.",
-                "For each finding that is surer than 90 %: say what happens, what precedes it, and "
-                "what to do differently. Check with agentlens_learn (search) whether a lesson says "
-                "so already; if none does, save one with a title that names the situation, and "
-                "importance high when it cost more than one session.",
+                "For each finding that is more than 90 % sure: say what happens, what precedes it, "
+                "and what to do differently. Check with agentlens_learn (search) whether a lesson "
+                "says so already; if none does, save one with a title that names the situation, "
+                "and importance high when it cost more than one session.",
                 "Report the findings with their figures, and the lessons saved. Do not report what "
                 "the analysis is not sure of.",
             ]
@@ -79,7 +79,9 @@ def register(server: MCPServer[Any], access: Access) -> None:
         description="Save what was learned and hand over to the next session.",
     )
     async def end_of_session(
-        session_id: Annotated[str, Field(description="The session; empty: none recorded.")] = "",
+        session_id: Annotated[
+            str, Field(description="The session; empty if none is recorded.")
+        ] = "",
         project: Annotated[str, Field(description="The project.")] = "",
     ) -> str:
         given = [
@@ -90,7 +92,7 @@ def register(server: MCPServer[Any], access: Access) -> None:
         return paragraphs(
             [
                 "The session ends. First save what should change next time: with agentlens_learn, "
-                "one lesson for each insight that holds beyond this task, none for what anyone "
+                "one lesson for each insight that holds beyond this task, none for what everybody "
                 "knows.",
                 f"Then call sleep{f' with {named}' if named else ''}: progress (what is done, one "
                 "item each), decisions with their rationale, open_todos with priorities (1 is most "

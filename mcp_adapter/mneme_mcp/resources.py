@@ -62,7 +62,7 @@ def register(server: MCPServer[Any], access: Access) -> None:
         "mneme://sessions/{session_id}", title="A session", mime_type=MARKDOWN, security=_IDS
     )
     async def session(session_id: str) -> str:
-        """One session: its facts and its events in the order of time."""
+        """One session: its facts, and its events in order of time."""
         async with _lent(access) as client:
             facts = to_dict((await client.get_session(session_id)).session)
             events = to_dict(await client.list_events(session_id=session_id, page_size=_EVENTS))
@@ -89,7 +89,7 @@ def register(server: MCPServer[Any], access: Access) -> None:
         security=_IDS,
     )  # fmt: skip
     async def timeline(project: str) -> str:
-        """A project's sessions in time, each with the earlier ones that it resembles."""
+        """A project's sessions over time, each with the earlier ones that it resembles."""
         async with _lent(access) as client:
             answer = to_dict(await client.get_timeline(project=project, page_size=_LISTED))
         return _timeline(project, answer)

@@ -29,7 +29,7 @@ _HABITS = {
     "reflection_store": "Store what an attempt taught with reflection_store.",
     "memory_log": "Log solutions to stubborn errors with memory_log.",
     "agentlens_log_event": "Record what happens with agentlens_log_event: recall and reflect work "
-    "on it.",
+    "from it.",
     "sleep": "Call sleep at the end: it hands over to the next session.",
 }
 
@@ -106,7 +106,7 @@ class MnemeServer(MCPServer[Any]):
         hint = f" Did you mean {close[0]}?" if close else ""
         known = ", ".join(self._shown)
         return Failure(
-            f"there is no such tool.{hint} There are: {known}.", "NOT_FOUND", "TOOL_UNKNOWN"
+            f"there is no such tool.{hint} The tools are: {known}.", "NOT_FOUND", "TOOL_UNKNOWN"
         )
 
 

@@ -44,7 +44,7 @@ TOOLSETS: Mapping[str, Toolset] = {
     "reflections": Toolset("what was concluded from attempts", ("reflections",), default=True),
     "knowledge": Toolset("one-line experience, by repository", ("knowledge",), default=True),
     "memories": Toolset(
-        "remember facts, search and delete them; patterns; what there is",
+        "remember facts, search and delete them; patterns; statistics",
         ("remembering", "memories", "patterns", "database"),
     ),
     "skills": Toolset("attempts at tasks, and skills made of them", ("reflexion", "skills")),
