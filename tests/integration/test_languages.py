@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from mneme.v1 import recall_service_pb2 as recall_pb
-from mneme_server.index import lexical
-from mneme_server.index.layout import BEFORE
 from support.api import Api
 from support.e5 import needs_e5
 from support.making import event, recall, record
@@ -135,22 +131,3 @@ def test_the_model_for_other_languages_is_not_sure_of_what_is_foreign(
     question: str, e5: Api
 ) -> None:
     assert sure(e5, question) <= 0.05
-
-
-def test_what_the_version_before_indexed_is_found_and_built_again_in_use(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as before:
-        before.setattr(lexical, "LAYOUTS", {BEFORE.name: BEFORE})
-        with local_server(tmp_path) as old:
-            api = filled(old)
-            assert first(api, "猫", LEXICAL) == ""
-    with local_server(tmp_path) as new:
-        api = new.keys.key(api.tenant_id)
-        assert first(api, "staging database", LEXICAL) == "en-migration"
-        until = time.monotonic() + 60
-        while recall(api, "staging database", mode=LEXICAL).partial:  # Answered all the while.
-            assert time.monotonic() < until, "the index was not built again"
-            time.sleep(0.01)
-        assert first(api, "猫", LEXICAL) == "zh-cat"
-        assert first(api, "Rechnung", LEXICAL) == "de-invoice"

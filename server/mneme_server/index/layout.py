@@ -17,20 +17,20 @@ LANGUAGE = "language"
 ANALYZER = "mneme_en"
 _SESSION = "session"
 _KIND = "kind"
-_NAMES = ",".join([*(field.value for field in Field), _SESSION, _KIND])
+_FIELDS = ",".join([*(field.value for field in Field), _SESSION, _KIND, LANGUAGE])
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """One form of the files. `name` tells it from others; `languages` whether texts in other
-    languages than English have their own stems."""
+    """One form of the files. `name` tells it from others; `names` whether names in code are words
+    beside those that they consist of."""
 
     name: str
-    languages: bool
+    names: bool
 
     def words(self) -> Words:
         """Return what makes the words that it holds."""
-        return Words(languages=self.languages)
+        return Words(names=self.names)
 
     def schema(self) -> tantivy.Schema:
         """Return tantivy's schema."""
@@ -38,15 +38,14 @@ class Layout:
         builder.add_integer_field(ID, indexed=True, fast=True)
         builder.add_text_field(_SESSION, tokenizer_name="raw", index_option="basic")
         builder.add_text_field(_KIND, tokenizer_name="raw", index_option="basic")
-        if self.languages:
-            builder.add_text_field(LANGUAGE, tokenizer_name="raw", index_option="basic")
+        builder.add_text_field(LANGUAGE, tokenizer_name="raw", index_option="basic")
         for field in Field:
             builder.add_text_field(field.value, tokenizer_name=ANALYZER, index_option="freq")
         return builder.build()
 
 
-NEWEST = Layout(f"6:{ANALYZER}:{_NAMES},{LANGUAGE}", languages=True)
-BEFORE = Layout(f"5:{ANALYZER}:{_NAMES}", languages=False)
+NEWEST = Layout(f"7:{ANALYZER}:{_FIELDS}", names=True)
+BEFORE = Layout(f"6:{ANALYZER}:{_FIELDS}", names=False)
 """The version before: it is searched until the newest is built. Any other is built again when it is
 opened."""
 LAYOUTS = {layout.name: layout for layout in (NEWEST, BEFORE)}

@@ -371,11 +371,10 @@ class LexicalIndex:
     def _viewed(self) -> View:
         searcher = self._files.searcher()
         self._documents = searcher.num_docs
-        languages = () if self._outdated else STEMMERS
         return View(
             searcher,
             Statistics(searcher, self._schema),
-            frozenset(code for code in languages if searcher.doc_freq(LANGUAGE, code)),
+            frozenset(code for code in STEMMERS if searcher.doc_freq(LANGUAGE, code)),
             self._waiting,
         )
 

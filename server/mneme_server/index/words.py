@@ -20,6 +20,7 @@ from mneme_server.index.languages import (
     STOPS,
     language_of,
 )
+from mneme_server.index.names import with_names
 
 _LONGEST_TOKEN = 80
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
@@ -49,12 +50,12 @@ class Words:
     Lucene's CJK analyzer does it, and every Chinese character by itself.
 
     Args:
-        languages: without, all is read as English, and characters come in pairs alone, as the
-            version before did it.
+        names: whether names in code, paths and codes are words beside those that they consist of;
+            the version before did without.
     """
 
-    def __init__(self, *, languages: bool = True) -> None:
-        self._languages = languages
+    def __init__(self, *, names: bool = True) -> None:
+        self._with_names = with_names if names else str
         self._english = analyzer()
         self._telling = analyzer(stop=True)
         self._plain = _plain().build()
@@ -67,16 +68,13 @@ class Words:
 
     def language_of(self, document: Document) -> str:
         """Return the language of a document, "" for what is read as English."""
-        if not self._languages:
-            return ""
         found = language_of(document.text) or (document.context and language_of(document.context))
         return "" if found == ENGLISH else found
 
     def spaced(self, text: str) -> str:
         """Return a text with spaces around every word, as the analyzers need it."""
-        if text.isascii():
-            return text
-        return _RUN.sub(_pairs_and_characters if self._languages else _pairs, text)
+        text = self._with_names(text)
+        return text if text.isascii() else _RUN.sub(_pairs_and_characters, text)
 
     def of(self, document: Document, field: Field, language: str) -> list[str]:
         """Return the words of a field of a document in this language."""
@@ -128,9 +126,8 @@ class Words:
 
     def _asked(self, query: str) -> str:
         """Return a query with spaces around every word, less what only puts the question."""
-        if query.isascii() or not self._languages:
-            return self.spaced(query)
-        return _RUN.sub(_segments, query)
+        text = self._with_names(query)
+        return text if text.isascii() else _RUN.sub(_segments, text)
 
 
 def analyzer(*, stop: bool = False) -> TextAnalyzer:

@@ -43,7 +43,7 @@ class Covering:
     """Finds how results cover a query. Words are compared by their stems, without stop words."""
 
     def __init__(self) -> None:
-        self._words = Words()
+        self._words = Words(names=False)
 
     def __call__(self, query: str, texts: Sequence[str]) -> Coverage:
         """Return how these texts, the best first, cover the query."""

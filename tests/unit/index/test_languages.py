@@ -10,7 +10,6 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from mneme_server.index.fields import Field
 from mneme_server.index.languages import language_of
-from mneme_server.index.layout import BEFORE
 from mneme_server.index.lexical import LexicalIndex
 from mneme_server.index.settings import IndexSettings
 from mneme_server.index.words import Words
@@ -125,25 +124,6 @@ def test_the_words_of_an_identifier_are_known_as_texts_of_any_language_have_them
 ) -> None:
     assert ["migrat"] in lexical.words_of("migrations")
     assert ["migration"] in lexical.words_of("migrations")
-
-
-def test_an_index_of_the_version_before_is_searched_as_it_was_made(tmp_path: Path) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mneme_server.index.lexical.LAYOUTS", {BEFORE.name: BEFORE})
-        old = LexicalIndex(tmp_path, IndexSettings())
-        old.add([event(number, text) for number, text in enumerate(TEXTS, 1)])
-        old.close()
-    opened = LexicalIndex(tmp_path, IndexSettings())
-    assert opened.outdated
-    assert found(opened, "which migration failed") == {6}
-    assert found(opened, "Rechnungen") == {1}
-    assert not found(opened, "Rechnung")
-    opened.add([event(7, "the new invoices of yesterday")])
-    assert found(opened, "invoice") == {7}
-    opened.commit()
-    assert found(opened, "invoice") == {7}
-    opened.close()
-    assert LexicalIndex(tmp_path, IndexSettings()).outdated
 
 
 @hypothesis_settings(max_examples=100)

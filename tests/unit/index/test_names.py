@@ -1,0 +1,118 @@
+"""Names in code, paths and codes are found as they are written, and by the words in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mneme_server.index.fields import Field
+from mneme_server.index.layout import BEFORE
+from mneme_server.index.lexical import LexicalIndex
+from mneme_server.index.names import with_names
+from mneme_server.index.settings import IndexSettings
+from mneme_server.index.words import Words
+from unit.index.memory_source import event
+
+TEXTS = [
+    "generate_relationships() leaves out the parents",
+    "We generate a report of all relationships, and relationships of relationships",
+    "PaymentTimeout is raised when the bank does not answer",
+    "see src/billing/tax.py, line 40",
+    "version 1.23 broke it",
+    "version 12.3 is fine",
+    "Die Funktion berechneSteuer wurde von der Buchhaltung geprüft",
+    "nothing of interest here",
+]
+
+
+@pytest.fixture(params=["waiting", "committed"])
+def lexical(tmp_path: Path, request: pytest.FixtureRequest) -> LexicalIndex:
+    index = LexicalIndex(tmp_path, IndexSettings())
+    index.add([event(number, text) for number, text in enumerate(TEXTS, 1)])
+    if request.param == "committed":
+        index.commit()
+    return index
+
+
+@pytest.mark.parametrize(
+    ("query", "number"),
+    [
+        ("generate_relationships", 1),
+        ("what does generateRelationships do", 1),
+        ("generate-relationships", 1),
+        ("payment timeout", 3),
+        ("PaymentTimeout", 3),
+        ("payment_timeout", 3),
+        ("src/billing/tax.py", 4),
+        ("1.23", 5),
+        ("12.3", 6),
+        ("berechneSteuer", 7),
+        ("berechne_steuer", 7),
+    ],
+)
+def test_a_name_is_found_however_it_is_spelled(
+    lexical: LexicalIndex, query: str, number: int
+) -> None:
+    assert best(lexical, query) == number
+
+
+def test_the_words_of_a_name_alone_are_not_the_name(lexical: LexicalIndex) -> None:
+    assert best(lexical, "generate relationships") == 2
+    assert best(lexical, "generate_relationships") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a plain sentence. And another, with commas: done.", ""),
+        ("get_user", "getuser"),
+        ("__init__", ""),
+        ("getUserName", "get User Name"),
+        ("src/app.py:42", "srcapppy"),
+        ("std::mem", "stdmem"),
+        ("e-mail", "email"),
+        ("10.0.0.1", "10\ua78f0\ua78f0\ua78f1"),
+        ("HTTPServer.handleRequest", "HTTPServerhandleRequest handle Request"),
+    ],
+)
+def test_what_is_to_be_found_of_names_stands_behind_the_text(text: str, found: str) -> None:
+    assert with_names(text).removeprefix(text).strip() == found
+
+
+@given(st.text(alphabet="aB1_./-: é猫", max_size=80))
+def test_nothing_of_a_text_is_lost(text: str) -> None:
+    plain, named = Words(names=False), Words()
+    assert with_names(text).startswith(text)
+    assert set(plain.told(text)) - set(plain.english.analyze("a i")) <= set(named.told(text))
+
+
+def test_an_index_of_the_version_before_is_searched_as_it_was_made(tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mneme_server.index.lexical.LAYOUTS", {BEFORE.name: BEFORE})
+        old = LexicalIndex(tmp_path, IndexSettings())
+        old.add([event(number, text) for number, text in enumerate(TEXTS, 1)])
+        old.close()
+    opened = LexicalIndex(tmp_path, IndexSettings())
+    assert opened.outdated
+    assert best(opened, "nothing of interest") == 8
+    assert best(opened, "payment timeout") is None
+    opened.add([event(9, "the new invoices of yesterday")])
+    assert best(opened, "invoice") == 9
+    opened.commit()
+    assert best(opened, "invoice") == 9
+    opened.close()
+    assert LexicalIndex(tmp_path, IndexSettings()).outdated
+
+
+def best(index: LexicalIndex, query: str) -> int | None:
+    parsed = index.parse(query, {Field.TEXT: 1.0})
+    assert parsed is not None
+    found = [index.search_waiting(parsed), index.search(parsed, 10)]
+    scored = [
+        (score, int(doc_id))
+        for match in found
+        for doc_id, score in zip(match.doc_ids, match.scores, strict=True)
+    ]
+    return max(scored)[1] if scored else None
