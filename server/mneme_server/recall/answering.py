@@ -18,7 +18,7 @@ from mneme_server.corpus.tenant_store import CorpusUnit
 from mneme_server.recall.copies import Keys, copies_of
 from mneme_server.recall.hybrid import Ranked
 from mneme_server.recall.model import Answer, Mode, Recalled, RecallOutcome, RecallQuery, Term
-from mneme_server.recall.ranking import TERMS, Ints, Weights
+from mneme_server.recall.ranking import TERMS, Ints
 from mneme_server.recall.reranker.soon import Reranking
 from mneme_server.recall.succession import (
     ReadSources,
@@ -74,7 +74,7 @@ def answer_of(
             score=score,
             similarity=None if math.isnan(cosine) else cosine,
             details=memories[doc_id].details,
-            terms=_terms(candidates, place, query.weights) if query.explain else (),
+            terms=_terms(candidates, place) if query.explain else (),
         )
         for doc_id, place, score, cosine in zip(
             doc_ids,
@@ -233,11 +233,11 @@ def _add_turns(
         result.before, result.after = turns.around(row, memories)
 
 
-def _terms(candidates: Ranked, place: int, weights: Weights) -> list[Term]:
-    if candidates.terms is None or candidates.order is None:
+def _terms(candidates: Ranked, place: int) -> list[Term]:
+    if candidates.terms is None or candidates.order is None or candidates.weights is None:
         return []
     values = candidates.terms[:, candidates.order[place]]
-    added = weights.array() * values
+    added = candidates.weights.array() * values
     return by_contribution(
         [Term(name, float(values[i]), float(added[i])) for i, name in enumerate(TERMS) if added[i]]
     )

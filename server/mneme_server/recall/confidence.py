@@ -7,7 +7,6 @@ other stores; docs/recall.md shows how well it holds, and where it does not.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,35 +14,11 @@ import numpy as np
 
 from mneme_server.corpus.ports import NO_HITS, CorpusIndex, Hits, Rows, Selection, WordEvidence
 from mneme_server.recall.cosines import E5
+from mneme_server.recall.identifiers import identifiers_in
 from mneme_server.recall.ranking import Floats
 
 RECALLED_BY_DEFAULT = 0.05
 """Below this, what GetContext and WakeUp recall is left out."""
-
-# A name in code, a path, a code: what is either there or not, whatever a model makes of it.
-_FEW_WORDS = 2
-_SUFFIXES = (
-    "py|js|ts|tsx|go|rs|java|c|cc|cpp|h|rb|php|sh|sql|md|json|ya?ml|toml|lock|cfg|conf|ini|txt|csv"
-    "|log|html|css|xml"
-)
-_IDENTIFIER = re.compile(
-    r"(?:[A-Za-z]:\\|~?/|\./)?[\w.-]+(?:[/\\][\w.-]+)+\.\w+"  # src/app.py
-    r"|(?<![\w.])(?:~?/|\./)[\w.-]+(?:/[\w.-]+)*"  # /etc/hosts
-    rf"|\b[\w-]+\.(?:{_SUFFIXES})\b"  # config.yaml
-    r"|\b[A-Za-z_]\w+(?:(?:::|\.)[a-z_]\w+)+\b"  # os.path, std::mem
-    r"|\b[A-Za-z]\w*(?:Error|Exception|Warning)\b"  # KeyError
-    r"|\b(?i:code|errno|status|http|error|exit|ticket|order|issue)(?i: code| status)?"
-    r"[ :=#]{1,3}\d+\b"  # exit code 137
-    r"|\b[A-Z]{1,10}-\d+\b"  # ORA-12345
-    r"|\b\w+(?:_\w+)+\b"  # get_user
-    r"|\b(?=\w*\d)(?=\w*[A-Za-z])(?!\d+(?:st|nd|rd|th|[ap]m|[a-z]{1,2})\b)\w{4,}\b"  # 4WQ150
-    r"|\b[a-z]+(?:[A-Z][a-z0-9]+)+\b"  # getUser
-    r"|\b[A-Z]{6,}\b"  # ECONNREFUSED
-    r"|\b\d{5,}\b"
-)
-
-# What each of them has somewhere; most questions have none of it, and are not searched.
-_UNUSUAL = re.compile(r"[\d_/\\.:]|[a-z][A-Z]|[A-Z]{6}|Error|Exception|Warning")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +57,6 @@ FITTED = {"all-MiniLM-L6-v2": _MINILM, "all-MiniLM-L6-v2-int8": _MINILM, E5: _E5
 """By the id of the embedding model: one's cosines mean nothing for another."""
 BY_WORDS = Fit(cosine=0.0, best=6.6, occurring=6.9, identified=3.0, bias=-5.25)
 """For a query without a vector, and for memories that have none yet."""
-
-
-def identifiers_in(query: str) -> list[str]:
-    """Return the names in code, paths and codes that a query holds.
-
-    A few words with a digit among them are one: "v1.2.3", "4412".
-    """
-    found = _IDENTIFIER.findall(query) if _UNUSUAL.search(query) else []
-    if not found and len(query.split()) <= _FEW_WORDS and any(map(str.isdigit, query)):
-        return [query]
-    return found
 
 
 def words_of(index: CorpusIndex, query: str, selection: Selection) -> WordEvidence:

@@ -22,6 +22,7 @@ from mneme_server.recall.ranking import (
     evidence,
     firsts,
     measure,
+    pages_among,
     put_back,
     ranked,
     repeats,
@@ -48,8 +49,9 @@ _Rows = Rows | _Links
 class Ranked:
     """Candidates, the best first: rows, scores and cosines (n,), NaN where there is none.
 
-    `terms` (terms, n) are what the scores are made of, before weighting, and `order` the place of
-    each candidate in them; None for other modes. `words_only` tells that the query had no vector.
+    `terms` (terms, n) are what the scores are made of, before weighting, `order` the place of each
+    candidate in them, and `weights` those that they got; None for other modes. `words_only` tells
+    that the query had no vector.
     """
 
     rows: Rows
@@ -58,6 +60,7 @@ class Ranked:
     capped: bool
     terms: Floats | None = None
     order: Ints | None = None
+    weights: Weights | None = None
     words_only: bool = False
     totals: Floats | None = None
     """The sums (n,), where there are terms."""
@@ -168,6 +171,7 @@ def rank(
 ) -> Ranked:
     """Return the candidates, the best first."""
     rows, candidates, reading = found.rows, found.candidates, found.reading
+    weights = fitted(found, weights)
     terms = measure(candidates, None if events is None else events.sums)
     matches = evidence(candidates, reading.words)
     if events is not None:
@@ -187,10 +191,16 @@ def rank(
         capped=found.capped,
         terms=terms,
         order=order,
+        weights=weights,
         words_only=found.words_only,
         totals=totals[order],
         evidence=matches,
     )
+
+
+def fitted(found: Found, weights: Weights) -> Weights:
+    """Return the weights for these candidates of this query."""
+    return weights.fitting(pages_among(found.candidates), found.reading.identified)
 
 
 def full(hits: Hits) -> bool:

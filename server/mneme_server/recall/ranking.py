@@ -6,7 +6,7 @@ no author. docs/recall.md gives the formulas, the reasons and what each term was
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 
 import numpy as np
@@ -24,6 +24,11 @@ MAX_WORDS = 64
 tells by itself what it is about."""
 LONG_WORDS = 128
 """From here on the length term falls: a long text has some word of any query."""
+PAGE_WORDS = 32
+"""Beyond that a text is the more of a page the longer it is."""
+_TALK = 0.15
+"""So far candidates may be pages without being taken for any: in a talk some are long, too."""
+_PAGE_DENSE = 1.5
 SESSION_WORDS = 2_500.0
 """Up to here a session is about one thing; of a longer one the passage tells."""
 PASSAGE = 6
@@ -81,6 +86,26 @@ class Weights:
     def array(self) -> Floats:
         """Return the weights in the order of `TERMS`, (terms,)."""
         return np.array(_in_order(self), dtype=np.float64)
+
+    def fitting(self, pages: float, identified: float) -> Weights:
+        """Return the weights for a query.
+
+        Where its candidates are pages, any of them has some word of it, and its vector tells more.
+        An identifier is there or is not, and tells more than all else.
+
+        Args:
+            pages: see `pages_among`.
+            identified: the share of the query that identifiers are, 0 to 1.
+        """
+        pages *= 1.0 - identified
+        if not pages and not identified:
+            return self
+        return replace(
+            self,
+            lexical=self.lexical * (1.0 + identified),
+            session_lexical=self.session_lexical * (1.0 + identified),
+            dense=self.dense * (1.0 + _PAGE_DENSE * pages),
+        )
 
     def highest(
         self, *, asks: bool, dated: bool, named: bool, failure: bool, summed: bool = False
@@ -172,6 +197,14 @@ def measure(candidates: Candidates, events: Floats | None = None) -> Floats:
     for name, values in measured.items():
         terms[TERMS.index(name)] = values
     return terms
+
+
+def pages_among(candidates: Candidates) -> float:
+    """Return how far the candidates are pages, not turns of a talk, from 0 to 1."""
+    if not candidates.words.size:
+        return 0.0
+    page = 1.0 - float(np.mean(PAGE_WORDS / np.fmax(candidates.words, PAGE_WORDS)))
+    return max(0.0, (page - _TALK) / (1.0 - _TALK))
 
 
 def total(terms: Floats, weights: Weights) -> Floats:

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mneme_server.corpus.names import naming, words_of
+from mneme_server.corpus.stopwords import STOP_WORDS
 from mneme_server.recall.dates import NamedDate, named_dates
+from mneme_server.recall.identifiers import identifiers_in
 
 _QUESTION = re.compile(
     r"\W*(?:who|whom|whose|what|when|where|which|why|how|did|does|do|is|are|was|were|has|have|had"
@@ -36,7 +38,8 @@ class Reading:
     `asks` tells a question from a description; `failure` whether it speaks of something that went
     wrong. `names` are the words that may name somebody; `words` counts the distinct words.
     `speakers` are the roles whose words are asked for: the user's by "I" and "my", the assistant's
-    by a question to "you".
+    by a question to "you". `identified` is the share of its telling words that
+    are of names in code, paths and codes, 0 to 1.
     """
 
     asks: bool
@@ -45,6 +48,7 @@ class Reading:
     names: frozenset[str]
     words: int
     speakers: frozenset[str] = frozenset()
+    identified: float = 0.0
 
 
 def read(query: str) -> Reading:
@@ -58,7 +62,16 @@ def read(query: str) -> Reading:
         names=naming(words),
         words=len(words),
         speakers=_speakers(query, words, asks=asks),
+        identified=_identified(query, words),
     )
+
+
+def _identified(query: str, words: set[str]) -> float:
+    identifiers = identifiers_in(query)
+    telling = words.difference(STOP_WORDS) if identifiers else set[str]()
+    if not telling:
+        return 0.0
+    return len(telling & words_of(" ".join(identifiers))) / len(telling)
 
 
 def _speakers(query: str, words: set[str], *, asks: bool) -> frozenset[str]:

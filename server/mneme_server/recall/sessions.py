@@ -11,7 +11,7 @@ from mneme_server.corpus.document import DocumentFilter
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows, Selection
 from mneme_server.recall.cosines import Scale
-from mneme_server.recall.hybrid import Events, Ranked, by_words, gather, rank
+from mneme_server.recall.hybrid import Events, Ranked, by_words, fitted, gather, rank
 from mneme_server.recall.ranking import (
     NO_SESSION,
     Floats,
@@ -79,7 +79,7 @@ def search_sessions(
     by_session[_sessions(index, held)] = 0.0
     by_session[sessions] = sums
     of_rows = by_session[index.columns.session[found.rows]]
-    own = total(measure(found.candidates), weights)
+    own = total(measure(found.candidates), fitted(found, weights))
     events = Events(np.where(np.isnan(of_rows), own, of_rows), best.evidence)
     return rank(index, found, weights, events)
 

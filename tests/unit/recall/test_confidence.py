@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 from mneme_server.corpus.ports import WordEvidence
-from mneme_server.recall.confidence import BY_WORDS, FITTED, Fit, identifiers_in
+from mneme_server.recall.confidence import BY_WORDS, FITTED, Fit
+from mneme_server.recall.identifiers import identifiers_in
 
 
 @pytest.mark.parametrize(

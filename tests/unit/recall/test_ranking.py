@@ -23,6 +23,7 @@ from mneme_server.recall.ranking import (
     Weights,
     evidence,
     measure,
+    pages_among,
     put_back,
     ranked,
     repeats,
@@ -162,6 +163,36 @@ def test_what_is_not_embedded_yet_is_taken_to_mean_what_its_words_say() -> None:
 
 def test_without_any_cosine_nothing_is_estimated() -> None:
     assert term("dense", 2, lexical=[8.0, 4.0], cosine=NAN).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(("words", "pages"), [(1, 0.0), (32, 0.0), (40, 0.06), (320, 0.88)])
+def test_candidates_are_the_more_of_pages_the_longer_they_are(words: int, pages: float) -> None:
+    assert pages_among(candidates(3, words=float(words))) == pytest.approx(pages, abs=0.005)
+
+
+def test_a_few_long_turns_make_no_pages() -> None:
+    words = np.array([10.0] * 9 + [1_000.0])
+    assert pages_among(candidates(10, words=words)) == 0.0
+    assert pages_among(candidates(0)) == 0.0
+
+
+def test_among_pages_meaning_counts_more() -> None:
+    given, fitted = Weights(), Weights().fitting(pages=1.0, identified=0.0)
+    assert fitted.dense == 2.5 * given.dense
+    assert replace(fitted, dense=given.dense) == given
+
+
+def test_the_more_of_a_query_identifiers_are_the_more_its_words_count() -> None:
+    given, fitted = Weights(), Weights().fitting(pages=1.0, identified=1.0)
+    assert fitted.lexical == 2.0 * given.lexical
+    assert fitted.session_lexical == 2.0 * given.session_lexical
+    assert replace(fitted, lexical=given.lexical, session_lexical=given.session_lexical) == given
+    assert Weights().fitting(0.5, 0.5).lexical == 1.5 * given.lexical
+
+
+def test_weights_that_are_off_stay_off() -> None:
+    fitted = replace(Weights(), lexical=0.0, dense=0.0).fitting(0.7, 0.3)
+    assert (fitted.lexical, fitted.dense) == (0.0, 0.0)
 
 
 def test_date_failure_and_importance_are_taken_as_they_are() -> None:

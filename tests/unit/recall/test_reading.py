@@ -59,3 +59,17 @@ def test_words_are_counted_once() -> None:
 @given(st.text())
 def test_any_text_can_be_read(query: str) -> None:
     assert read(query).words >= 0
+
+
+@pytest.mark.parametrize(
+    ("query", "share"),
+    [
+        ("generate_relationships", 1.0),
+        ("error with generate_relationships", 2 / 3),
+        ("what happened yesterday?", 0.0),
+        ("", 0.0),
+        ("the one and only", 0.0),
+    ],
+)
+def test_a_query_says_how_much_of_it_identifiers_are(query: str, share: float) -> None:
+    assert read(query).identified == pytest.approx(share)
