@@ -319,9 +319,10 @@ class MemoryMethods(SyncCaller):
         FAILED_PRECONDITION when `supersedes` names a memory of another user, or one
         that another memory supersedes already (nothing of its batch is stored);
         RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be embedded right away and
-        too many texts are already waiting; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when
-        too many streams are open on the server or for the tenant, or nothing was sent
-        for too long.
+        too many texts are already waiting; FAILED_PRECONDITION (QUEUE_FULL) when a
+        batch holds more texts than may wait for embedding at all (nothing of it is
+        stored); RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are open
+        on the server or for the tenant, or nothing was sent for too long.
 
         Args:
             memories: The stream's items. Each: The memory. Required.
@@ -1154,9 +1155,10 @@ class AsyncMemoryMethods(AsyncCaller):
         FAILED_PRECONDITION when `supersedes` names a memory of another user, or one
         that another memory supersedes already (nothing of its batch is stored);
         RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be embedded right away and
-        too many texts are already waiting; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when
-        too many streams are open on the server or for the tenant, or nothing was sent
-        for too long.
+        too many texts are already waiting; FAILED_PRECONDITION (QUEUE_FULL) when a
+        batch holds more texts than may wait for embedding at all (nothing of it is
+        stored); RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are open
+        on the server or for the tenant, or nothing was sent for too long.
 
         Args:
             memories: The stream's items. Each: The memory. Required.

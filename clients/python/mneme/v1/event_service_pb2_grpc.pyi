@@ -63,7 +63,11 @@ class EventServiceStub:
     Scope: write. Repeatable: with `events.id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event;
     RESOURCE_EXHAUSTED (QUEUE_FULL) when too many texts are waiting for embedding;
-    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
+    FAILED_PRECONDITION (QUEUE_FULL) when a batch holds more texts than may wait
+    for embedding at all (nothing of it is recorded); RESOURCE_EXHAUSTED
+    (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE (EMBEDDING_FAILED) when
+    `wait_indexed` is set and the events were recorded, but not all embedded in
+    time.
     """
     StreamEvents: _grpc.StreamStreamMultiCallable[_event_service_pb2.StreamEventsRequest, _event_service_pb2.StreamEventsResponse]
     """Records a stream of events in batches, and acknowledges each batch once it
@@ -86,9 +90,11 @@ class EventServiceStub:
     Scope: write. Repeatable: with `event.id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
     (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
-    many texts are waiting for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-    the disk is full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams
-    are open on the server or for the tenant, or nothing was sent for too long.
+    many texts are waiting for embedding; FAILED_PRECONDITION (QUEUE_FULL) when a
+    batch holds more texts than may wait for embedding at all (nothing of it is
+    recorded); RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full;
+    RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are open on the
+    server or for the tenant, or nothing was sent for too long.
     """
     GetSession: _grpc.UnaryUnaryMultiCallable[_event_service_pb2.GetSessionRequest, _event_service_pb2.GetSessionResponse]
     """Returns one session with its counters.
@@ -174,7 +180,11 @@ class EventServiceAsyncStub(EventServiceStub):
     Scope: write. Repeatable: with `events.id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event;
     RESOURCE_EXHAUSTED (QUEUE_FULL) when too many texts are waiting for embedding;
-    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
+    FAILED_PRECONDITION (QUEUE_FULL) when a batch holds more texts than may wait
+    for embedding at all (nothing of it is recorded); RESOURCE_EXHAUSTED
+    (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE (EMBEDDING_FAILED) when
+    `wait_indexed` is set and the events were recorded, but not all embedded in
+    time.
     """
     StreamEvents: _aio.StreamStreamMultiCallable[_event_service_pb2.StreamEventsRequest, _event_service_pb2.StreamEventsResponse]  # type: ignore[assignment]
     """Records a stream of events in batches, and acknowledges each batch once it
@@ -197,9 +207,11 @@ class EventServiceAsyncStub(EventServiceStub):
     Scope: write. Repeatable: with `event.id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
     (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
-    many texts are waiting for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-    the disk is full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams
-    are open on the server or for the tenant, or nothing was sent for too long.
+    many texts are waiting for embedding; FAILED_PRECONDITION (QUEUE_FULL) when a
+    batch holds more texts than may wait for embedding at all (nothing of it is
+    recorded); RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full;
+    RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are open on the
+    server or for the tenant, or nothing was sent for too long.
     """
     GetSession: _aio.UnaryUnaryMultiCallable[_event_service_pb2.GetSessionRequest, _event_service_pb2.GetSessionResponse]  # type: ignore[assignment]
     """Returns one session with its counters.
@@ -300,7 +312,11 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
         Scope: write. Repeatable: with `events.id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event;
         RESOURCE_EXHAUSTED (QUEUE_FULL) when too many texts are waiting for embedding;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
+        FAILED_PRECONDITION (QUEUE_FULL) when a batch holds more texts than may wait
+        for embedding at all (nothing of it is recorded); RESOURCE_EXHAUSTED
+        (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE (EMBEDDING_FAILED) when
+        `wait_indexed` is set and the events were recorded, but not all embedded in
+        time.
         """
 
     @_abc_1.abstractmethod
@@ -329,9 +345,11 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
         Scope: write. Repeatable: with `event.id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
         (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
-        many texts are waiting for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        the disk is full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams
-        are open on the server or for the tenant, or nothing was sent for too long.
+        many texts are waiting for embedding; FAILED_PRECONDITION (QUEUE_FULL) when a
+        batch holds more texts than may wait for embedding at all (nothing of it is
+        recorded); RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full;
+        RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are open on the
+        server or for the tenant, or nothing was sent for too long.
         """
 
     @_abc_1.abstractmethod

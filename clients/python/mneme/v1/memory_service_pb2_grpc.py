@@ -198,9 +198,10 @@ class MemoryServiceServicer:
         FAILED_PRECONDITION when `supersedes` names a memory of another user, or one
         that another memory supersedes already (nothing of its batch is stored);
         RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be embedded right away and
-        too many texts are already waiting; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when
-        too many streams are open on the server or for the tenant, or nothing was sent
-        for too long.
+        too many texts are already waiting; FAILED_PRECONDITION (QUEUE_FULL) when a
+        batch holds more texts than may wait for embedding at all (nothing of it is
+        stored); RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are open
+        on the server or for the tenant, or nothing was sent for too long.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -95,9 +95,10 @@ class MemoryServiceStub:
     FAILED_PRECONDITION when `supersedes` names a memory of another user, or one
     that another memory supersedes already (nothing of its batch is stored);
     RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be embedded right away and
-    too many texts are already waiting; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when
-    too many streams are open on the server or for the tenant, or nothing was sent
-    for too long.
+    too many texts are already waiting; FAILED_PRECONDITION (QUEUE_FULL) when a
+    batch holds more texts than may wait for embedding at all (nothing of it is
+    stored); RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are open
+    on the server or for the tenant, or nothing was sent for too long.
     """
     GetMemory: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.GetMemoryRequest, _memory_service_pb2.GetMemoryResponse]
     """Returns a memory.
@@ -304,9 +305,10 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     FAILED_PRECONDITION when `supersedes` names a memory of another user, or one
     that another memory supersedes already (nothing of its batch is stored);
     RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be embedded right away and
-    too many texts are already waiting; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when
-    too many streams are open on the server or for the tenant, or nothing was sent
-    for too long.
+    too many texts are already waiting; FAILED_PRECONDITION (QUEUE_FULL) when a
+    batch holds more texts than may wait for embedding at all (nothing of it is
+    stored); RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are open
+    on the server or for the tenant, or nothing was sent for too long.
     """
     GetMemory: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.GetMemoryRequest, _memory_service_pb2.GetMemoryResponse]  # type: ignore[assignment]
     """Returns a memory.
@@ -522,9 +524,10 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         FAILED_PRECONDITION when `supersedes` names a memory of another user, or one
         that another memory supersedes already (nothing of its batch is stored);
         RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be embedded right away and
-        too many texts are already waiting; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when
-        too many streams are open on the server or for the tenant, or nothing was sent
-        for too long.
+        too many texts are already waiting; FAILED_PRECONDITION (QUEUE_FULL) when a
+        batch holds more texts than may wait for embedding at all (nothing of it is
+        stored); RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are open
+        on the server or for the tenant, or nothing was sent for too long.
         """
 
     @_abc_1.abstractmethod

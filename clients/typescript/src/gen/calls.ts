@@ -733,7 +733,11 @@ export const calls = {
    * Scope: write. Repeatable: with `events.id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event;
    * RESOURCE_EXHAUSTED (QUEUE_FULL) when too many texts are waiting for embedding;
-   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full.
+   * FAILED_PRECONDITION (QUEUE_FULL) when a batch holds more texts than may wait
+   * for embedding at all (nothing of it is recorded); RESOURCE_EXHAUSTED
+   * (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE (EMBEDDING_FAILED) when
+   * `wait_indexed` is set and the events were recorded, but not all embedded in
+   * time.
    */
   recordEvents: {
     method: EventService.method.recordEvents,
@@ -762,9 +766,11 @@ export const calls = {
    * Scope: write. Repeatable: with `event.id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when an id is taken by another event
    * (nothing of its batch is recorded); RESOURCE_EXHAUSTED (QUEUE_FULL) when too
-   * many texts are waiting for embedding; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-   * the disk is full; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams
-   * are open on the server or for the tenant, or nothing was sent for too long.
+   * many texts are waiting for embedding; FAILED_PRECONDITION (QUEUE_FULL) when a
+   * batch holds more texts than may wait for embedding at all (nothing of it is
+   * recorded); RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full;
+   * RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are open on the
+   * server or for the tenant, or nothing was sent for too long.
    */
   streamEvents: {
     method: EventService.method.streamEvents,
@@ -1643,9 +1649,10 @@ export const calls = {
    * FAILED_PRECONDITION when `supersedes` names a memory of another user, or one
    * that another memory supersedes already (nothing of its batch is stored);
    * RESOURCE_EXHAUSTED (QUEUE_FULL) when they cannot be embedded right away and
-   * too many texts are already waiting; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when
-   * too many streams are open on the server or for the tenant, or nothing was sent
-   * for too long.
+   * too many texts are already waiting; FAILED_PRECONDITION (QUEUE_FULL) when a
+   * batch holds more texts than may wait for embedding at all (nothing of it is
+   * stored); RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are open
+   * on the server or for the tenant, or nothing was sent for too long.
    */
   insertMemories: {
     method: MemoryService.method.insertMemories,
