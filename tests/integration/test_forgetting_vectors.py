@@ -1,4 +1,4 @@
-"""Forgetting where vectors are searched in a graph: their codes are in no file afterwards."""
+"""Forgetting what an index keeps in files of its own: vectors, their codes in graphs, names."""
 
 from __future__ import annotations
 
@@ -72,3 +72,23 @@ def test_the_codes_of_forgotten_vectors_are_in_no_graph(own: LocalServer) -> Non
     assert graphed(api)
     assert not {f"anns-{n}" for n in range(PLANTED)}.intersection(ids_of(recall(api, SAID)))
     assert recall(api, "when does the harbour open").results
+
+
+def test_the_last_memory_of_a_tenant_leaves_nothing_either(own: LocalServer) -> None:
+    api = own.keys.tenant("emptied", *auth_pb2.KeyScope.values()[1:])
+    folder = Path(own.data_dir) / "tenants" / api.tenant_id
+    api.memory.InsertMemory(
+        memory_pb.InsertMemoryRequest(memory_id="anns", text=SAID, user_id="ann", tags=["zyxquorl"])
+    )
+    eventually(lambda: vectors_of(folder, "memory", "anns"), bool)
+    vectors = vectors_of(folder, "memory", "anns")
+    own.close_tenant(api.tenant_id)
+    before = "\n".join(traces(folder, [*vectors, b"zyxquorl"]))
+    assert "index/tail" in before
+    assert "index/names" in before
+
+    assert counts(forget(api, user_id="ann")) == {"memory": 1}
+    assert not traces(folder, [*vectors, b"zyxquorl"]), "in use"
+    own.close_tenant(api.tenant_id)
+    assert not traces(folder, [*vectors, b"zyxquorl"]), "closed"
+    assert not recall(api, SAID).results

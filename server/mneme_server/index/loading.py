@@ -106,7 +106,7 @@ def load(
     if table is None or touched is None:
         table = DocumentTable()
         load_documents(source, table)
-        documents = table.live_count
+        documents = max(1, table.live_count)  # The copy holds others, also where there are none.
     else:
         documents = _catch_up(source, table, touched)
     if state is None or touched is None:

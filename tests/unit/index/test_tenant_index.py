@@ -494,3 +494,31 @@ def damage_file(path: Path, damage: str) -> None:
         path.write_bytes(data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :])
     else:
         path.write_bytes(data[: len(data) // 2] if damage == "truncated" else b"")
+
+
+def test_a_clean_index_of_nothing_keeps_no_name_and_no_vector_in_its_files(home: Home) -> None:
+    index = home.open()
+    index.add_documents([event(1, "the heron", session_id="zyxquorl")])
+    home.source.put([event(1, "the heron", session_id="zyxquorl")])
+    index.add_vectors(home.source.embed([1], units(1)))
+    index.advance(home.source.head())
+    index.close()
+    index = home.open()
+    home.source.drop([1])
+    index.remove([1])
+    index.abandon()
+    clean = index.rebuilt(clean=True)
+    home.opened.append(clean)
+    index.discard()
+    clean.write()
+    files = b"".join(file.read_bytes() for file in home.folder.rglob("*") if file.is_file())
+    assert b"zyxquorl" not in files
+    assert units(1).tobytes() not in files
+
+
+def test_a_damaged_manifest_of_an_empty_index_is_reported_once(home: Home) -> None:
+    home.open().close()
+    (home.folder / "index" / "manifest.json").write_bytes(b"{")
+    home.open().close()
+    home.open().close()
+    assert len(home.log.warnings) == 1
