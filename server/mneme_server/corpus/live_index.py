@@ -33,7 +33,8 @@ _STEADY = 20.0
 """An index that works for less than so many times as long as it took to build waits for the next
 one, ever longer: else whatever it fails at would keep the server building."""
 _LEAST_S = 0.1
-"""How long building counts as at least."""
+"""How long building counts as at least, and the pause until the store is read again that could not
+be."""
 _LONGEST_DELAY_S = 60.0
 
 
@@ -51,6 +52,9 @@ class LiveIndex(Generic[C]):
         lazily: what was missed is made up for by a thread of its own, always: nobody waits for it.
         what: what it is called in the log.
         after: nothing that takes long is done in the background before this is set.
+
+    Raises:
+        Unavailable: the store cannot be read now.
     """
 
     def __init__(
@@ -85,7 +89,7 @@ class LiveIndex(Generic[C]):
         self._use(index)
         if not lazily:
             with self._order:  # What was committed while it was opened.
-                self._catch_up(most=None)
+                self._catch_up()
         self._mend()  # One of the version before is used until another is built.
 
     @property
@@ -109,7 +113,7 @@ class LiveIndex(Generic[C]):
         with self._order:
             self._know(change.position.number)
             if not self._pass_on(change, change.position):
-                self._mend() if self._lazily else self._catch_up(most=_FEW)
+                self._mend() if self._lazily else self._catch_up_soon()
         self._tell()
 
     def wait_for(self, number: int, timeout_s: float) -> bool:
@@ -214,7 +218,15 @@ class LiveIndex(Generic[C]):
             return failed  # One that is being replaced is told nothing again.
         return True
 
-    def _catch_up(self, most: int | None) -> None:
+    def _catch_up_soon(self) -> None:
+        """Have the index make up for what it missed: many rows later, and all of them if the store
+        cannot be read now, or who has committed does not wait any more."""
+        try:
+            self._catch_up(most=_FEW)
+        except Unavailable:
+            self._mend()
+
+    def _catch_up(self, most: int | None = None) -> None:
         """Have the index make up for what it missed; what is more than `most` rows, later."""
         index = self._current
         try:
@@ -223,6 +235,8 @@ class LiveIndex(Generic[C]):
                     self._mend()
                     return
                 self._by_turns(index.catching_up(rows))
+        except Unavailable:  # It is no fault of the index.
+            raise
         except BaseException as error:
             if not is_failure(error):
                 raise
@@ -250,12 +264,13 @@ class LiveIndex(Generic[C]):
                     return
             if self._current.partial:
                 self._try_to_replace()
-            else:
-                self._step_up()
+            elif not self._step_up():
+                self._closing.wait(_LEAST_S)
             self._tell()
 
-    def _step_up(self) -> None:
-        """Catch up by some rows; writers go on in between."""
+    def _step_up(self) -> bool:
+        """Catch up by some rows; writers go on in between. Returns False where the store cannot be
+        read now."""
         with self._order:
             index = self._current
             try:
@@ -265,13 +280,13 @@ class LiveIndex(Generic[C]):
                 else:  # There is no such row as somebody told of.
                     with self._starting:
                         self._head = index.position.number
+            except Unavailable:
+                return False
             except BaseException as error:
                 if not is_failure(error):
                     raise
-                if self._lazily and isinstance(error, Unavailable):
-                    self._closing.wait(_LEAST_S)  # Nobody waits: it follows once it can again.
-                else:
-                    index.missed(error)
+                index.missed(error)
+        return True
 
     def _try_to_replace(self) -> None:
         soon = time.monotonic() < self._steady_from_s

@@ -8,6 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+import pytest
+from mneme_server.common import deadline
+from mneme_server.common.errors import Reason, Unavailable
 from mneme_server.common.parts import parts
 from mneme_server.corpus.cache import AT_ONCE, Steps, do_at_once
 from mneme_server.corpus.change import CorpusChange
@@ -22,6 +25,7 @@ class Store:
     """A store's feed, and what its rows add."""
 
     rows: list[FeedRow] = field(default_factory=list)
+    fails: list[Exception] = field(default_factory=list)
 
     def commit(self, count: int = 1, *, everything: bool = False) -> CorpusChange:
         number = len(self.rows) + 1
@@ -32,6 +36,8 @@ class Store:
         return CorpusChange(saved=saved, everything=everything, position=position)
 
     def changes_after(self, place: Position, limit: int) -> Sequence[FeedRow]:
+        if self.fails:
+            raise self.fails.pop(0)
         if place != START and self.rows[place.number - 1].position != place:
             raise LostPlace("another")
         return self.rows[place.number : place.number + limit]
@@ -102,6 +108,10 @@ def live(
     store: Store, index: Index, by_turns: Callable[[Steps], None] = do_at_once
 ) -> LiveIndex[Index]:
     return LiveIndex("acme", index, store.changes_after, by_turns)
+
+
+def unreachable() -> Unavailable:
+    return Unavailable("the database cannot be reached", reason=Reason.DATABASE_ERROR)
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -274,3 +284,31 @@ def test_closing_ends_the_work_and_writes_what_must_be_kept() -> None:
     followed.apply(store.commit())
     followed.close()
     assert index.made == ["apply", "close"]
+
+
+@pytest.mark.parametrize("why", [unreachable, deadline.Abandoned])
+def test_an_index_is_kept_while_the_store_cannot_be_read_and_catches_up_once_it_can(
+    why: Callable[[], Exception],
+) -> None:
+    store = Store()
+    index = Index(store)
+    followed = live(store, index)
+    store.commit()  # By another server.
+    store.fails = [why() for _ in range(3)]
+    followed.apply(store.commit())
+    until(lambda: index.position.number == 2)
+    assert index.held == [1_000, 2_000]
+    store.commit()
+    store.fails = [why()]
+    assert followed.wait_for(3, 30)
+    assert index.held == [1_000, 2_000, 3_000]
+    assert followed.current is index
+    assert not index.partial
+
+
+def test_an_index_that_cannot_be_caught_up_as_it_is_opened_is_not_used() -> None:
+    store = Store()
+    store.commit()
+    store.fails = [unreachable()]
+    with pytest.raises(Unavailable):
+        live(store, Index(store))
