@@ -179,6 +179,40 @@ def test_a_damaged_vector_is_found_by_its_words(
     assert len(ids_of(recall(api, "heron", mode=recall_pb.RECALL_MODE_DENSE))) == 2
 
 
+DAMAGED_VECTORS = {"too short": "x'00'", "too long": "zeroblob(2000)", "a text": "'x'"}
+
+
+@pytest.mark.parametrize("vector", DAMAGED_VECTORS)
+def test_the_only_vector_of_a_page_may_be_damaged(
+    vector: str, server: LocalServer, api: Api, tamper: Tamper
+) -> None:
+    record(api, event("the heron stood in the reeds", id="e1"), wait=True)
+    server.close_tenant(api.tenant_id)
+    tamper(f"UPDATE vectors SET vector = {DAMAGED_VECTORS[vector]}")
+    shutil.rmtree(Path(server.data_dir) / "tenants" / api.tenant_id / "index")
+    assert ids_of(recall(api, "heron", mode=recall_pb.RECALL_MODE_LEXICAL)) == ["e1"]
+    assert not recall(api, "heron", mode=recall_pb.RECALL_MODE_DENSE).results
+    record(api, event("the bittern stood in the reeds", id="e2"), wait=True)
+    assert ids_of(recall(api, "bittern", mode=recall_pb.RECALL_MODE_DENSE)) == ["e2"]
+
+
+@pytest.mark.parametrize("vector", DAMAGED_VECTORS)
+def test_a_text_whose_vector_is_damaged_is_embedded_again_and_holds_nobody_up(
+    vector: str, tmp_path: Path
+) -> None:
+    said = "the heron stood in the reeds"
+    with local_server(tmp_path / "data") as server:
+        api, pipeline = server.keys.tenant(), server.application.runtime.pipeline
+        record(api, event(said, id="e1"), wait=True)
+        pipeline.stop()
+        _execute(server, api, f"UPDATE vectors SET vector = {DAMAGED_VECTORS[vector]}")
+        record(api, event(said, id="e2"), event("the bittern", id="e3"))
+        while pipeline.step(api.tenant_id) is not None:
+            pass
+        found = recall(api, said, mode=recall_pb.RECALL_MODE_DENSE, every_copy=True)
+        assert {"e2", "e3"} <= set(ids_of(found))
+
+
 def test_a_damaged_text_in_the_queue_holds_nobody_up(tmp_path: Path) -> None:
     with local_server(tmp_path / "data") as server:
         api, pipeline = server.keys.tenant(), server.application.runtime.pipeline

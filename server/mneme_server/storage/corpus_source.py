@@ -21,7 +21,7 @@ from mneme_server.storage.rows import chunks
 from mneme_server.storage.said_before import in_context
 from mneme_server.storage.tables import documents, vectors
 from mneme_server.storage.unindexed import unindexed
-from mneme_server.storage.vectors import SELECT_VECTORS, vector_batch
+from mneme_server.storage.vectors import SELECT_VECTORS, vector_batch, vector_bytes
 
 _log = structlog.get_logger(__name__)
 
@@ -37,6 +37,7 @@ class SqlCorpusSource:
         self._database = database
         self._tenant_id = tenant_id
         self._document_of = document_reader(kinds)
+        self._vector_bytes: int | None = None
         self.layout = _layout(kinds)
 
     def head(self) -> Position:
@@ -74,7 +75,8 @@ class SqlCorpusSource:
             .limit(limit)
         )
         with self._database.read() as connection:
-            return vector_batch(connection.execute(query).all())
+            rows = connection.execute(query).all()
+            return vector_batch(rows, self._length(connection))
 
     def vectors_of(self, doc_ids: Sequence[int]) -> VectorBatch:
         rows: list[Row[Any]] = []
@@ -84,7 +86,13 @@ class SqlCorpusSource:
                     vectors.c.tenant_id == self._tenant_id, vectors.c.doc_id.in_(some)
                 )
                 rows += connection.execute(query)
-        return vector_batch(rows)
+            return vector_batch(rows, self._length(connection))
+
+    def _length(self, connection: Connection) -> int | None:
+        """Return how long vectors are in bytes, which is asked once; None where it is not known."""
+        if self._vector_bytes is None:
+            self._vector_bytes = vector_bytes(connection, self._tenant_id)
+        return self._vector_bytes
 
     def _page(self, connection: Connection, doc_id: int, limit: int) -> list[Document]:
         query = (

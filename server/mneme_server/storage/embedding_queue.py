@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, bindparam, delete, func, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, select, update
 
 from mneme_server.corpus.change import CorpusChange
 from mneme_server.corpus.document import Document
@@ -17,7 +17,13 @@ from mneme_server.storage.rows import chunks, insert_rows, written_out
 from mneme_server.storage.said_before import readable
 from mneme_server.storage.tables import documents, embedding_queue, vectors
 from mneme_server.storage.unindexed import unindexed
-from mneme_server.storage.vectors import STORED_VECTOR, content_hash, insert_vectors
+from mneme_server.storage.vectors import (
+    STORED_VECTOR,
+    content_hash,
+    insert_vectors,
+    is_whole,
+    vector_bytes,
+)
 
 # Only what failed waits for a time: a clock that is set back must not stop the queue.
 _AT_ONCE = 0
@@ -62,14 +68,18 @@ class SqlEmbeddingQueue:
 
     def known_vectors(self, texts: Sequence[str]) -> Mapping[str, Matrix]:
         by_hash = {content_hash(text): text for text in texts}
-        found: dict[str, Matrix] = {}
+        rows: list[Row[Any]] = []
         for some in chunks(by_hash):
             query = select(vectors.c.content_hash, vectors.c.vector).where(
                 vectors.c.tenant_id == self._tenant_id, vectors.c.content_hash.in_(some)
             )
-            for digest, vector in self._connection.execute(query):
-                found[by_hash[digest]] = np.frombuffer(vector, STORED_VECTOR)
-        return found
+            rows += self._connection.execute(query)
+        length = vector_bytes(self._connection, self._tenant_id) if rows else None
+        return {
+            by_hash[row.content_hash]: np.frombuffer(row.vector, STORED_VECTOR)
+            for row in rows
+            if length is None or is_whole(row.vector, length)  # Else it is damaged.
+        }
 
     def finish(self, embedded: Sequence[QueuedText], matrix: Matrix) -> None:
         doc_ids = [item.doc_id for item in embedded]

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Row, Select, select
+from sqlalchemy import Connection, Row, Select, bindparam, select
 
 from mneme_server.corpus.ports import Matrix, VectorBatch
+from mneme_server.storage.guard import Prepared
 from mneme_server.storage.numbering import take_numbers
 from mneme_server.storage.rows import insert_rows
-from mneme_server.storage.tables import vectors
+from mneme_server.storage.tables import settings, vectors
 
 STORED_VECTOR = np.dtype("<f4")
 """How vectors lie in the database."""
 SELECT_VECTORS: Select[Any] = select(vectors.c.seq, vectors.c.doc_id, vectors.c.vector)
+NO_VECTORS = VectorBatch(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 0), np.float32))
+_DIMENSIONS = Prepared(
+    select(settings.c.value).where(
+        settings.c.tenant_id == bindparam("tenant"), settings.c.key == "embedding_dimensions"
+    )
+)
 
 
 def content_hash(text: str) -> bytes:
@@ -49,15 +56,31 @@ def insert_vectors(
     )
 
 
-def vector_batch(rows: Sequence[Row[Any]]) -> VectorBatch:
-    """Return the vectors of rows of `SELECT_VECTORS`; damaged ones are left out: their memories are
-    still found by their words."""
+def vector_bytes(connection: Connection, tenant_id: str) -> int | None:
+    """Return how long a tenant's vectors are, as they lie in the database; None before its model
+    was noted. One of another length is damaged."""
+    row = _DIMENSIONS.first(connection, {"tenant": tenant_id})
+    return None if row is None else int(row[0]) * STORED_VECTOR.itemsize
+
+
+def commonest(lengths: Iterable[int]) -> int:
+    """Return how long vectors are where that is not known: as most of them."""
+    return Counter(lengths).most_common(1)[0][0]
+
+
+def is_whole(vector: object, length: int) -> bool:
+    """Tell whether a stored value is a vector of this length in bytes."""
+    return isinstance(vector, bytes) and len(vector) == length
+
+
+def vector_batch(rows: Sequence[Row[Any]], length: int | None) -> VectorBatch:
+    """Return the vectors of rows of `SELECT_VECTORS`, which are so long in bytes; as most, where
+    that is not known. Damaged ones are left out: their memories are still found by their words."""
+    if rows and length is None:
+        length = commonest(len(row.vector) for row in rows)
+    rows = [row for row in rows if is_whole(row.vector, length or 0)]
     if not rows:
-        return VectorBatch(
-            np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 0), np.float32)
-        )
-    length = Counter(len(row.vector) for row in rows).most_common(1)[0][0]
-    rows = [row for row in rows if len(row.vector) == length]
+        return NO_VECTORS
     joined = b"".join(row.vector for row in rows)
     return VectorBatch(
         np.array([row.seq for row in rows], dtype=np.int64),

@@ -17,6 +17,7 @@ from mneme_server.common.errors import FailedPrecondition, InvalidArgument, Unav
 from mneme_server.corpus.feed import START
 from mneme_server.storage.portable import listed
 from mneme_server.storage.schema import metadata
+from mneme_server.storage.unit import EmbeddingModel
 from sqlalchemy import bindparam, func, select
 from sqlalchemy.dialects import postgresql
 from store_contract.conftest import document, fill
@@ -73,6 +74,19 @@ def test_of_a_page_of_vectors_one_that_is_damaged_is_left_out(stores: Any) -> No
     assert batch.vectors.tolist() == [[1.0, 0.0], [3.0, 0.0], [4.0, 0.0], [5.0, 0.0]]
     rest = store.source.vectors_after(int(batch.seqs[1]), 1)
     assert (rest.doc_ids.tolist(), rest.vectors.tolist()) == ([numbers[3]], [[4.0, 0.0]])
+
+
+def test_a_vector_that_is_damaged_is_left_out_though_it_is_the_only_one(stores: Any) -> None:
+    store = stores.open("acme")
+    with store.write() as unit:
+        unit.set_embedding_model(EmbeddingModel("m", 2))
+    (number,) = fill_vectors(store, 1)
+    with store.write() as unit:
+        assert unit.queue.known_vectors([document("d0").text])
+        _raw(unit, "UPDATE vectors SET vector = '\\x00000000' RETURNING 1")
+        assert not unit.queue.known_vectors([document("d0").text])
+    assert not store.source.vectors_after(0, 10).doc_ids.size
+    assert not store.source.vectors_of([number]).doc_ids.size
 
 
 def fill_vectors(store: Any, count: int) -> list[int]:

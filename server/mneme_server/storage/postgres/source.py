@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from mneme_server.corpus.ports import Rows, VectorBatch
 from mneme_server.storage.corpus_source import SqlCorpusSource
 from mneme_server.storage.postgres.driver import postgres_of
-from mneme_server.storage.vectors import STORED_VECTOR, vector_batch
+from mneme_server.storage.vectors import NO_VECTORS, STORED_VECTOR, commonest
 
 _BIGINT, _INTEGER = np.dtype(">i8"), np.dtype(">i4")
 """How PostgreSQL sends whole numbers."""
@@ -56,16 +55,21 @@ class PostgresCorpusSource(SqlCorpusSource):
         wanted["tenant"] = self._tenant_id
         with self._database.read() as connection:
             row = postgres_of(connection).execute(query, wanted, binary=True).fetchone()
-        return vector_batch([]) if row is None or row[0] is None else _batch(*row)
+            length = self._length(connection)
+        return NO_VECTORS if row is None or row[0] is None else _batch(*row, length=length)
 
 
-def _batch(seqs: bytes, doc_ids: bytes, sizes: bytes, vectors: bytes) -> VectorBatch:
-    """Return the vectors that are as long as most; others are damaged, see `vector_batch`."""
-    length = integers(sizes)
-    kept = np.flatnonzero(length == Counter(length.tolist()).most_common(1)[0][0])
-    if kept.size < length.size:
-        ends = np.cumsum(length)
-        parts = zip((ends - length)[kept].tolist(), ends[kept].tolist(), strict=True)
+def _batch(
+    seqs: bytes, doc_ids: bytes, sizes: bytes, vectors: bytes, *, length: int | None
+) -> VectorBatch:
+    """Return the vectors that are whole; see `vector_batch`."""
+    lengths = integers(sizes)
+    kept = np.flatnonzero(lengths == (commonest(lengths.tolist()) if length is None else length))
+    if not kept.size:
+        return NO_VECTORS
+    if kept.size < lengths.size:
+        ends = np.cumsum(lengths)
+        parts = zip((ends - lengths)[kept].tolist(), ends[kept].tolist(), strict=True)
         vectors = b"".join([vectors[start:end] for start, end in parts])
     return VectorBatch(
         bigints(seqs)[kept],
