@@ -1,4 +1,4 @@
-"""Patterns of errors' messages: as `LIKE` has them, and as Python does."""
+"""Patterns of errors' messages, as `LIKE` has them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,3 @@ def like(pattern: str) -> str:
     parts = _PLACEHOLDER.split(pattern.strip())
     escaped = [re.sub(r"[\\%_]", lambda found: ESCAPE + found[0], part) for part in parts]
     return f"%{'%'.join(escaped)}%"
-
-
-def expression(pattern: str) -> re.Pattern[str]:
-    """Return the same as a regular expression, to be searched for."""
-    parts = map(re.escape, _PLACEHOLDER.split(pattern.strip()))
-    return re.compile(".*".join(parts), re.IGNORECASE | re.DOTALL | re.ASCII)

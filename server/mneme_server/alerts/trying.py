@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mneme_server.alerts.deciding import resolves, triggers
 from mneme_server.alerts.measuring import scope_of
 from mneme_server.alerts.model import MINUTE_US, Condition, Rule
-from mneme_server.alerts.patterns import expression
+from mneme_server.alerts.patterns import like
 from mneme_server.alerts.ports import AlertsUnit
 from mneme_server.alerts.rules import require_sense
 from mneme_server.common import deadline
@@ -134,14 +134,22 @@ def _loaded(unit: AlertsUnit, rule: Rule, start: int, end: int) -> tuple[int, bo
 
 
 def _events(unit: AlertsUnit, rule: Rule, scope: HistoryFilter) -> _Series:
-    columns = [Column.TIME, Column.KIND, Column.SEVERITY, Column.COST, Column.DURATION]
-    if rule.condition is Condition.ERROR_PATTERN_EXCEEDS:
-        columns.append(Column.MESSAGE)
+    columns = (
+        Column.TIME,
+        Column.KIND,
+        Column.SEVERITY,
+        Column.COST,
+        Column.DURATION,
+        Column.CURSOR,
+    )
+    matching: Set[int] = frozenset()
+    if rule.condition is Condition.ERROR_PATTERN_EXCEEDS:  # By the store, as a rule is evaluated.
+        matching = frozenset(unit.measures.matching(scope, like(rule.pattern)))
     nothing = np.empty(0)
     parts: list[tuple[_Times, _Values, _Values]] = [(np.empty(0, np.int64), nothing, nothing)]
     for rows in unit.history.scan(scope, columns):
         deadline.check()
-        parts.append(_weighed(rule, rows))
+        parts.append(_weighed(rule, rows, matching))
     return _sorted(
         np.concatenate([times for times, _, _ in parts]),
         np.concatenate([weights for _, weights, _ in parts]),
@@ -149,8 +157,11 @@ def _events(unit: AlertsUnit, rule: Rule, scope: HistoryFilter) -> _Series:
     )
 
 
-def _weighed(rule: Rule, rows: Sequence[Sequence[Any]]) -> tuple[_Times, _Values, _Values]:
-    """Return times, weights and counts of rows, by columns."""
+def _weighed(
+    rule: Rule, rows: Sequence[Sequence[Any]], matching: Set[int]
+) -> tuple[_Times, _Values, _Values]:
+    """Return times, weights and counts of rows, by columns; `matching` are cursors of those that a
+    pattern matches."""
     kinds = rows[1]
     kept = np.array([kind not in ALERT_TYPES for kind in kinds], bool)
     times, ones = np.array(rows[0], np.int64), np.ones(len(kept))
@@ -165,11 +176,7 @@ def _weighed(rule: Rule, rows: Sequence[Sequence[Any]]) -> tuple[_Times, _Values
             counts = (took >= 0).astype(np.float64)
             weights = np.maximum(took, 0) / 1000
         case Condition.ERROR_PATTERN_EXCEEDS:
-            found = expression(rule.pattern)
-            weights = np.array(
-                [said is not None and found.search(said) is not None for said in rows[5]],
-                np.float64,
-            )
+            weights = np.array([cursor in matching for cursor in rows[5]], np.float64)
         case _:
             pass
     return times[kept], weights[kept], counts[kept]

@@ -36,6 +36,11 @@ class RecordMeasures(Protocol):
         """Return what events come to; `message_like` is a pattern of `LIKE`, with `ESCAPE`."""
         ...
 
+    def matching(self, filter_: HistoryFilter, message_like: str) -> Sequence[int]:
+        """Return the cursors of the errors whose messages match a pattern of `LIKE`, as `totals`
+        counts them."""
+        ...
+
     def last_us(self, filter_: HistoryFilter, until_us: int) -> int | None:
         """Return when the last event up to a time was."""
         ...

@@ -250,9 +250,8 @@ class DocumentTable:
     def changed_since(self, version: int) -> Rows | None:
         """Return the rows that came, changed or went since then, some more than once; None where
         that is not known any more, or they are many."""
-        missed = self.version - version
-        recent = list(self._changes)
-        if missed > len(recent):
+        recent = list(self._changes)  # Others may follow while this looks at them.
+        if (recent[0][0] if recent else self.version + 1) > version + 1:
             return None
         changed = [rows for at, rows in recent if at > version]
         if sum(rows.size for rows in changed) > _CHANGED_ROWS:

@@ -186,7 +186,11 @@ class Selections:
         return rows
 
     def _selection(self, mask: Mask, count: int, listed: Rows | None) -> Selection:
-        return Selection(mask, count, count == self._table.live_count, listed)
+        # Equal counts may be of two moments, between which what is selected was removed.
+        everything = count == self._table.live_count and not bool(
+            (self._table.live[: mask.size] > mask).any()
+        )
+        return Selection(mask, count, everything, listed)
 
     def _conditions(self, wanted: DocumentFilter) -> list[_Condition]:
         codes = self._table.codes

@@ -13,6 +13,7 @@ import grpc
 from google.protobuf.message import Message
 
 from mneme._core.calling import Caller, callable_of
+from mneme._core.cancelling import closed, is_leaving, told_of_closing
 from mneme._core.connection import APART, Connection
 from mneme._core.long_running import AsyncLongRunning
 from mneme._core.resuming import Resumption, patience_of
@@ -46,6 +47,8 @@ class AsyncStream(Generic[AnswerT_co], AsyncIterator[AnswerT_co]):
         self._error_of = error_of
         self._call: Any = None
         self._own: grpc.aio.Channel | None = None
+        self._reading: asyncio.Future[Any] | None = None
+        self._turn = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
         self._ended = False
@@ -54,6 +57,10 @@ class AsyncStream(Generic[AnswerT_co], AsyncIterator[AnswerT_co]):
         return self
 
     async def __anext__(self) -> AnswerT_co:
+        async with self._turn:
+            return await self._next()
+
+    async def _next(self) -> AnswerT_co:
         while True:
             if self._is_over:
                 raise StopAsyncIteration
@@ -61,23 +68,40 @@ class AsyncStream(Generic[AnswerT_co], AsyncIterator[AnswerT_co]):
                 self._call, self._own = self._open_call()
                 self._loop = asyncio.get_running_loop()
             try:
-                message = await self._call.read()
+                message = await self._read()
             except grpc.RpcError as failure:
                 if self._closed:
                     raise StopAsyncIteration from None
                 await self._resume_after(failure)
                 continue
             except asyncio.CancelledError:
+                if self._reading is not None or is_leaving():
+                    raise  # Only who waits gives up.
                 if self._closed:
                     raise StopAsyncIteration from None
                 self._raise_own_error()
-                raise
+                self._ended = True
+                raise closed() from None
             if message is grpc.aio.EOF:
                 self._ended = True
                 await self._finished(self._call)
                 await self.free()
             elif self._resumption is None or self._resumption.is_news(message):
                 return self._wrap(message)
+
+    async def _read(self) -> Any:
+        """The next message; what comes when nobody waits any more is there for who asks next.
+
+        A task reads, because gRPC ends a call whose reader is cancelled.
+        """
+        reading = self._reading or asyncio.ensure_future(self._call.read())
+        self._reading = None
+        try:
+            return await asyncio.shield(reading)
+        except asyncio.CancelledError:
+            if not reading.cancelled():
+                self._reading = reading
+            raise
 
     @property
     def _is_over(self) -> bool:
@@ -190,12 +214,13 @@ class AsyncCaller(Caller):
         request = rpc.build(fields)
         limit = self._connection.timeout if timeout is None else timeout
         attempts = Attempts(rpc, self._connection.retries, limit)
-        call = self._callable(rpc, self._channel.unary_unary)
         while True:
+            call = self._callable(rpc, self._channel.unary_unary)
             asked = self._freshness.token
             try:
                 made = call(request, **self._options(attempts.time_left))
-                response = await made
+                with told_of_closing():
+                    response = await made
             except grpc.RpcError as failure:
                 error = self._error_of(failure)
                 pause = attempts.pause_after(error)
@@ -216,8 +241,10 @@ class AsyncCaller(Caller):
         call = self._callable(rpc, self._channel.stream_unary)(**self._options(timeout))
         try:
             async for request in _requests(rpc, items):
-                await call.write(request)
-            await call.done_writing()
+                with told_of_closing():
+                    await call.write(request)
+            with told_of_closing():
+                await call.done_writing()
         except asyncio.InvalidStateError:
             # The server has answered already; its status follows.
             pass
@@ -227,7 +254,8 @@ class AsyncCaller(Caller):
             call.cancel()
             raise
         try:
-            response = await call
+            with told_of_closing():
+                response = await call
         except grpc.RpcError as failure:
             raise self._error_of(failure) from failure
         self._freshness.note(await call.trailing_metadata(), asked)

@@ -164,8 +164,8 @@ class SyncCaller(Caller):
         request = rpc.build(fields)
         limit = self._connection.timeout if timeout is None else timeout
         attempts = Attempts(rpc, self._connection.retries, limit)
-        call = self._callable(rpc, self._channel.unary_unary)
         while True:
+            call = self._callable(rpc, self._channel.unary_unary)
             asked = self._freshness.token
             try:
                 response, made = call.with_call(request, **self._options(attempts.time_left))

@@ -21,6 +21,10 @@ _message = case((_e.error != "", _e.error), else_=_e.text)
 _failed = _s.status == int(SessionStatus.ERROR)
 
 
+def _matches(message_like: str) -> ColumnElement[bool]:
+    return and_(_is_error, _message.ilike(message_like, escape=ESCAPE))
+
+
 class SqlRecordMeasures:
     """Implements `events.measures.RecordMeasures`."""
 
@@ -29,9 +33,7 @@ class SqlRecordMeasures:
         self._tenant_id = tenant_id
 
     def totals(self, filter_: HistoryFilter, message_like: str = "") -> Totals:
-        matches: ColumnElement[bool] = literal(False)
-        if message_like:
-            matches = and_(_is_error, _message.ilike(message_like, escape=ESCAPE))
+        matches = _matches(message_like) if message_like else literal(False)
         query = select(
             func.count(),
             func.coalesce(func.sum(case((_is_error, 1), else_=0)), 0),
@@ -42,6 +44,10 @@ class SqlRecordMeasures:
             func.min(_e.timestamp),
         ).select_from(events)
         return Totals(*self._connection.execute(self._of(query, filter_)).one())
+
+    def matching(self, filter_: HistoryFilter, message_like: str) -> Sequence[int]:
+        query = self._of(select(_e.cursor), filter_).where(_matches(message_like))
+        return self._connection.execute(query).scalars().all()
 
     def last_us(self, filter_: HistoryFilter, until_us: int) -> int | None:
         query = self._of(select(_e.timestamp), filter_).where(_e.timestamp <= until_us)
