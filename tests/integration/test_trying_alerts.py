@@ -6,7 +6,7 @@ from typing import Any
 
 import grpc
 import pytest
-from integration.test_alerts import rule
+from integration.test_alerts import rule, triggered
 from mneme.v1 import alert_service_pb2 as pb
 from mneme.v1 import event_service_pb2 as events_pb
 from support.api import Api, refused
@@ -90,6 +90,28 @@ def test_silence_failures_costs_latencies_and_patterns_can_be_tried(api: Api) ->
         ("ERROR_PATTERN_EXCEEDS", {"pattern": "TIMEOUT after <num>"}),
     ):
         assert tried(api, condition, **asked).alert_count == 1, condition
+
+
+def test_a_pattern_of_many_placeholders_is_tried_in_no_time(api: Api) -> None:
+    """Each placeholder may begin at any of a hundred places: to try all ways takes years."""
+    record(api, event("x", "s", "error", at=DAY, error="it took 5 of 7 at 8 in 9 " * 12))
+    asked = {"pattern": "<num> <num> <num> <num> <num> <num> <num> failed"}
+    assert tried(api, "ERROR_PATTERN_EXCEEDS", **asked).alert_count == 0
+
+
+@pytest.mark.parametrize("pattern", ["connection <str> refused", "fetch"])
+def test_a_pattern_is_found_in_the_past_wherever_it_is_found_now(api: Api, pattern: str) -> None:
+    middle = f"{'x' * 5000} connection was refused {'y' * 5000}"
+    record(
+        api,
+        event("x", "s", "error", error=middle),
+        event("", "s", "tool_error", name="fetch", payload={"reason": "no route"}),
+        event("connection is refused by fetch, it says", "s"),  # No error.
+    )
+    made = rule(api, "ERROR_PATTERN_EXCEEDS", pattern=pattern)
+    assert triggered(api, made).current_value == 1
+    past = api.alert.TryAlertRule(pb.TryAlertRuleRequest(rule_id=made.id))
+    assert (past.alert_count, past.highest_value) == (1, 1)
 
 
 def test_a_rule_that_is_there_can_be_tried_and_nothing_changes(api: Api) -> None:
