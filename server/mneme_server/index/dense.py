@@ -174,6 +174,8 @@ class DenseIndex:
             found.append(rows[keep])
             scores.append(theirs[keep])
         graphed = np.concatenate(found)
+        if selection.everything and bool((graphed >= selection.mask.size).any()):
+            return self.search(query, k, replace(selection, everything=False))  # Some came since.
         return np.concatenate([graphed, tail_rows]), np.concatenate([*scores, tail_scores]), graphed
 
     def similarities(self, query: Matrix, rows: Rows) -> Scores:
@@ -293,13 +295,8 @@ class DenseIndex:
             return known
         rows = state.rows[start : start + graph.size]
         mask = rows != NO_ROW if asked is None else _allowed(rows, selection)
-        known = _Allowed(
-            asked,
-            weakref.ref(graph),
-            state.dead[part],
-            int(np.count_nonzero(mask)),
-            bits_of(mask),
-        )
+        count = int(np.count_nonzero(mask))
+        known = _Allowed(asked, weakref.ref(graph), state.dead[part], count, bits_of(mask))
         self._allowed[part] = known
         return known
 

@@ -322,3 +322,14 @@ def test_any_additions_and_removals_end_as_a_plain_dictionary_does(
     assert len(dense) == len(live)
     similar = dense.similarities(query, np.arange(61))
     assert {row for row in range(61) if not np.isnan(similar[row])} == set(live)
+
+
+def test_what_was_graphed_after_a_selection_of_all_is_not_found_by_it() -> None:
+    dense, vectors = filled(100)
+    selection = everything(100)
+    late = units(10, seed=11)
+    dense.add(np.arange(100, 110), late)
+    assert dense.build(threading.Event())
+    assert dense.waiting == 0
+    for vector in late:
+        assert best(dense, vector, 1, selection) == nearest(vectors, vector, 1, list(range(100)))
