@@ -11,7 +11,7 @@ from typing import Any
 from mneme._core.connection import TlsConfig, connection_of
 from mneme._core.long_running import AsyncLongRunning
 from mneme._generated.answers import Operation
-from mneme._generated.services import RPCS, AsyncServices, AsyncStubs
+from mneme._generated.services import AsyncServices, AsyncStubs
 from mneme._recording_aio import AsyncRecordsAll
 from mneme.attempts import PAST_LESSONS, AsyncAttempt
 from mneme.choosing import ALGORITHM, AsyncChooser
@@ -47,7 +47,6 @@ class AsyncMnemeClient(AsyncServices, AsyncRecordsAll):
     ) -> None:
         super().__init__(
             connection_of(
-                RPCS,
                 address=address,
                 api_key=api_key,
                 tls=tls,

@@ -11,7 +11,7 @@ from typing import Any
 from mneme._core.connection import TlsConfig, connection_of
 from mneme._core.long_running import LongRunning
 from mneme._generated.answers import Operation
-from mneme._generated.services import RPCS, Stubs, SyncServices
+from mneme._generated.services import Stubs, SyncServices
 from mneme._recording import RecordsAll
 from mneme.attempts import PAST_LESSONS, Attempt
 from mneme.choosing import ALGORITHM, Chooser
@@ -81,7 +81,6 @@ class MnemeClient(SyncServices, RecordsAll):
     ) -> None:
         super().__init__(
             connection_of(
-                RPCS,
                 address=address,
                 api_key=api_key,
                 tls=tls,
@@ -189,7 +188,10 @@ class MnemeClient(SyncServices, RecordsAll):
 
     @cached_property
     def raw(self) -> Stubs:
-        """The generated stubs: `client.raw.recall.Recall(request, metadata=client.metadata)`."""
+        """The generated stubs: `client.raw.recall.Recall(request, metadata=client.metadata)`.
+
+        Their calls are not sent again.
+        """
         return Stubs(self._channel)
 
     def __enter__(self) -> MnemeClient:

@@ -12,7 +12,7 @@ from mneme._core.local_aio_channel import AsyncLocalChannel
 from mneme._core.local_channel import LocalChannel
 from mneme._core.local_folder import HOST, LocalFolder
 from mneme._core.local_joining import Membership
-from mneme._generated.services import RPCS, AsyncServices, SyncServices
+from mneme._generated.services import AsyncServices, SyncServices
 from mneme.aio import AsyncMnemeClient
 from mneme.client import MnemeClient
 
@@ -118,16 +118,15 @@ def _parts(
 ) -> tuple[Connection, Membership]:
     place = LocalFolder(folder, server)
     connection = connection_of(
-        RPCS,
         address=HOST,
         api_key="",
         tls=False,
         insecure=False,
         timeout=timeout,
-        retries=0,  # Here the channel that knows the folder sends again, not gRPC's own.
+        retries=0,  # gRPC itself sends nothing again: by then the server may be another one.
         wait_for_ready=False,
         tenant="",  # There is no balancer.
         options=(),
     )
-    membership = Membership(place, connection.options, RPCS, retries)
+    membership = Membership(place, connection.options)
     return replace(connection, target=str(place.path), retries=retries), membership

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -119,12 +120,34 @@ def test_an_error_that_another_try_will_not_change_is_raised_at_once(
     assert len(served.calls("Recall")) == 1
 
 
-def test_the_channel_s_own_retries_are_not_multiplied() -> None:
+def test_a_call_is_sent_again_as_often_as_the_client_says(
+    connect: Any, served: ScriptedServer
+) -> None:
+    refusals = fail_first(
+        7, RecallResponse(total_results=7), "UNAVAILABLE", "moving", retry_after=0.01
+    )
+    served.on("Recall", refusals)
+    assert connect(retries=7).call("recall", "q").total_results == 7
+    assert len(served.calls("Recall")) == 8
+
+
+@pytest.mark.parametrize("method", ["Recall", "CreateApiKey"])
+def test_a_server_that_says_when_it_is_ready_is_not_asked_before(method: str) -> None:
+    attempts = Attempts(next(rpc for rpc in RPCS if rpc.method == method), 3, None)
+    for seconds in (4, 60, 0.5):
+        pause = attempts.pause_after(errors.UnavailableError("moving", retry_after=seconds))
+        assert pause is not None
+        assert seconds <= pause <= 1.2 * seconds
+    assert attempts.pause_after(errors.UnavailableError("moving", retry_after=1)) is None
+
+
+def test_a_server_that_cannot_be_reached_is_asked_less_and_less_often() -> None:
     recall = next(rpc for rpc in RPCS if rpc.method == "Recall")
-    create_key = next(rpc for rpc in RPCS if rpc.method == "CreateApiKey")
-    error = errors.UnavailableError("starting", retry_after=0.1)
-    assert Attempts(recall, 3, None).pause_after(error) is None
-    assert Attempts(create_key, 3, None).pause_after(error) is not None
+    attempts = Attempts(recall, 8, None)
+    pauses = [attempts.pause_after(errors.UnavailableError("gone")) or 0.0 for _ in range(8)]
+    assert pauses[0] < 0.25
+    assert all(earlier < later for earlier, later in pairwise(pauses[:4]))
+    assert all(5 <= pause <= 6 for pause in pauses[4:])
 
 
 def test_a_call_has_the_client_s_timeout_unless_it_brings_its_own(

@@ -12,7 +12,13 @@ from typing import Any
 import grpc
 import pytest
 from mneme import AsyncMnemeClient, MnemeClient, errors
-from mneme.messages import Event, NewEvent, StreamEventsResponse, WatchEventsResponse
+from mneme.messages import (
+    Event,
+    ExportLessonsResponse,
+    NewEvent,
+    StreamEventsResponse,
+    WatchEventsResponse,
+)
 from unit.client.scripted import EitherClient, ScriptedServer, failure
 
 
@@ -149,6 +155,25 @@ def test_a_watch_that_breaks_off_goes_on_after_its_last_message(
     assert [message.event.id for message in messages[1:]] == [f"e{n}" for n in range(1, 7)]
     asked = [(seen.request.after_cursor, seen.request.agent_id) for seen in served.seen]
     assert asked == [(after, "a") for after in ("", "2", "2", "4", "4")]
+
+
+@pytest.mark.parametrize("method", ["watch_events", "export_lessons"])
+def test_a_stream_that_is_refused_for_a_moment_begins_after_that_moment(
+    client: EitherClient, served: ScriptedServer, method: str
+) -> None:
+    refusals = iter([("RESOURCE_EXHAUSTED", 0.01), ("UNAVAILABLE", 0.01), ("UNAVAILABLE", None)])
+    message = WatchEventsResponse() if method == "watch_events" else ExportLessonsResponse()
+
+    def answer(request: Any, context: Any) -> Any:
+        code, retry_after = next(refusals, ("", None))
+        if code:
+            failure(context, code, "full", retry_after=retry_after)
+        yield message
+
+    for name in ("WatchEvents", "ExportLessons"):
+        served.on(name, answer)
+    assert len(client.call(method, take=1)) == 1
+    assert len(served.seen) == 4
 
 
 def test_a_watch_is_not_resumed_that_never_began_nor_by_a_client_without_retries(

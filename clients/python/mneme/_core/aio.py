@@ -266,7 +266,8 @@ class AsyncCaller(Caller):
     ) -> AsyncStream[AnswerT]:
         connection = self._connection
         patience = patience_of(connection.retries, connection.timeout)
-        resumption = Resumption(rpc, fields, patience, timeout)
+        attempts = Attempts(rpc, connection.retries, timeout)
+        resumption = Resumption(rpc, fields, attempts, patience)
 
         def request() -> Message:
             copy = type(resumption.request)()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +11,6 @@ from typing import Any
 
 import grpc
 
-from mneme._core.rpc import Rpc
 from mneme._version import __version__
 from mneme.errors import ConfigurationError
 
@@ -22,8 +20,6 @@ _SCHEMES = {"grpc": False, "http": False, "grpcs": True, "https": True}
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"", "0", "false", "no", "off"})
 _MAX_MESSAGE_BYTES = 64 * 1024 * 1024
-# gRPC's limit: 5 attempts, so 4 retries.
-MAX_CHANNEL_RETRIES = 4
 ROUTE = "x-mneme-tenant"
 """By this header balancers send the calls of a tenant to the same server. No server heeds it."""
 APART = (("grpc.use_local_subchannel_pool", 1),)
@@ -88,7 +84,6 @@ class Connection:
 
 
 def connection_of(
-    rpcs: Iterable[Rpc[Any, Any]],
     *,
     address: str | None,
     api_key: str | None,
@@ -122,7 +117,7 @@ def connection_of(
         target=endpoint.target,
         metadata=(*metadata, *_route((tenant or "").strip())),
         credentials=_credentials(config) if config else None,
-        options=(*_channel_options(rpcs, retries, config), *options),
+        options=(*_channel_options(retries, config), *options),
         timeout=timeout,
         retries=retries,
         wait_for_ready=wait_for_ready,
@@ -239,53 +234,20 @@ def _read(path: str | os.PathLike[str] | None) -> bytes | None:
         raise ConfigurationError(f"TLS: cannot read {os.fspath(path)}: {error.strerror}") from error
 
 
-def _channel_options(
-    rpcs: Iterable[Rpc[Any, Any]], retries: int, config: TlsConfig | None
-) -> list[tuple[str, Any]]:
+def _channel_options(retries: int, config: TlsConfig | None) -> list[tuple[str, Any]]:
     options: list[tuple[str, Any]] = [
         ("grpc.primary_user_agent", f"mneme-python/{__version__}"),
         ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
         ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
-        # A request beyond this buffer would not be sent again.
-        ("grpc.per_rpc_retry_buffer_size", _MAX_MESSAGE_BYTES),
         # Notices a peer that vanished while a stream waits. The server allows a ping every ten
         # seconds.
         ("grpc.keepalive_time_ms", 60_000),
         ("grpc.keepalive_timeout_ms", 20_000),
-        # The server's own settings must not change which calls are sent twice.
+        # What is sent twice is decided by `Attempts`, not by gRPC, nor by settings of the server's.
         ("grpc.service_config_disable_resolution", 1),
-        ("grpc.service_config", json.dumps(_service_config(rpcs, retries))),
     ]
     if retries == 0:
         options.append(("grpc.enable_retries", 0))
     if config and config.server_name:
         options.append(("grpc.ssl_target_name_override", config.server_name))
     return options
-
-
-def _service_config(rpcs: Iterable[Rpc[Any, Any]], retries: int) -> dict[str, Any]:
-    """gRPC's own retries: repeatable RPCs, while the server cannot be reached.
-
-    Not those that are sent a stream: when one breaks off in the middle, gRPC begins it anew and may
-    leave out messages that were on their way.
-    """
-    if retries == 0:
-        return {}
-    return {
-        "methodConfig": [
-            {
-                "name": [
-                    {"service": rpc.service, "method": rpc.method}
-                    for rpc in rpcs
-                    if rpc.repeatable and not rpc.descriptor.client_streaming
-                ],
-                "retryPolicy": {
-                    "maxAttempts": min(retries, MAX_CHANNEL_RETRIES) + 1,
-                    "initialBackoff": "0.2s",
-                    "maxBackoff": "5s",
-                    "backoffMultiplier": 3,
-                    "retryableStatusCodes": ["UNAVAILABLE"],
-                },
-            }
-        ]
-    }

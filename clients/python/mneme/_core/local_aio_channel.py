@@ -21,7 +21,7 @@ from mneme._core.local_joining import (
     Calls,
     Membership,
     Method,
-    Resending,
+    TimeLeft,
     Tries,
     options_of,
 )
@@ -136,7 +136,7 @@ class AsyncLocalChannel(Calls):
     def calls(self, method: Method) -> Any:
         """What calls a method on the server of the moment."""
         made = _Unary if method.kind == "unary_unary" else _Streamed
-        return made(self, self._membership, method)
+        return made(self, method)
 
 
 class _Apart(AsyncLocalChannel):
@@ -211,21 +211,19 @@ class _Call:
 
     Args:
         channel: knows the server.
-        membership: knows what may be sent twice.
         method: what is called.
     """
 
-    def __init__(self, channel: AsyncLocalChannel, membership: Membership, method: Method) -> None:
+    def __init__(self, channel: AsyncLocalChannel, method: Method) -> None:
         self._channel = channel
-        self._membership = membership
         self._method = method
 
     async def _begin(
-        self, requests: tuple[Any, ...], tries: Resending, options: dict[str, Any]
+        self, requests: tuple[Any, ...], left: TimeLeft, options: dict[str, Any]
     ) -> Any:
         """Begin the call; return gRPC's own call."""
-        joined = await self._channel.join(tries.left())
-        given = options_of(options, joined.record, tries.left())
+        joined = await self._channel.join(left())
+        given = options_of(options, joined.record, left())
         return self._method.on(joined.channel)(*requests, **given)
 
 
@@ -235,37 +233,23 @@ class _Unary(_Call):
     def __call__(
         self, request: Any, *, timeout: float | None = None, **options: Any
     ) -> _LateAnswer:
-        return _LateAnswer(lambda: self._answered(request, timeout, options))
-
-    async def _answered(
-        self, request: Any, timeout: float | None, options: dict[str, Any]
-    ) -> tuple[Any, Any]:
-        """Return the answer, with gRPC's own call that it came by."""
-        tries = Resending(self._membership, self._method.path, timeout)
-        while True:
-            try:
-                call = await self._begin((request,), tries, options)
-                return await call, call
-            except grpc.RpcError as error:
-                pause = tries.pause_after(error)
-                if pause is None:
-                    raise
-            await asyncio.sleep(pause)
+        left = TimeLeft(timeout)
+        return _LateAnswer(lambda: self._begin((request,), left, options))
 
 
 class _LateAnswer:
-    """A call with one answer that is begun, again if need be, when the answer is awaited."""
+    """A call with one answer that is begun when the answer is awaited."""
 
-    def __init__(self, answered: Callable[[], Awaitable[tuple[Any, Any]]]) -> None:
-        self._answered = answered
+    def __init__(self, begin: Callable[[], Awaitable[Any]]) -> None:
+        self._begin = begin
         self._call: Any = None
 
     def __await__(self) -> Generator[Any, None, Any]:
         return self._answer().__await__()
 
     async def _answer(self) -> Any:
-        answer, self._call = await self._answered()
-        return answer
+        self._call = await self._begin()
+        return await self._call
 
     async def trailing_metadata(self) -> Any:
         """What came behind the answer, once it was awaited."""
@@ -276,8 +260,8 @@ class _Streamed(_Call):
     """Calls with a stream on either side."""
 
     def __call__(self, *requests: Any, timeout: float | None = None, **options: Any) -> _LateCall:
-        tries = Resending(self._membership, self._method.path, timeout)
-        return _LateCall(lambda: self._begin(requests, tries, options))
+        left = TimeLeft(timeout)
+        return _LateCall(lambda: self._begin(requests, left, options))
 
 
 class _LateCall:

@@ -19,7 +19,7 @@ from mneme._core.local_joining import (
     Calls,
     Membership,
     Method,
-    Resending,
+    TimeLeft,
     Tries,
     options_of,
 )
@@ -141,7 +141,7 @@ class LocalChannel(Calls, grpc.Channel):
 
     def calls(self, method: Method) -> Any:
         """What calls a method on the server of the moment."""
-        return _Call(self, self._membership, method)
+        return _Call(self, method)
 
     def __enter__(self) -> LocalChannel:
         return self
@@ -201,13 +201,11 @@ class _Call:
 
     Args:
         channel: knows the server.
-        membership: knows what may be sent twice.
         method: what is called.
     """
 
-    def __init__(self, channel: LocalChannel, membership: Membership, method: Method) -> None:
+    def __init__(self, channel: LocalChannel, method: Method) -> None:
         self._channel = channel
-        self._membership = membership
         self._method = method
 
     def __call__(self, request: Any, *, timeout: float | None = None, **options: Any) -> Any:
@@ -220,17 +218,10 @@ class _Call:
     def _made(
         self, make: Callable[..., Any], request: Any, timeout: float | None, options: dict[str, Any]
     ) -> Any:
-        tries = Resending(self._membership, self._method.path, timeout)
-        while True:
-            joined = self._channel.join(tries.left())
-            given = options_of(options, joined.record, tries.left())
-            try:
-                return make(self._method.on(joined.channel), request, given)
-            except grpc.RpcError as error:
-                pause = tries.pause_after(error)
-                if pause is None:
-                    raise
-            time.sleep(pause)
+        left = TimeLeft(timeout)
+        joined = self._channel.join(left())
+        given = options_of(options, joined.record, left())
+        return make(self._method.on(joined.channel), request, given)
 
 
 def _called(method: Any, request: Any, options: dict[str, Any]) -> Any:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import grpc
 
-from mneme._core.connection import APART, MAX_CHANNEL_RETRIES
+from mneme._core.connection import APART
 from mneme._core.local_folder import LocalFolder, Record
-from mneme._core.rpc import Rpc
 from mneme.errors import ClosedError, ConfigurationError
 
 WATCH = "/grpc.health.v1.Health/Watch"
@@ -31,8 +30,6 @@ START_S = 60.0
 """How long a server may take to start; the first start may prepare the model."""
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
-_FIRST_BACKOFF_S = 0.2
-_BACKOFF_FACTOR = 3.0
 
 
 class Tries:
@@ -72,25 +69,15 @@ class Membership:
 
     Args:
         folder: the folder.
-        options: the channels' options; they send nothing twice by themselves.
-        rpcs: the API, to know what may be sent twice.
-        retries: how often a call may be sent again.
+        options: the channels' options.
     """
 
-    def __init__(
-        self,
-        folder: LocalFolder,
-        options: Iterable[tuple[str, Any]],
-        rpcs: Iterable[Rpc[Any, Any]],
-        retries: int,
-    ) -> None:
+    def __init__(self, folder: LocalFolder, options: Iterable[tuple[str, Any]]) -> None:
         self.folder = folder
         # A call that was sent as the server died waits for whoever has its port now.
         given_up = ("grpc.min_reconnect_backoff_ms", int(1000 * JOIN_S))
         self.options = (*options, ("grpc.enable_http_proxy", 0), given_up, *APART)
         self.closed = False
-        self._repeatable = frozenset(rpc.path for rpc in rpcs if rpc.repeatable)
-        self._retries = min(retries, MAX_CHANNEL_RETRIES)
         self._process = os.getpid()
 
     def credentials(self, record: Record) -> grpc.ChannelCredentials:
@@ -112,36 +99,20 @@ class Membership:
                 " its parent: make one of its own here"
             )
 
-    def pauses(self, path: str) -> Iterator[float]:
-        """Seconds to wait before each time that a call may be sent again to a lost server."""
-        if path in self._repeatable:
-            for used in range(self._retries):
-                yield _FIRST_BACKOFF_S * _BACKOFF_FACTOR**used
 
-
-class Resending:
-    """The tries of one call: what is left of its time, and when it is sent again to a new server.
+class TimeLeft:
+    """What is left of a call's time, of which joining takes some.
 
     Args:
-        membership: knows what may be sent twice.
-        path: the method's path.
-        timeout: seconds for all tries together; None: no limit.
+        timeout: seconds; None: no limit.
     """
 
-    def __init__(self, membership: Membership, path: str, timeout: float | None) -> None:
-        self._pauses = membership.pauses(path)
+    def __init__(self, timeout: float | None) -> None:
         self._end = None if timeout is None else time.monotonic() + timeout
 
-    def left(self) -> float | None:
+    def __call__(self) -> float | None:
         """Seconds until the end, at least 0; None without one."""
         return None if self._end is None else max(0.0, self._end - time.monotonic())
-
-    def pause_after(self, error: grpc.RpcError) -> float | None:
-        """Seconds to wait before the next try; None when the error is final."""
-        pause = next(self._pauses, None) if _is_lost(error) else None
-        if pause is None or (self._end is not None and time.monotonic() + pause >= self._end):
-            return None
-        return pause
 
 
 class Calls:
@@ -201,9 +172,3 @@ def options_of(given: Mapping[str, Any], record: Record, timeout: float | None) 
     """The options of a call, with the key and with the time that is left."""
     metadata = (*(given.get("metadata") or ()), *record.metadata)
     return {**given, "timeout": timeout, "metadata": metadata}
-
-
-def _is_lost(error: grpc.RpcError) -> bool:
-    """Whether a call failed because there was no server."""
-    code: Any = getattr(error, "code", None)
-    return code is not None and code() is grpc.StatusCode.UNAVAILABLE

@@ -10,6 +10,7 @@ from typing import Any
 from google.protobuf.message import Message
 from grpc import StatusCode
 
+from mneme._core.retry import Attempts
 from mneme._core.rpc import Rpc
 from mneme.errors import MnemeError
 
@@ -73,32 +74,30 @@ class Backoff:
 
 
 class Resumption:
-    """One stream, over all the calls that it takes.
+    """One stream, over all the calls that it takes: it begins as any call does, and goes on where
+    it broke off if it can be resumed.
 
     Args:
         rpc: what is called.
         fields: the request's.
+        attempts: to begin.
         patience_s: seconds after which a stream that broke off is given up; 0: at once.
-        timeout: seconds for the stream; None: no limit.
     """
 
     def __init__(
-        self,
-        rpc: Rpc[Any, Any],
-        fields: Mapping[str, Any],
-        patience_s: float,
-        timeout: float | None,
+        self, rpc: Rpc[Any, Any], fields: Mapping[str, Any], attempts: Attempts, patience_s: float
     ) -> None:
         self.request: Message = rpc.build(fields)
         self._fields = rpc.resumed_by
-        self._backoff = Backoff(patience_s if rpc.resumed_by else 0.0, timeout)
+        self._attempts = attempts
+        self._backoff = Backoff(patience_s if rpc.resumed_by else 0.0, attempts.time_left)
         self._begun = False
         self._resumed = False
 
     @property
     def time_left(self) -> float | None:
         """Seconds until the deadline; None without one."""
-        return self._backoff.time_left
+        return self._attempts.time_left
 
     def is_news(self, message: Message) -> bool:
         """Note how far the stream has come; tell whether the message is for the caller.
@@ -106,17 +105,17 @@ class Resumption:
         The first one of a call that resumes only says from where.
         """
         greets, self._resumed = self._resumed, False
+        self._begun = True
         self._backoff.reset()
         if self._fields is not None:
             place, after = self._fields
-            self._begun = True
             setattr(self.request, after, getattr(message, place))
         return not greets
 
     def pause_after(self, error: MnemeError) -> float | None:
         """Seconds to wait before the next call; None when the error is final."""
         if not self._begun:
-            return None
+            return self._attempts.pause_after(error)
         pause = self._backoff.pause_after(error)
         self._resumed = pause is not None
         return pause

@@ -46,7 +46,8 @@ class Stream(Generic[AnswerT_co], Iterator[AnswerT_co]):
         for message in events:
             ...
 
-    A stream that can be resumed goes on where it was when it breaks off.
+    It begins anew while nothing has come, as any call does; one that can be resumed goes on where
+    it was when it breaks off.
     """
 
     def __init__(
@@ -201,15 +202,16 @@ class SyncCaller(Caller):
         resumes: bool = True,
     ) -> Stream[AnswerT]:
         connection = self._connection
-        patience = patience_of(connection.retries, connection.timeout)
-        resumption = Resumption(rpc, fields, patience, timeout)
+        patience = patience_of(connection.retries, connection.timeout) if resumes else 0.0
+        attempts = Attempts(rpc, connection.retries, timeout)
+        resumption = Resumption(rpc, fields, attempts, patience)
 
         def open_call() -> Opened:
             request = type(resumption.request)()
             request.CopyFrom(resumption.request)  # It moves on while gRPC may still read it.
             return self._open("unary_stream", rpc, request, resumption.time_left, _nothing)
 
-        return Stream(open_call, rpc.answer, resumption if resumes else None)
+        return Stream(open_call, rpc.answer, resumption)
 
     def _bidirectional(
         self, rpc: Rpc[RequestT, AnswerT], items: Iterable[Any], timeout: float | None
