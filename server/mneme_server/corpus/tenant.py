@@ -42,7 +42,7 @@ connections, tantivy's index, and objects. 720,000 were measured, of a hundred t
 
 
 class OpenTenant(Followed, Generic[U_co]):
-    """An open tenant.
+    """An open tenant. Raises Unavailable where the store cannot be read now.
 
     Args:
         tenant_id: the tenant.
@@ -79,7 +79,6 @@ class OpenTenant(Followed, Generic[U_co]):
         super().__init__(tenant_id)
         self._store = store
         opened_s = time.monotonic()
-        self._index = LiveIndex(tenant_id, index, self._changes_after, by_turns)
         self._wake = wake
         self._tell_committed = committed
         self._before_closing = before_closing
@@ -88,6 +87,7 @@ class OpenTenant(Followed, Generic[U_co]):
             depth = unit.queue.depth()
             self.generation = unit.feed.generation() or 0
             head = unit.feed.head()
+        self._index = LiveIndex(tenant_id, index, self._changes_after, by_turns)
         self.backlog = Backlog(depth, self._queue_depth, self._index, self._write_lock, queue_limit)
         self._rows = KnownRows(head)
         built = None if index.unbuilt is None else index.unbuilt.done

@@ -195,28 +195,40 @@ def open_lexical(
         LexicalIndex.destroy(folder)
         lexical = LexicalIndex(folder, settings, log)
     live = table.live_ids()
-    if lexical.copied is not None:
-        touched = touched_after(source, lexical.copied, "words", log)
-        if touched is not None:
-            named = _ids(touched.saved | touched.removed)
-            known = table.rows_of(named) != NO_ROW
-            saved = np.fromiter(map(touched.saved.__contains__, named.tolist()), bool, named.size)
-            _put_words(source, lexical, named[known & saved], replace=True)
-            lexical.remove(named[~known].tolist())
-            lexical.commit()
-        if touched is None or not lexical.holds_exactly(live):
+    try:
+        if lexical.copied is not None and not _words_caught_up(source, lexical, table, live, log):
             lexical.discard()
             LexicalIndex.destroy(folder)
             lexical = LexicalIndex(folder, settings, log)
-    try:
         if lexical.copied is None:
             _put_words(source, lexical, live, replace=False)
         lexical.reached(position)
         lexical.commit()  # The copy can wait, those who ask cannot.
     except BaseException:
-        lexical.discard()  # Building was stopped, perhaps.
+        lexical.discard()  # The store cannot be read, or building was stopped.
         raise
     return lexical
+
+
+def _words_caught_up(
+    source: CorpusSource,
+    lexical: LexicalIndex,
+    table: DocumentTable,
+    live: NDArray[np.int64],
+    log: Log,
+) -> bool:
+    """Bring words from a copy to what `table` holds; tell whether that was possible."""
+    assert lexical.copied is not None
+    touched = touched_after(source, lexical.copied, "words", log)
+    if touched is None:
+        return False
+    named = _ids(touched.saved | touched.removed)
+    known = table.rows_of(named) != NO_ROW
+    saved = np.fromiter(map(touched.saved.__contains__, named.tolist()), bool, named.size)
+    _put_words(source, lexical, named[known & saved], replace=True)
+    lexical.remove(named[~known].tolist())
+    lexical.commit()
+    return lexical.holds_exactly(live)
 
 
 def _put_words(

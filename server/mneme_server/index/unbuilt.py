@@ -57,8 +57,12 @@ class UnbuiltIndex(TenantIndex):
         log: Log,
     ) -> None:
         self._place = scratch.new_folder(0)
-        nothing = Few((), NO_VECTORS, source.layout, source.head())
-        super().__init__(self._place, nothing, model_id, dimensions, settings=settings, log=log)
+        try:
+            nothing = Few((), NO_VECTORS, source.layout, source.head())
+            super().__init__(self._place, nothing, model_id, dimensions, settings=settings, log=log)
+        except BaseException:
+            scratch.remove(self._place)
+            raise
         self.abandon()
         self._to_be = folder
         self._rows = source

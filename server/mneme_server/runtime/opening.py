@@ -106,8 +106,23 @@ class TenantOpener:
         store = self._stores.open(tenant_id)
         try:
             require_model(store, self._model, tenant_id)
-            index = self._index_of(folder, store, _log.bind(tenant=tenant_id))
-            memory = OpenTenant(
+            memory = self._memory_of(folder, tenant_id, store)
+        except BaseException:
+            store.close()
+            raise
+        if memory.pending:
+            self._wake(tenant_id)
+        return memory
+
+    def _memory_of(
+        self, folder: Path, tenant_id: str, store: TenantStore[Unit]
+    ) -> OpenTenant[Unit]:
+        index = self._index_of(folder, store, _log.bind(tenant=tenant_id))
+        projection: Projection | None = None
+        try:
+            if self._project is not None:
+                projection = self._project(folder / SHOWN_FOLDER, tenant_id, store)
+            return OpenTenant(
                 tenant_id,
                 store,
                 index,
@@ -117,16 +132,14 @@ class TenantOpener:
                 committed=self._committed,
                 before_closing=self._before_closing,
                 followed=self._followed,
-                projection=self._project(folder / SHOWN_FOLDER, tenant_id, store)
-                if self._project
-                else None,
+                projection=projection,
             )
         except BaseException:
-            store.close()
+            if projection is not None:
+                projection.close()
+            index.abandon()
+            index.discard()
             raise
-        if memory.pending:
-            self._wake(tenant_id)
-        return memory
 
     def _index_of(self, folder: Path, store: TenantStore[Unit], log: Log) -> TenantIndex:
         model, settings = self._model, self._index_settings
