@@ -17,6 +17,8 @@ _MOST_OF_A_WORD = K1 + 1
 _LOOKED_AT = 64, 4_096
 """Documents with a word that are looked at for one that is selected. Of a word that so many have
 without any of them being selected, one more is taken to be."""
+_MOST_NAMES = 64
+"""Of more identifiers these, the first, are looked for, each by a search: a log holds hundreds."""
 _AT_ONCE = 20
 """Words that one search looks for: the sum of their powers of two is exact as a float."""
 
@@ -72,7 +74,8 @@ def word_evidence(
         held = _selected_of(lexical, parsed, sorted(held), within, selected)
     held |= {term for term in having if term not in held and wait([term])}
     here = sum(weight for term, weight in weights.items() if term in held)
-    names = [ways for ways in map(lexical.words_of, identifiers) if any(ways)]
+    words_of = map(lexical.words_of, identifiers[:_MOST_NAMES])
+    names = [ways for ways in words_of if any(ways)]
     return WordEvidence(
         telling=True,
         attainable=_MOST_OF_A_WORD * total,

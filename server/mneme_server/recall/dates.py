@@ -17,6 +17,7 @@ _DAY_US = 86_400 * MICROSECONDS
 _NEARNESS_DAYS = 3.0
 _MONTH_MATCH = 0.5
 _YEAR_MATCH = 0.2
+_DAY_DIGITS = 2
 
 _NAMES = [
     "january", "february", "march", "april", "may", "june",
@@ -66,7 +67,7 @@ class NamedDate:
 
 
 def named_dates(query: str) -> list[NamedDate]:
-    """Return the dates in an English query: 7 May 2023, May 7th, 2023-05-07, in May, 2023."""
+    """Return the dates in an English query, each once: 7 May 2023, May 7th, 2023-05-07, May."""
     found = [NamedDate(int(y), int(m), int(d)) for y, m, d in _ISO.findall(query)]
     rest = _ORDINAL.sub(r"\1", _ISO.sub(" ", query).lower())
     words = _without_of(_TOKEN.findall(rest))
@@ -75,7 +76,7 @@ def named_dates(query: str) -> list[NamedDate]:
             found.append(_around(words, place))
     if not found:
         found = [NamedDate(int(word), None, None) for word in words if _YEAR.fullmatch(word)]
-    return found
+    return list(dict.fromkeys(found))
 
 
 def date_match(dates: Sequence[NamedDate], timestamp_us: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -127,7 +128,8 @@ def _means_month(words: list[str], place: int) -> bool:
 
 
 def _is_day(word: str) -> bool:
-    return word.isdigit() and 1 <= int(word) <= 31
+    # Python refuses to read a number of thousands of digits.
+    return word.isdigit() and len(word) <= _DAY_DIGITS and 1 <= int(word) <= 31
 
 
 def _around(words: list[str], place: int) -> NamedDate:

@@ -9,10 +9,13 @@ _SUFFIXES = (
     "py|js|ts|tsx|go|rs|java|c|cc|cpp|h|rb|php|sh|sql|md|json|ya?ml|toml|lock|cfg|conf|ini|txt|csv"
     "|log|html|css|xml"
 )
+# What may begin anywhere is only looked for where nothing that it could have begun with stands
+# before: else a run of a thousand characters that is none would be read a thousand times.
 _IDENTIFIER = re.compile(
+    r"(?<![\w.-])(?<![\w.-][/\\])"
     r"(?:[A-Za-z]:\\|~?/|\./)?[\w.-]+(?:[/\\][\w.-]+)+\.\w+"  # src/app.py
     r"|(?<![\w.])(?:~?/|\./)[\w.-]+(?:/[\w.-]+)*"  # /etc/hosts
-    rf"|\b[\w-]+\.(?:{_SUFFIXES})\b"  # config.yaml
+    rf"|(?<![\w-])-*\w[\w-]*\.(?:{_SUFFIXES})\b"  # config.yaml
     r"|\b[A-Za-z_]\w+(?:(?:::|\.)[a-z_]\w+)+\b"  # os.path, std::mem
     r"|\b[A-Za-z]\w*(?:Error|Exception|Warning)\b"  # KeyError
     r"|\b(?i:code|errno|status|http|error|exit|ticket|order|issue)(?i: code| status)?"
@@ -30,11 +33,11 @@ _UNUSUAL = re.compile(r"[\d_/\\.:]|[a-z][A-Z]|[A-Z]{6}|Error|Exception|Warning")
 
 
 def identifiers_in(query: str) -> list[str]:
-    """Return the names in code, paths and codes that a query holds.
+    """Return the names in code, paths and codes that a query holds, each once.
 
     A few words with a digit among them are one: "v1.2.3", "4412".
     """
     found = _IDENTIFIER.findall(query) if _UNUSUAL.search(query) else []
     if not found and len(query.split()) <= _FEW_WORDS and any(map(str.isdigit, query)):
         return [query]
-    return found
+    return list(dict.fromkeys(found))

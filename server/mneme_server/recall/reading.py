@@ -17,7 +17,7 @@ _QUESTION = re.compile(
     re.IGNORECASE,
 )
 _TO_YOU = frozenset({"you", "your", "yours"})
-_PLEASE = re.compile(r"\W*(?:please\W+)?(?:can|could|would|will) you\b", re.IGNORECASE)
+_PLEASE = re.compile(r"\b(?:please\W+)?(?:can|could|would|will) you\b", re.IGNORECASE)
 _OF_ME = frozenset({"i", "me", "my", "mine", "myself"})
 _USER = frozenset({"user", "human"})
 _ASSISTANT = frozenset({"assistant"})

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import Mock
 
+import numpy as np
 import pytest
 from mneme_server.corpus.document import DocumentFilter
+from mneme_server.index.lexical import LexicalIndex, Match
 from mneme_server.index.tenant_index import TenantIndex
 from unit.index.memory_source import DIMENSIONS, MemorySource, event
 
 WORDS = [f"{a}{b}zor" for a in "bcdfg" for b in "aeiou"]
 MANY = 300
+NOTHING = np.empty(0, np.int64), np.empty(0, np.float32)
 
 
 @pytest.fixture(params=["waiting", "committed"])
@@ -56,6 +60,16 @@ def test_the_words_of_an_identifier_must_be_in_one_selected_text(index: TenantIn
     assert identified("error e4412") == 1.0
     assert identified("error e4412", session_id="few") == 0.0
     assert identified(f"{WORDS[0]}/{WORDS[1]}") == 0.0
+
+
+def test_of_very_many_identifiers_the_first_are_looked_for(
+    index: TenantIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched = Mock(return_value=Match(*NOTHING, exhausted=True))
+    monkeypatch.setattr(LexicalIndex, "with_all", searched)
+    names = ["error e4412", *(f"nowhere e{n}" for n in range(1_000))]
+    index.word_evidence("why it fails", index.select(DocumentFilter()), names)
+    assert searched.call_count < 100
 
 
 def test_stop_words_tell_nothing(index: TenantIndex) -> None:

@@ -23,6 +23,7 @@ from mneme_server.recall.identifiers import identifiers_in
         ("ORA-12345", ["ORA-12345"]),
         ("v1.2.3", ["v1.2.3"]),
         ("4412", ["4412"]),
+        ("KeyError, and again KeyError", ["KeyError"]),
         ("When did Caroline paint on 7 May 2023 at 10am?", []),
         ("What are the plans for the 2nd of July, e.g. a trip and/or a party?", []),
         ("JavaScript or GitHub", []),

@@ -39,6 +39,8 @@ def at(year: int, month: int, day: int, hour: int = 12) -> datetime:
         ("they march 500 miles", []),
         ("since march", [(None, 3, None)]),
         ("may 3 be the limit", [(None, 5, 3)]),
+        ("on 7 May 2023, 2023-05-07 and May 7, 2023", [(2023, 5, 7)]),
+        (f"in May {'1' * 5_000}", [(None, 5, None)]),
         ("ticket 1234", []),
         ("", []),
     ],

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from string import ascii_lowercase
+from unittest.mock import Mock
 
 import pytest
 from mneme_server.corpus.document import DocumentFilter
@@ -110,6 +111,17 @@ def test_what_happened_on_a_named_day_is_looked_at(corpus: Corpus) -> None:
     (then,) = corpus.say("t", "we met at the shed with somebody", timestamp_us=may_7)
     assert then in corpus.ids("who did we meet on 7 May 2023")
     assert then not in corpus.ids("who did we meet on 7 May 2022")
+
+
+def test_a_log_is_not_searched_once_for_each_of_its_dates(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus.say("s", *["the shed is green"] * 3, timestamp_us=19_484 * 86_400_000_000)
+    select = Mock(side_effect=corpus.index.select)
+    monkeypatch.setattr(corpus.index, "select", select)
+    log = "\n".join(f"2023-05-{day:02} 12:00 the shed" for day in range(1, 31) for _ in range(5))
+    assert corpus.ids(log)
+    assert select.call_count < 15
 
 
 @pytest.mark.parametrize("mode", Mode)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mneme_server.corpus.names import name_words
 from mneme_server.recall.reading import read
+
+LONGEST = 8_192
 
 
 @pytest.mark.parametrize(
@@ -59,6 +63,16 @@ def test_words_are_counted_once() -> None:
 @given(st.text())
 def test_any_text_can_be_read(query: str) -> None:
     assert read(query).words >= 0
+
+
+@pytest.mark.parametrize(
+    "query", ["a/", "a\\", "a.", "a-", "-", "aB", "a/.", "./", "a_", "1", " ", "you ", "please "]
+)
+def test_a_query_is_read_in_time_proportional_to_its_length(query: str) -> None:
+    longest = f"{query * LONGEST} you? 1"[-LONGEST:]
+    began = time.thread_time()
+    read(longest)
+    assert time.thread_time() - began < 0.2
 
 
 @pytest.mark.parametrize(
