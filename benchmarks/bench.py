@@ -99,7 +99,6 @@ def main(argv: Sequence[str] | None = None) -> int:
                 sizes,
                 size=arguments.size or sizes.size,
                 tenants=arguments.tenants or sizes.tenants,
-                fleet=arguments.tenants or sizes.fleet,
             ),
             work=Path(work),
             cache=ROOT / ".cache" / "bench",
@@ -150,7 +149,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument(
         "--tenants", type=int, metavar="N",
-        help="how many there are, where there are many; default: 500 on SQLite, 2000 on PostgreSQL."
+        help="how many there are, where there are many; default: 500."
         " Ten thousand take half an hour",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")

@@ -29,19 +29,17 @@ class Sizes:
     tenants: int
     size: int
     """Memories of one large tenant."""
-    fleet: int
-    """Tenants of two servers on one PostgreSQL."""
     fleet_s: float
-    """Seconds that such a server is asked for, and left alone for."""
+    """Seconds that a server with many tenants on PostgreSQL is asked for, and left alone for."""
 
 
 FULL = Sizes(
     memories=100_000, rounds=5, calls=200, record_s=5.0, embed_texts=256, tenants=500, size=100_000,
-    fleet=2_000, fleet_s=60.0,
+    fleet_s=60.0,
 )  # fmt: skip
 QUICK = Sizes(
     memories=5_000, rounds=1, calls=40, record_s=1.0, embed_texts=64, tenants=20, size=5_000,
-    fleet=40, fleet_s=2.0,
+    fleet_s=2.0,
 )  # fmt: skip
 
 

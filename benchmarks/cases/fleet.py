@@ -72,7 +72,7 @@ def run(context: Context) -> list[Row]:
 
 def _measured(context: Context, database: Any) -> list[Row]:
     """Have two servers with few tenants beside two with many, and ask one of each in turn."""
-    count = context.sizes.fleet
+    count = context.sizes.tenants
     with (
         _Fleet(context, database, "few") as few,
         _Fleet(context, database, "many") as many,
@@ -265,7 +265,7 @@ def _rows(
     idle: Sequence[float],
     took: Sequence[_Took],
 ) -> list[Row]:
-    (few_s, many_s), (few, many), count = recall_s, took, context.sizes.fleet
+    (few_s, many_s), (few, many), count = recall_s, took, context.sizes.tenants
     times, seconds = many_s / few_s, context.sizes.fleet_s
     disk = (many.disk - few.disk) / (count - _FEW)
     stored = (many.stored - few.stored) / (count - _FEW)
