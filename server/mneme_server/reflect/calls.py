@@ -21,8 +21,8 @@ class Calls:
 
     `session`, `tool` (a name's number) and `event` (its place among the events) are (c,).
     `failures` are the errors of tools (f,) as places among the events, `failed` (f,) the calls that
-    they answer. `outside` are errors (o,) outside tools, `after` (o,) the last call of their
-    session before them, `NONE` without one.
+    they answer, `named` (f,) the tools that they name themselves. `outside` are errors (o,) outside
+    tools, `after` (o,) the last call of their session before them, `NONE` without one.
     """
 
     session: Ints
@@ -30,11 +30,19 @@ class Calls:
     event: Ints
     failures: Ints
     failed: Ints
+    named: Ints
     outside: Ints
     after: Ints
 
     def __len__(self) -> int:
         return len(self.session)
+
+    def failing_tools(self, names: list[str]) -> Ints:
+        """Return the tool of each of `failures` (f,): that of the call, which may be spelled
+        otherwise in the answer or left out there; the answer's own where the call names none."""
+        named = np.array([bool(name) for name in names], bool)
+        of_call = self.tool[self.failed]
+        return np.where(named[of_call], of_call, self.named)
 
     def place_in_session(self) -> Ints:
         """Return how many calls of its session came before each (c,)."""
@@ -74,6 +82,7 @@ def find_calls(history: History) -> Calls:
         event=events,
         failures=failures,
         failed=np.searchsorted(events, answered),
+        named=history[Column.NAME][failures].astype(np.int64),
         outside=outside,
         after=np.where(none, NONE, after),
     )

@@ -111,13 +111,8 @@ def _is_asked(pattern: _Pattern, history: History, params: ErrorPatternsParams) 
 def _patterns(history: History, calls: Calls) -> list[_Pattern]:
     templates = history[Column.MESSAGE].astype(np.int64)
     found = []
-    named = history[Column.NAME][calls.failures].astype(np.int64)
-    # An answer may leave its tool's name out; its call knows it.
-    of_call = calls.tool[calls.failed] if len(calls) else named
-    own = np.array([bool(name) for name in history.names], bool)
-    of_call = np.where(own[named], named, of_call) if len(named) else named
     groups = (
-        (calls.failures, of_call, calls.failed, True),
+        (calls.failures, calls.failing_tools(history.names), calls.failed, True),
         (calls.outside, np.full(len(calls.outside), NONE), calls.after, False),
     )
     for rows, tools, calls_of, is_of_tool in groups:
@@ -217,7 +212,9 @@ def _described(
     times, cursors = history[Column.TIME][rows], history[Column.CURSOR][rows]
     newest = [int(cursor) for cursor in cursors[::-1][: params.examples]]
     facts = reader.facts(newest)
-    tool_count = int((calls.tool == pattern.tool).sum()) if pattern.is_of_tool else 0
+    of_tool = calls.tool == pattern.tool
+    of_tool[pattern.calls] = True  # Also those that only their errors name.
+    tool_count = int(of_tool.sum())
     return ErrorPattern(
         template=history.templates[pattern.template],
         tool_name=history.names[pattern.tool] if pattern.is_of_tool else "",

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from mneme_server.events.event_types import Part, playing
 from mneme_server.events.history import Column
 from mneme_server.events.outcome import Outcome
+from mneme_server.reflect import calls as tool_calls
 from mneme_server.reflect.buckets import DAY_US
+from mneme_server.reflect.calls import find_calls
 from mneme_server.reflect.compared import SIGNIFICANT
 from mneme_server.reflect.comparison_insights import comparison_insights
-from mneme_server.reflect.history import NONE, History, kind_is
+from mneme_server.reflect.history import NONE, History, Ints, kind_is
 from mneme_server.reflect.model import (
     Comparison,
     ErrorChange,
@@ -34,7 +36,7 @@ from mneme_server.statistics.inference import (
 )
 
 NEEDED = (
-    Column.NAME, Column.COST, Column.INPUT_TOKENS, Column.OUTPUT_TOKENS, Column.DURATION,
+    *tool_calls.NEEDED, Column.COST, Column.INPUT_TOKENS, Column.OUTPUT_TOKENS, Column.DURATION,
     Column.MESSAGE,
 )  # fmt: skip
 MIN_SIDE = 5
@@ -245,11 +247,9 @@ def _changes(
 ) -> tuple[list[tuple[bool, ErrorChange]], int]:
     """Return the errors that only one side has, and whether it is the recent one; and how many
     errors there are in all, since each could have been one of them."""
-    rows = np.flatnonzero(history[Column.MESSAGE] != NONE)
+    rows, tools = _failed(history)
     triples = np.unique(
-        np.stack(
-            [history[Column.MESSAGE][rows], history[Column.NAME][rows], history.session[rows]]
-        ).astype(np.int64),
+        np.stack([history[Column.MESSAGE][rows], tools, history.session[rows]]).astype(np.int64),
         axis=1,
     )
     kinds, where = np.unique(triples[:2], axis=1, return_inverse=True)
@@ -262,18 +262,23 @@ def _changes(
     if not all(sides) or not len(one_sided):
         return [], size
     every = np.ones(len(one_sided), np.int64)
-    p_values = fisher_exact(
-        seen_recently[one_sided], every * sides[0], seen[one_sided], every * sum(sides)
+    # An error of the one session that is recent is not told from chance by forty earlier ones.
+    p_values = (
+        fisher_exact(
+            seen_recently[one_sided], every * sides[0], seen[one_sided], every * sum(sides)
+        )
+        if _is_enough(*sides)
+        else np.ones(len(one_sided))
     )
     found = []
     for kind, p_value in zip(one_sided.tolist(), p_values.tolist(), strict=True):
-        name = history.names[kinds[1, kind]]
+        tool = kinds[1, kind]
         found.append(
             (
                 bool(seen_recently[kind]),
                 ErrorChange(
                     template=history.templates[kinds[0, kind]],
-                    tool_name=name,
+                    tool_name="" if tool == NONE else history.names[tool],
                     sessions=int(seen[kind]),
                     q_value=p_value,
                     session_ids=history.sessions.newest(triples[2][where == kind]),
@@ -281,6 +286,17 @@ def _changes(
             )
         )
     return found, size
+
+
+def _failed(history: History) -> tuple[Ints, Ints]:
+    """Return the errors (e,) as places among the events, and the tools that failed (e,), `NONE`
+    outside tools and where nobody names them."""
+    calls = find_calls(history)
+    tools = calls.failing_tools(history.names)
+    named = np.array([bool(name) for name in history.names], bool)
+    of_tools = np.where(named[tools], tools, NONE)
+    rows = np.concatenate([calls.failures, calls.outside])
+    return rows, np.concatenate([of_tools, np.full(len(calls.outside), NONE)])
 
 
 def _top(changes: list[ErrorChange], limit: int) -> tuple[ErrorChange, ...]:

@@ -59,6 +59,20 @@ def test_the_same_message_of_two_tools_is_two_patterns() -> None:
     assert {p.tool_name for p in patterns_in(record).patterns} == {"book", "cancel"}
 
 
+def test_an_error_is_of_the_tool_that_was_called_however_the_answer_spells_it() -> None:
+    record = Record()
+    for number in range(8):
+        name, at, call = f"s{number}", number * 100.0, f"call-{number}"
+        record.add(name, EventType.TOOL_CALL, at, name="mcp__files__read", call=call)
+        if number < 2:
+            record.add(name, EventType.TOOL_ERROR, at + 1, name="read", call=call, error="gone")
+    record.add("s0", EventType.TOOL_CALL, 50, call="nameless")
+    record.add("s0", EventType.TOOL_ERROR, 51, name="write", call="nameless", error="full")
+    read, write = patterns_in(record).patterns
+    assert (read.tool_name, read.rate) == ("mcp__files__read", pytest.approx(2 / 8))
+    assert (write.tool_name, write.rate) == ("write", 1)
+
+
 def test_an_error_outside_tools_has_no_tool_and_no_rate() -> None:
     record = Record()
     record.call("s", "book", 0)

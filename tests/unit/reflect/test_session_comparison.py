@@ -134,6 +134,32 @@ def test_errors_that_only_one_side_has_are_named() -> None:
     assert "new_error" in {i.type for i in found_in(record, recent_sessions=10).insights}
 
 
+def test_an_error_whose_answers_leave_the_tool_out_is_no_other_one() -> None:
+    record = Record()
+    for number in range(40):
+        name, at = f"s{number:02d}", number * DAY
+        record.add(name, EventType.TOOL_CALL, at, name="read", call="1")
+        if number % 2:
+            tool = "read" if number < 20 else ""
+            record.add(name, EventType.TOOL_ERROR, at + 1, name=tool, call="1", error="not found")
+        if number >= 20:
+            record.add(name, EventType.ERROR, at + 2, name="main", error="out of memory")
+    result = comparison_in(record, recent_sessions=20)
+    assert [(e.template, e.tool_name) for e in result.new_errors] == [("out of memory", "")]
+    assert result.gone_errors == ()
+
+
+def test_errors_of_too_few_sessions_are_listed_and_not_tested() -> None:
+    record = Record()
+    for number in range(40):
+        record.call(f"s{number:02d}", "read", number * DAY, error="not found" * (number == 39))
+    findings = found_in(record, recent_sessions=1)
+    assert isinstance(findings.result, SessionComparison)
+    assert [change.q_value for change in findings.result.new_errors] == [1.0]
+    assert findings.insights == []
+    assert "either side needs 5 sessions" in findings.notes[0]
+
+
 def test_an_error_seen_once_is_no_news() -> None:
     record = sessions(2)
     record.add("s069", EventType.ERROR, 35 * DAY, error="strange thing")
