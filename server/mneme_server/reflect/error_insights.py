@@ -5,7 +5,13 @@ from __future__ import annotations
 from mneme_server.common.canonical import Json, JsonObject
 from mneme_server.reflect.compared import OutcomeSplit, SequenceEffect
 from mneme_server.reflect.model import EVIDENCE, ErrorPattern, ErrorPatterns, Insight
-from mneme_server.reflect.recoveries import NO_CALL, OTHER_ARGUMENTS, OTHER_TOOL, SAME_CALL
+from mneme_server.reflect.recoveries import (
+    NO_CALL,
+    OTHER_ARGUMENTS,
+    OTHER_TOOL,
+    SAME_CALL,
+    SAME_TOOL,
+)
 from mneme_server.reflect.wording import (
     against,
     day,
@@ -176,7 +182,7 @@ def _recovered(pattern: ErrorPattern) -> Insight:
         session_ids=best.session_ids,
         event_ids=tuple(filter(None, (best.error_event_id, best.event_id))),
         strength=float(
-            sum(pattern.recovered.get(kind, 0) for kind in (OTHER_ARGUMENTS, SAME_CALL))
+            sum(pattern.recovered.get(kind, 0) for kind in (OTHER_ARGUMENTS, SAME_CALL, SAME_TOOL))
         ),
     )
 
@@ -184,6 +190,7 @@ def _recovered(pattern: ErrorPattern) -> Insight:
 _KINDS = {
     OTHER_ARGUMENTS: "{tool} went through with other arguments",
     SAME_CALL: "{tool} went through with the same arguments",
+    SAME_TOOL: "{tool} went through",
     OTHER_TOOL: "another call went through",
     NO_CALL: "no further call went through",
 }

@@ -23,6 +23,8 @@ MAX_PATH = 3
 left out."""
 SAME_CALL = "same_call"
 OTHER_ARGUMENTS = "other_arguments"
+SAME_TOOL = "same_tool"
+"""Of one of the two calls the arguments were not recorded."""
 OTHER_TOOL = "other_tool"
 NO_CALL = "no_call"
 
@@ -118,8 +120,12 @@ class Recoveries:
             return OTHER_TOOL, (names[tool[way.call]],)
         path = [tool[i] for i in range(way.before + 1, way.call + 1) if not self._failed[i]]
         path = [name for i, name in enumerate(path) if not i or name != path[i - 1]][-MAX_PATH:]
-        same = arguments[way.before] == arguments[way.call]
-        return SAME_CALL if same else OTHER_ARGUMENTS, tuple(names[i] for i in path)
+        before, then = arguments.get(way.before), arguments.get(way.call)
+        if before is None or then is None:
+            kind = SAME_TOOL
+        else:
+            kind = SAME_CALL if before == then else OTHER_ARGUMENTS
+        return kind, tuple(names[i] for i in path)
 
     def _shown(self, kind: str, tools: tuple[str, ...], alike: list[_Way]) -> Recovery:
         newest = max(alike, key=lambda way: way.session)

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mneme_server.common.canonical import canonical_json
+from mneme_server.events.event_types import Part, playing
 from mneme_server.events.history import Column, HistoryReader
 from mneme_server.reflect.calls import Calls, runs_of
-from mneme_server.reflect.history import History, Ints
+from mneme_server.reflect.history import History, Ints, kind_is
 from mneme_server.reflect.model import ToolLoop
 
 LOOP = 3
@@ -67,10 +68,11 @@ def _repeated(
     starts, lengths = runs_of(same_tool)
     in_run = np.repeat(lengths >= LOOP, lengths)
     candidates = np.flatnonzero(in_run)
+    known = np.zeros(len(calls), bool)
     hashes = np.zeros(len(calls), np.int64)
     for call, of_call in argument_hashes(history, reader, calls, candidates).items():
-        hashes[call] = of_call
-    same = same_tool & np.r_[False, hashes[1:] == hashes[:-1]] & in_run
+        known[call], hashes[call] = True, of_call
+    same = same_tool & known & np.r_[False, known[:-1] & (hashes[1:] == hashes[:-1])] & in_run
     starts, lengths = runs_of(same)
     looping = np.flatnonzero((lengths >= LOOP) & in_run[starts])
     at = {int(history[Column.CURSOR][calls.event[starts[i]]]): int(i) for i in looping}
@@ -86,20 +88,26 @@ def _repeated(
 def argument_hashes(
     history: History, reader: HistoryReader, calls: Calls, chosen: Ints
 ) -> dict[int, int]:
-    """Return the hash of the arguments of the chosen calls (k,): a million long ones need no
-    memory."""
+    """Return the hash of the arguments of the chosen calls (k,), where they are known: a million
+    long ones need no memory.
+
+    That two calls were recorded without arguments does not say that they were made with the same.
+    What stands for a call that was not recorded is its error, which says nothing of them.
+    """
+    chosen = chosen[kind_is(history, *playing(Part.CALL))[calls.event[chosen]]]
     cursors = history[Column.CURSOR][calls.event[chosen]]
     order = np.argsort(cursors)
     place = dict(zip(cursors[order].tolist(), chosen[order].tolist(), strict=True))
     return {
-        place[cursor]: hash(arguments_of(payload))
+        place[cursor]: hash(arguments)
         for cursor, payload in reader.payloads(cursors[order].tolist())
+        if (arguments := arguments_of(payload))
     }
 
 
 def arguments_of(payload: str) -> str:
     """Return what a call was made with, as canonical JSON: its payload's arguments, or all of the
-    payload but what tells one call from the next."""
+    payload but what tells one call from the next; empty where neither says anything."""
     if payload == "{}":
         return ""
     value = json.loads(payload)

@@ -57,6 +57,18 @@ def test_what_followed_an_error_is_told_of_the_sessions_that_succeeded() -> None
     assert told.event_ids == (found[0].error_event_id, found[0].event_id)
 
 
+def test_arguments_that_were_not_recorded_are_neither_the_same_nor_others() -> None:
+    record = Record()
+    for number, arguments in enumerate((None, None, {"card": 1})):
+        name, at = f"s{number}", number * 100.0
+        record.session(name, at=at, reward=1.0)
+        record.call(name, "pay", at, error="card refused")
+        record.call(name, "pay", at + 1, arguments=arguments)
+    assert [(way.kind, way.sessions) for way in pattern_in(record).recoveries] == [("same_tool", 3)]
+    (told,) = [i for i in found_in(record).insights if i.type == "error_recovery"]
+    assert told.summary.endswith("after the last such error pay went through in 3.")
+
+
 def test_the_events_of_a_recovery_are_the_last_error_and_the_call_that_went_through() -> None:
     (way,) = pattern_in(paying((True, "Pap"))).recoveries
     # Each call is two events: pay, its error, pay, its error, a, its answer, pay.

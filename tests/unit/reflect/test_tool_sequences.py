@@ -186,6 +186,20 @@ def test_a_loop_ends_with_its_session() -> None:
     assert sequences_in(record).loops == ()
 
 
+def test_calls_whose_arguments_were_not_recorded_are_no_loop() -> None:
+    record = Record()
+    for step, command in enumerate(("ls", "cat notes", "rm notes", "pwd")):
+        record.add("told", EventType.TOOL_CALL, step, name="bash", text=command)
+        record.call("silent", "bash", step)
+        error = {"error": "it does not answer"}  # Of a call that was not recorded.
+        record.add("failed", EventType.TOOL_ERROR, step, name="bash", payload=error)
+    assert sequences_in(record).loops == ()
+    for step in range(10, 13):
+        record.call("told", "bash", step, arguments={})
+    (loop,) = sequences_in(record).loops
+    assert (loop.longest_run, loop.arguments) == (3, "{}")
+
+
 def test_arguments_are_found_under_their_usual_names_and_call_ids_are_none() -> None:
     assert arguments_of('{"input":{"x":1},"call_id":"7"}') == '{"x":1}'
     assert arguments_of('{"call_id":"7","path":"/x"}') == '{"path":"/x"}'

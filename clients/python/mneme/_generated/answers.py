@@ -1873,7 +1873,8 @@ class ErrorChange(Answer[reflect_service_pb2.ErrorChange], of=reflect_service_pb
 
     q_value: float
     """Fisher's exact test over the sessions, two-sided, adjusted for all tests of
-    the analysis: how likely it is absent on the other side by chance alone.
+    the analysis: how likely it is absent on the other side by chance alone. 1
+    if either side has fewer than five sessions, which is not tested.
     """
 
 
@@ -4998,8 +4999,9 @@ class Recovery(Answer[reflect_service_pb2.Recovery], of=reflect_service_pb2.Reco
     kind: str
     """What followed: "same_call" (the same call, with the same arguments,
     succeeded), "other_arguments" (the same tool succeeded with other
-    arguments), "other_tool" (the tool was not used again, or did not work;
-    another did), "no_call" (no further call succeeded).
+    arguments), "same_tool" (it did, and the arguments of one of the two calls
+    were not recorded), "other_tool" (the tool was not used again, or did not
+    work; another did), "no_call" (no further call succeeded).
     """
 
     tools: list[str]

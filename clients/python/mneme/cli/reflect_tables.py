@@ -99,6 +99,7 @@ def _error_patterns(out: Output, result: ErrorPatterns) -> None:
 _WAYS = {
     "same_call": "the same call went through",
     "other_arguments": "it went through with other arguments",
+    "same_tool": "it went through, with arguments that are not known",
     "other_tool": "another tool",
     "no_call": "no further call went through",
 }

@@ -1401,8 +1401,9 @@ export type Recovery = Message<"mneme.v1.Recovery"> & {
   /**
    * What followed: "same_call" (the same call, with the same arguments,
    * succeeded), "other_arguments" (the same tool succeeded with other
-   * arguments), "other_tool" (the tool was not used again, or did not work;
-   * another did), "no_call" (no further call succeeded).
+   * arguments), "same_tool" (it did, and the arguments of one of the two calls
+   * were not recorded), "other_tool" (the tool was not used again, or did not
+   * work; another did), "no_call" (no further call succeeded).
    *
    * @generated from field: string kind = 1;
    */
@@ -1455,8 +1456,9 @@ export type RecoveryJson = {
   /**
    * What followed: "same_call" (the same call, with the same arguments,
    * succeeded), "other_arguments" (the same tool succeeded with other
-   * arguments), "other_tool" (the tool was not used again, or did not work;
-   * another did), "no_call" (no further call succeeded).
+   * arguments), "same_tool" (it did, and the arguments of one of the two calls
+   * were not recorded), "other_tool" (the tool was not used again, or did not
+   * work; another did), "no_call" (no further call succeeded).
    *
    * @generated from field: string kind = 1;
    */
@@ -3520,7 +3522,8 @@ export type ErrorChange = Message<"mneme.v1.ErrorChange"> & {
 
   /**
    * Fisher's exact test over the sessions, two-sided, adjusted for all tests of
-   * the analysis: how likely it is absent on the other side by chance alone.
+   * the analysis: how likely it is absent on the other side by chance alone. 1
+   * if either side has fewer than five sessions, which is not tested.
    *
    * @generated from field: double q_value = 4;
    */
@@ -3556,7 +3559,8 @@ export type ErrorChangeJson = {
 
   /**
    * Fisher's exact test over the sessions, two-sided, adjusted for all tests of
-   * the analysis: how likely it is absent on the other side by chance alone.
+   * the analysis: how likely it is absent on the other side by chance alone. 1
+   * if either side has fewer than five sessions, which is not tested.
    *
    * @generated from field: double q_value = 4;
    */
