@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -19,6 +19,8 @@ MIN_GROUP = 3
 """Sessions with a known outcome that a group needs to be shown and tested."""
 _SAYS_THE_OUTCOME = frozenset({"reward", "success", "outcome", "status", "result", "score"})
 """Labels such as "reward:1" say how a session ended; that it ended so is no finding."""
+_DRAWN_BY = 4
+"""As many are added to a share in Agresti and Coull's interval (1998)."""
 _DRAWS = 1_999
 _MOST_DRAWN = 2_000_000
 _SEED = 20_261
@@ -158,6 +160,22 @@ def _spread(n: Ints, x: Ints) -> tuple[float, float]:
     return float((1 + as_far.sum()) / (1 + draws)), off
 
 
+def _cautious_rate(groups: Sequence[OutcomeGroup]) -> Callable[[OutcomeGroup], float]:
+    """Return what tells how good a group is: its share, drawn to that of all by a few sessions.
+
+    It stays on its side of that share. Ends of intervals would not: those of a large group in the
+    middle are both better and worse than those of small ones beside it.
+    """
+    total = sum(group.split.sessions for group in groups)
+    common = sum(group.split.successes for group in groups) / total
+
+    def rate(group: OutcomeGroup) -> float:
+        split = group.split
+        return (split.successes + _DRAWN_BY * common) / (split.sessions + _DRAWN_BY)
+
+    return rate
+
+
 def _tests(dimension: Dimension) -> Iterator[float]:
     if not np.isnan(dimension.p_value):
         yield dimension.p_value
@@ -175,6 +193,7 @@ def outcomes_by(history: History, limit: int) -> tuple[OutcomeBy, ...]:
         q_value = float("nan") if np.isnan(p_value) else next(left)
         judged = [replace(g, split=replace(g.split, q_value=next(left))) for g in groups]
         judged.sort(key=lambda g: (-g.split.strength, g.split.q_value, g.split.rate, g.key))
+        cautious = _cautious_rate(judged)
         results.append(
             OutcomeBy(
                 dimension=name,
@@ -182,8 +201,8 @@ def outcomes_by(history: History, limit: int) -> tuple[OutcomeBy, ...]:
                 group_count=len(judged),
                 q_value=q_value,
                 excess=excess,
-                best=max(judged, key=lambda g: (g.split.interval.low, g.split.rate)),
-                worst=min(judged, key=lambda g: (g.split.interval.high, g.split.rate)),
+                best=max(judged, key=cautious),
+                worst=min(judged, key=cautious),
             )
         )
     return tuple(results)

@@ -68,6 +68,18 @@ def test_tasks_may_be_named_by_a_label_and_small_groups_are_left_out() -> None:
     assert "tag" not in found
 
 
+def test_small_groups_far_apart_are_named_and_not_a_large_one_between_them() -> None:
+    record = Record()
+    ends = {"all": [1.0, 0.0] * 500} | {f"t{n}": [float(n % 2)] * 3 for n in range(40)}
+    for task, rewards in ends.items():
+        for number, reward in enumerate(rewards):
+            record.session(f"{task}-{number:04d}", at=number * DAY, task=task, reward=reward)
+    found, insights = compared(record)
+    assert found["task"].is_sure
+    (told,) = [i.summary for i in insights if i.type == "outcome_differs"]
+    assert "3 of 3 (100 %) succeeded with task t1, 0 of 3 (0 %) with t0" in told
+
+
 def test_where_nothing_differs_false_alarms_are_as_rare_as_stated() -> None:
     runs = 40
     alarms = 0
