@@ -84,7 +84,9 @@ def cost_analysis(
         costed_sessions=len(sessions),
     )
     notes = history.notes + _notes(result, history, spent, params) + shares.notes
-    return Findings(result, _insights(result), notes=notes)
+    with_costs = len(np.unique(history.session[spent.has_cost]))
+    what = "sessions" if with_costs == len(history.sessions) else "sessions with costs or tokens"
+    return Findings(result, _insights(result, with_costs, what), notes=notes)
 
 
 def _spent(history: History, model: str, prices: PriceTable) -> _Spent:
@@ -269,7 +271,8 @@ def _notes(
     return notes
 
 
-def _insights(result: CostAnalysis) -> list[Insight]:
+def _insights(result: CostAnalysis, with_costs: int, what: str) -> list[Insight]:
+    """Return the findings; `with_costs` sessions, called `what`, are those that shares are of."""
     insights = []
     trend = result.cost_per_session
     if trend.trend in (Trend.IMPROVING, Trend.DEGRADING):
@@ -318,25 +321,21 @@ def _insights(result: CostAnalysis) -> list[Insight]:
     ):
         named = [share for share in shares if share.key and share.cost_usd]
         if len(named) > 1:  # That the only one is the dearest says nothing.
-            insights.append(_dearest(kind, word, named[0], result.costed_sessions))
+            insights.append(_dearest(kind, word, named[0], with_costs, what))
     dearest = result.most_expensive
     if len(dearest) > 1 and dearest[0].cost_usd > dearest[1].cost_usd:
         insights.append(_costliest(result.most_expensive[0]))
     return insights
 
 
-def _dearest(kind: str, word: str, share: CostShare, sessions: int) -> Insight:
+def _dearest(kind: str, word: str, share: CostShare, sessions: int, what: str) -> Insight:
     # Whether a share of the cost is large depends on what it is a share of.
-    where = (
-        f", in {percent(share.session_count / sessions)} of the sessions"
-        if 0 < share.session_count <= sessions
-        else ""
-    )
+    where = f"in {percent(share.session_count / sessions)} of the {what}"
     return Insight(
         type=kind,
         summary=(
             f"The dearest {word} is {share.key}, with {dollars(share.cost_usd)}"
-            f" ({percent(share.share)} of the cost{where})."
+            f" ({percent(share.share)} of the cost, {where})."
         ),
         data={"key": share.key, "cost_usd": share.cost_usd, "share": share.share},
     )

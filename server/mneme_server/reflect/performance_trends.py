@@ -29,7 +29,15 @@ from mneme_server.reflect.model import (
     TrendTest,
 )
 from mneme_server.reflect.params import PerformanceTrendsParams
-from mneme_server.reflect.wording import figure, milliseconds, moves, plural, points, sure
+from mneme_server.reflect.wording import (
+    figure,
+    milliseconds,
+    moves,
+    percent,
+    plural,
+    points,
+    sure,
+)
 from mneme_server.statistics.inference import Floats
 
 NEEDED = (Column.DURATION,)
@@ -134,19 +142,24 @@ _WORDS = {Trend.IMPROVING: "improving", Trend.DEGRADING: "degrading"}
 
 
 class _Told(NamedTuple):
-    """A measure in words; `amount` turns a value, or a difference of values, into words."""
+    """A measure in words; `amount` turns a value, or a difference of values, into words; values are
+    told by `level` where they are told otherwise."""
 
     name: str
     word: str
     test: TrendTest
     amount: Callable[[float], str]
     values: Floats
+    level: Callable[[float], str] | None = None
 
 
 def _insights(result: PerformanceTrends, measured: _Measured) -> list[Insight]:
     """Return the trends, the largest change for its measure's level first."""
     found = [
-        _Told("success_rate", "The success rate", result.success_rate, points, measured.success),
+        _Told(
+            "success_rate", "The success rate", result.success_rate, points, measured.success,
+            percent,
+        ),
         _Told("latency", "The median latency", result.latency, milliseconds, measured.p50),
         _Told(
             "latency_p95", "The latency's 95th percentile", result.latency_p95, milliseconds,
@@ -179,13 +192,13 @@ def _rate(per_hour: Floats) -> Callable[[float], str]:
 def _insight(told: _Told) -> Insight:
     test = told.test
     trend = _WORDS[test.trend]
-    median = float(np.nanmedian(told.values))
+    median = (told.level or told.amount)(float(np.nanmedian(told.values)))
     # More sessions than before are more work, not better work.
     verdict = "" if told.name == "throughput" else f": {trend}"
     return Insight(
         type=f"{told.name}_trend",
         summary=(
-            f"{told.word} {moves(test, told.amount)}, around a median of {told.amount(median)}"
+            f"{told.word} {moves(test, told.amount)}, around a median of {median}"
             f" ({test.points} spans, {sure(test.q_value)}){verdict}."
         ),
         data={

@@ -89,9 +89,11 @@ def milliseconds(value: float) -> str:
     return f"{figure(value)} ms"
 
 
-def points(share: float) -> str:
-    """Return a share, or a difference of shares, "4.2 %"."""
-    return f"{100 * share:.2g} %" if abs(share) < 0.995 else f"{100 * share:.0f} %"
+def points(difference: float) -> str:
+    """Return a difference of shares, "4.2 percentage points": from 80 to 60 % is less by a quarter,
+    not by 20 %."""
+    number = figure(100 * difference)
+    return f"{number} percentage {'point' if number == '1' else 'points'}"
 
 
 def moves(test: TrendTest, amount: Callable[[float], str]) -> str:

@@ -97,6 +97,23 @@ def test_without_a_price_tokens_are_counted_but_not_priced() -> None:
     assert costs_in(spending()).estimated_cost_usd == 0  # The default table is empty.
 
 
+def test_the_share_of_sessions_is_one_of_those_that_the_parts_are_counted_in() -> None:
+    record = Record()
+    for number in range(4):  # What they cost is not known: one of their models has no price.
+        name, at = f"a{number}", number * DAY
+        record.add(name, ANSWER, at, model="large", cost=1.0)
+        record.add(name, ANSWER, at + 1, model="small", input_tokens=5)
+    for number in range(6):
+        record.add(f"c{number}", ANSWER, 9 * DAY + number, model="cheap", cost=0.1)
+    told = {insight.type: insight.summary for insight in found_in(record).insights}
+    assert told["cost_by_model"] == (
+        "The dearest model is large, with $4.00 (87 % of the cost, in 40 % of the sessions)."
+    )
+    record.add("talk", EventType.MESSAGE, 0, text="hello")
+    told = {insight.type: insight.summary for insight in found_in(record).insights}
+    assert told["cost_by_model"].endswith("in 40 % of the sessions with costs or tokens).")
+
+
 def test_a_session_that_books_its_costs_apart_is_not_charged_twice() -> None:
     record = Record()
     record.add("s", ANSWER, 0, model="large", input_tokens=1_000_000)

@@ -126,6 +126,15 @@ def test_a_trend_is_told_with_its_change_over_the_range() -> None:
     assert told.summary.endswith(" (30 spans, q < 0.001): degrading.")
 
 
+def test_a_change_of_the_success_rate_is_told_in_percentage_points() -> None:
+    findings = found_in(daily_sessions(3, 30, success=(0.9, 0.3)))
+    (told,) = [i for i in findings.insights if i.type == "success_rate_trend"]
+    assert told.summary == (
+        "The success rate falls by 60 percentage points over 29 days (48 percentage points to"
+        " 77 percentage points), around a median of 61 % (30 spans, q < 0.001): degrading."
+    )
+
+
 def test_sessions_that_all_began_at_once_have_no_rate_beyond_their_number() -> None:
     record = Record()
     for number in range(200):
