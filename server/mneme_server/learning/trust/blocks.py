@@ -47,7 +47,6 @@ class _Judged:
     target: list[Vector] = field(default_factory=list)
     policy: list[Matrix] = field(default_factory=list)
     values: list[Matrix] = field(default_factory=list)
-    beyond: list[Vector] = field(default_factory=list)  # Of each episode.
     firsts: list[int] = field(default_factory=list)  # The first episode of each block.
     last: int = 0
     since: Matrix | None = None  # What the policy gained since, by two models; a row each.
@@ -98,7 +97,6 @@ class Blocks:
         judged.target.append(now[np.arange(len(now)), self._places[mine]])
         judged.policy.append(now)
         judged.values.append(worth(self._states[mine]))
-        judged.beyond.append(self._beyond(policy, worth, first, last))
 
     def compare(self, policy: Ask) -> None:
         """Ask the policy that has learned from all episodes about those that were judged.
@@ -128,6 +126,7 @@ class Blocks:
             goes_on=self._goes_on[mine],
             discount=self._basis.discount,
             horizon=max(map(len, self._episodes)),
+            broken_off=any(one.truncated for one in self._flat),
         )
         return fitted(steps)
 
@@ -138,17 +137,6 @@ class Blocks:
         led = [one for one in self._flat[mine] if not one.terminated]
         if led:
             found[goes_on] = self._asked(policy, [self._after_it(one) for one in led])
-        return found
-
-    def _beyond(
-        self, policy: Ask, worth: Callable[[Matrix], Matrix], first: int, last: int
-    ) -> Vector:
-        ends = self._starts[first + 1 : last + 1] - 1
-        found = np.zeros(last - first)
-        cut = np.flatnonzero(self._goes_on[ends])
-        if len(cut):
-            there = self._asked(policy, [self._after_it(self._flat[end]) for end in ends[cut]])
-            found[cut] = (there * worth(self._following[ends[cut]])).sum(axis=1)
         return found
 
     def _at_it(self, one: Transition) -> Question:
@@ -212,7 +200,6 @@ class Blocks:
             expected=table(expected),
             predicted=table(values[rows, self._places[self._mine]]),
             lengths=lengths,
-            beyond=np.concatenate(judged.beyond),
             gained=np.array([table(one) @ discounts for one in since]),
             discount=self._basis.discount,
         )

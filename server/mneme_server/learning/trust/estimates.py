@@ -1,7 +1,8 @@
 """What a policy is worth, estimated from episodes that another one played.
 
-An episode's value is its discounted return. Both estimators weigh what happened by how much more
-or less often the policy would have done it:
+An episode's value is its discounted return. What would have followed one that was broken off does
+not count: it is not among what was earned, which the policy is held against. Both estimators weigh
+what happened by how much more or less often the policy would have done it:
 
 - weighted importance sampling, per decision: Precup, Sutton and Singh, "Eligibility traces for
   off-policy policy evaluation", 2000;
@@ -52,7 +53,6 @@ class Weighed:
         expected: what a model thinks each state is worth under the policy; 0 after the end.
         predicted: what it thinks the action that was taken is worth; 0 after the end.
         lengths: how many steps each episode has, shape (episodes,).
-        beyond: what would have followed an episode that was broken off, shape (episodes,).
         gained: what two models think that the policy has gained since on what is judged, shape
             (2, episodes).
         discount: what a reward one step later is worth.
@@ -63,7 +63,6 @@ class Weighed:
     expected: Matrix
     predicted: Matrix
     lengths: NDArray[np.int64]
-    beyond: Vector
     gained: Matrix
     discount: float
 
@@ -93,7 +92,6 @@ class Weighed:
             expected=self.expected[first:],
             predicted=self.predicted[first:],
             lengths=self.lengths[first:],
-            beyond=self.beyond[first:],
             gained=self.gained[:, first:],
         )
 
@@ -129,7 +127,7 @@ def weighted(data: Weighed) -> Vector:
 
 def doubly_robust(data: Weighed) -> Vector:
     """Return the doubly robust value of each episode; their mean estimates the policy's."""
-    value = data.beyond.copy()
+    value = np.zeros(len(data.lengths))
     for step in range(data.rewards.shape[1] - 1, -1, -1):
         surprise = data.rewards[:, step] + data.discount * value - data.predicted[:, step]
         now = data.expected[:, step] + data.ratios[:, step] * surprise

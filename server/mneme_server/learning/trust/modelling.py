@@ -28,7 +28,6 @@ Vector = NDArray[np.float64]
 
 _FEATURES = 256
 _RIDGE = 1.0
-_ROUNDS = 300
 _SETTLED = 1e-3
 
 
@@ -88,13 +87,13 @@ def _first_values(
     empty = np.zeros((len(flat), 0))
     limits = Steps(
         now, np.zeros(0, dtype=np.int64), rewards, following, empty, goes_on,
-        basis.discount, max(map(len, episodes)),
+        basis.discount, max(map(len, episodes)), any(one.truncated for one in flat),
     )  # fmt: skip
     low, high = limits.bounds
     solver = np.linalg.solve(known.T @ known + _RIDGE * np.eye(known.shape[1]), known.T)
     weights = solver @ rewards
     before = np.full(len(rewards), np.inf)
-    for _ in range(_ROUNDS):
+    for _ in range(limits.rounds):
         follows = np.clip(then @ weights, low, high) * goes_on
         targets = np.clip(rewards + basis.discount * follows, low, high)
         weights = solver @ targets

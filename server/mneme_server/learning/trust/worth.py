@@ -2,7 +2,9 @@
 Yue, "Batch policy learning under constraints", 2019).
 
 Q is fitted to rewards plus what the policy would earn from there on according to the last Q, until
-it no longer changes. In tasks of one step that is a regression of the rewards.
+it no longer changes. Where episodes were broken off, it is only fitted for as many steps as the
+longest has: there is no more to be earned in one. In tasks of one step that is a regression of the
+rewards.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ class Steps:
         goes_on: whether anything follows, shape (n,).
         discount: what a reward one step later is worth.
         horizon: the number of steps of the longest episode.
+        broken_off: whether any episode was, so that none is to be played on beyond the horizon.
     """
 
     states: Matrix
@@ -46,6 +49,12 @@ class Steps:
     goes_on: NDArray[np.bool_]
     discount: float
     horizon: int
+    broken_off: bool
+
+    @property
+    def rounds(self) -> int:
+        """How often to look one step further, at most."""
+        return min(_MOST_ROUNDS, self.horizon - 1) if self.broken_off else _MOST_ROUNDS
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -67,7 +76,7 @@ def fitted(steps: Steps) -> Callable[[Matrix], Matrix]:
     if not steps.goes_on.any():
         return worth
     before = np.full(len(steps.rewards), np.inf)
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(steps.rounds):
         follows = (steps.policy * worth(steps.following)).sum(axis=1) * steps.goes_on
         targets = np.clip(steps.rewards + steps.discount * follows, low, high)
         values.fit(targets)

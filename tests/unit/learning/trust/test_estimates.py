@@ -31,7 +31,6 @@ def one_step(
         expected=np.full((count, 1), expected),
         predicted=np.full((count, 1), predicted),
         lengths=np.ones(count, dtype=np.int64),
-        beyond=np.zeros(count),
         gained=np.zeros((2, count)),
         discount=1.0,
     )
@@ -68,7 +67,6 @@ def test_rewards_are_weighed_by_the_decisions_up_to_them_and_not_by_later_ones()
         expected=np.zeros((2, 2)),
         predicted=np.zeros((2, 2)),
         lengths=np.array([2, 2]),
-        beyond=np.zeros(2),
         gained=np.zeros((2, 2)),
         discount=0.5,
     )
@@ -77,21 +75,18 @@ def test_rewards_are_weighed_by_the_decisions_up_to_them_and_not_by_later_ones()
     assert doubly_robust(data) == pytest.approx([2 * (1 + 0.5 * 3 * 10), 0.5 * 2])
 
 
-def test_an_episode_that_ended_early_counts_on_with_no_reward_and_one_broken_off_with_a_model() -> (
-    None
-):
+def test_an_episode_that_ended_early_counts_on_with_no_reward() -> None:
     data = Weighed(
         ratios=np.array([[2.0, 1.0], [1.0, 1.0]]),
         rewards=np.array([[1.0, 0.0], [1.0, 1.0]]),
         expected=np.zeros((2, 2)),
         predicted=np.zeros((2, 2)),
         lengths=np.array([1, 2]),
-        beyond=np.array([0.0, 4.0]),
         gained=np.zeros((2, 2)),
         discount=1.0,
     )
     assert weighted(data).mean() == pytest.approx(1 + (2 * 0 + 1 * 1) / 3)
-    assert doubly_robust(data) == pytest.approx([2.0, 1 + 1 + 4])
+    assert doubly_robust(data) == pytest.approx([2.0, 1 + 1])
 
 
 def test_the_effective_size_is_the_number_of_equal_weights() -> None:

@@ -194,6 +194,38 @@ def test_tasks_of_several_steps_are_evaluated_by_their_returns() -> None:
     assert found.modelled is not None
 
 
+@pytest.mark.parametrize("steps", [1, 2])
+def test_episodes_that_were_broken_off_are_no_gain_where_actions_make_no_difference(
+    steps: int,
+) -> None:
+    chance = np.random.default_rng(0)
+
+    def policy(questions: Sequence[Question]) -> list[Choice]:
+        return [Choice(1, np.zeros(0), np.array([0.0, 1.0]), 1.0, 1.0, False) for _ in questions]
+
+    episodes = [
+        [
+            Transition(
+                int(chance.integers(4)),
+                int(chance.integers(2)),
+                1 + 0.1 * float(chance.normal()),
+                int(chance.integers(4)),
+                terminated=False,
+                truncated=step == steps - 1,
+                probability=0.5,
+            )
+            for step in range(steps)
+        ]
+        for _ in range(1_000)
+    ]
+    found = evaluate_policy(Basis(Discrete(4), 0.99), episodes, policy, 200)
+    truth = sum(0.99**step for step in range(steps))
+    assert found.modelled is not None
+    assert found.modelled.value == pytest.approx(truth, abs=0.05)
+    assert holds(found.doubly_robust, truth)
+    assert holds(found.gain, 0.0)
+
+
 def test_episodes_of_several_actors_are_told_apart_and_open_ones_left_out() -> None:
     def step(actor: str, ends: bool) -> Transition:
         return Transition(0, 0, 1.0, 0, terminated=ends, actor=actor)
