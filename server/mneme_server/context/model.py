@@ -12,7 +12,7 @@ from mneme_server.events.outcome import Outcome
 
 @dataclass(frozen=True, slots=True)
 class SessionError:
-    """An error that a session had, with those that differ from it in values only.
+    """An error that a session had, with those of the same tool that differ from it in values only.
 
     `event_ids` are the latest ones. `resolved` tells that the tool worked afterwards.
     """

@@ -99,7 +99,7 @@ class SessionNotes:
         self.last_sequence = 0
         self.first_us: int | None = None
         self.last_us: int | None = None
-        self._errors: OrderedDict[str, _Error] = OrderedDict()
+        self._errors: OrderedDict[tuple[str, str], _Error] = OrderedDict()
         self._worked: dict[str, int] = {}
         self._calls: OrderedDict[str, str] = OrderedDict()
 
@@ -140,7 +140,7 @@ class SessionNotes:
                 event_ids=tuple(error.event_ids),
                 resolved=self._is_resolved(error),
             )
-            for template, error in self._errors.items()
+            for (_, template), error in self._errors.items()
         ]
         return sorted(found, key=lambda error: -error.count)
 
@@ -166,12 +166,14 @@ class SessionNotes:
         template = template_of(message)
         if template == NO_MESSAGE:
             template = f"{event.name} failed" if event.name else "error"
-        error = self._errors.get(template)
+        # That one tool works again says nothing of another that failed with the same words.
+        tool = self._tool_of(event)
+        error = self._errors.get((tool, template))
         if error is None:
             if len(self._errors) >= _MAX_TEMPLATES:
                 return
             example = cut(telling_part(message), MESSAGE_CHARS) or template
-            error = self._errors[template] = _Error(example, self._tool_of(event))
+            error = self._errors[tool, template] = _Error(example, tool)
         error.count += 1
         error.last_sequence = event.sequence
         error.event_ids = [*error.event_ids, event.id][-_EVENTS_OF_AN_ERROR:]

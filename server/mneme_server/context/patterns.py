@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from mneme_server.context.handover import alike, todo_key
 from mneme_server.context.model import Evidence, PastSession, WorkPattern
+from mneme_server.context.notes import MAX_TOOL_SEQUENCE
 from mneme_server.context.words import cut, error_topics, folded
 
 FEW = 4
@@ -161,28 +162,30 @@ def _files(sessions: Sequence[PastSession], needed: int) -> list[WorkPattern]:
 
 def _errors(sessions: Sequence[PastSession], needed: int) -> list[WorkPattern]:
     """Errors need two sessions only, however many there are: each one is a failure."""
-    examples: dict[str, str] = {}
+    examples: dict[str, tuple[str, str]] = {}
 
     def subjects(past: PastSession) -> Iterable[tuple[str, Sequence[str]]]:
         for error in past.summary.errors if past.summary else ():
             where = f"{error.tool}: " if error.tool else ""
-            examples.setdefault(error.template, where + cut(error.example, 120))
-            yield error.template, error.event_ids
+            found = where + error.template
+            examples.setdefault(found, (where + cut(error.example, 120), error.template))
+            yield found, error.event_ids
 
     return [
         WorkPattern(
             "recurring_error",
-            f"the same error in {counted.count} sessions: {examples[template]}",
+            f"the same error in {counted.count} sessions: {examples[found][0]}",
             _evidence(counted),
-            template,
+            examples[found][1],
         )
-        for template, counted in _counted(sessions, min(needed, 2), subjects)[:_PER_KIND]
+        for found, counted in _counted(sessions, min(needed, 2), subjects)[:_PER_KIND]
     ]
 
 
 def _workflows(sessions: Sequence[PastSession], needed: int) -> list[WorkPattern]:
     """Find tools that follow each other in session after session; the longest way of saying it."""
     times: Counter[str] = Counter()
+    at_least: set[str] = set()  # Of long sessions only the beginning is known.
 
     def subjects(past: PastSession) -> Iterable[tuple[str, Sequence[str]]]:
         sequence = past.summary.tool_sequence if past.summary else ()
@@ -191,6 +194,8 @@ def _workflows(sessions: Sequence[PastSession], needed: int) -> list[WorkPattern
                 run = sequence[start : start + length]
                 if len(set(run)) > 1:
                     times[" → ".join(run)] += 1
+                    if len(sequence) == MAX_TOOL_SEQUENCE:
+                        at_least.add(" → ".join(run))
                     yield " → ".join(run), ()
 
     found = _counted(sessions, needed, subjects)
@@ -201,7 +206,8 @@ def _workflows(sessions: Sequence[PastSession], needed: int) -> list[WorkPattern
     return [
         WorkPattern(
             "tool_workflow",
-            f"{run} came {times[run]} times in {counted.count} sessions",
+            f"{run} came {'at least ' if run in at_least else ''}{times[run]} times in"
+            f" {counted.count} sessions",
             _evidence(counted),
             run,
         )

@@ -39,6 +39,27 @@ def test_an_error_that_comes_back_with_other_values_recurs_and_names_its_events(
     assert "does not add up" in pattern.description
 
 
+def test_the_same_words_of_two_tools_are_two_errors() -> None:
+    sessions = [
+        past("a", Log().failed("read", "connection refused")),
+        past("b", Log().failed("write", "connection refused")),
+        past("c", Log().failed("write", "connection refused")),
+    ]
+    (pattern,) = (p for p in patterns_of(sessions) if p.type == "recurring_error")
+    assert pattern.description == "the same error in 2 sessions: write: connection refused"
+    assert (pattern.evidence.session_ids, pattern.subject) == (("b", "c"), "connection refused")
+
+
+def test_of_long_sessions_it_is_said_how_often_tools_came_at_least() -> None:
+    for calls, often in ((20, "came 18 times"), (200, "came at least 48 times")):
+        log = Log()
+        for _ in range(calls // 2):
+            log.call("read").call("edit")
+        sessions = [past(f"s{n}", log) for n in range(2)]
+        first = next(p for p in patterns_of(sessions) if p.type == "tool_workflow")
+        assert first.description == f"read → edit → read → edit {often} in 2 sessions"
+
+
 def test_tools_that_follow_each_other_over_sessions_are_a_workflow_said_once() -> None:
     sessions = [
         past(f"s{n}", Log().call("read").call("edit").call("test").call(f"other{n}"))

@@ -73,6 +73,16 @@ def test_an_error_is_resolved_when_its_tool_works_afterwards() -> None:
     assert resolved == {"pytest": True, "ruff": False}
 
 
+def test_that_a_tool_works_again_resolves_no_error_of_another_one_in_the_same_words() -> None:
+    log = Log().failed("read", "connection refused").failed("write", "connection refused")
+    log.worked("read")
+    summary = summary_of(log)
+    assert [(e.tool, e.count, e.resolved) for e in summary.errors] == [
+        ("read", 1, True), ("write", 1, False)
+    ]  # fmt: skip
+    assert summary.error_summary == "read: connection refused; write: connection refused."
+
+
 def test_an_error_of_no_tool_is_resolved_when_much_came_after_it() -> None:
     early = Log().add(EventType.ERROR, error="lost the connection")
     for _ in range(11):
