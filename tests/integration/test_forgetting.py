@@ -367,6 +367,19 @@ def test_a_policy_that_learned_from_somebody_begins_anew(own: LocalServer, api: 
     assert session.values({"who": "bob"})["wait"] > 0
 
 
+def test_whoever_is_called_the_same_but_for_capitals_is_not_forgotten_with_somebody(
+    api: Api,
+) -> None:
+    labels = learning_pb2.Space(open_labels=learning_pb2.OpenLabelsSpace())
+    session = Session(api, "q_learning", "policy", action_space=labels)
+    session.record(
+        step({"who": "ann"}, "wait", 1.0, terminated=True),
+        step({"who": "Ann"}, "wait", 5.0, terminated=True),
+    )
+    assert counts(forget(api, user_id="Ann")) == {"learning_step": 1}
+    assert session.metrics().total_reward == pytest.approx(1.0)
+
+
 def _skills(api: Api) -> Any:
     return api.skill.ListSkills(skill_pb.ListSkillsRequest()).skills
 

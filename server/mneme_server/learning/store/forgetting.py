@@ -7,7 +7,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import String, Table, cast, delete, func, or_, select, update
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    String,
+    Table,
+    cast,
+    delete,
+    func,
+    or_,
+    select,
+    update,
+)
 
 from mneme_server.common.canonical import canonical_json
 from mneme_server.corpus.forgetting import AGENT, SESSION, USER, ForgetSelection, Items, merged
@@ -130,11 +141,9 @@ class LearningForgetter(SqlForgetter):
     def _naming(self, name: str) -> set[str]:
         written = canonical_json(name)
         texts = (_c.state, _c.action, _c.next_state, _c.allowed, _c.available)
-        found = self._steps_where(
-            or_(_c.actor == name, *(text.contains(written, autoescape=True) for text in texts))
-        )
+        found = self._steps_where(or_(_c.actor == name, *(_holds(text, written) for text in texts)))
         query = select(_t.session, _t.id).where(
-            _t.tenant_id == self._tenant_id, _t.metadata.contains(written, autoescape=True)
+            _t.tenant_id == self._tenant_id, _holds(_t.metadata, written)
         )
         noted: dict[int, list[str]] = defaultdict(list)
         for session, trajectory in self._connection.execute(query):
@@ -248,6 +257,11 @@ class LearningForgetter(SqlForgetter):
         while page := repository.after(number, after, _PAGE):
             yield from page
             after = page[-1].number
+
+
+def _holds(text: Column[str], part: str) -> ColumnElement[bool]:
+    """Whether a text holds another one. On SQLite, LIKE takes "Ann" for "ann"."""
+    return func.replace(text, part, "") != text
 
 
 FORGETS = Forgets(
