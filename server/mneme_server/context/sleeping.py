@@ -195,10 +195,9 @@ def _completed(given: Handover, session: Session, notes: SessionNotes, now: int)
 def _store_session(unit: ContextUnit, before: Session | None, after: Session) -> None:
     """Store a session as its handover leaves it, and what follows from that elsewhere."""
     unit.sessions.save([after])
-    if before is None:
-        if after.agent_id:
-            unit.agents.add_activity({after.agent_id: _first_seen(after)})
-    elif before.project != after.project:
+    if after.agent_id and (before is None or not before.agent_id):
+        unit.agents.add_activity({after.agent_id: _first_seen(after)})
+    if before is not None and before.project != after.project:
         unit.documents.set_session(
             EVENT, after.id, user_id=after.user_id, project=after.project, tags=after.tags
         )

@@ -55,14 +55,16 @@ class StartSession:
             session = _merged(known or opened(unit, session_id, now_us()), new)
             unit.sessions.save([session])
             unit.agents.add_activity(_activity(session, known))
-            if known is not None and (session.user_id or session.project or session.tags):
-                unit.documents.set_session(
-                    EVENT,
-                    session.id,
-                    user_id=session.user_id,
-                    project=session.project,
-                    tags=session.tags,
-                )
+            if known is not None:
+                if session.user_id or session.project or session.tags:
+                    unit.documents.set_session(
+                        EVENT,
+                        session.id,
+                        user_id=session.user_id,
+                        project=session.project,
+                        tags=session.tags,
+                    )
+                # Agent and metadata matter too: a reward says how it ended.
                 committed = self.listeners.changed(unit, [session], now_us())
         if committed is not None:
             committed(tenant_id)

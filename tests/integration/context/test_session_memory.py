@@ -50,6 +50,14 @@ def test_waking_up_after_three_sessions_on_authentication_and_two_on_billing_rel
     assert woken.sessions_considered == 5
 
 
+def test_an_agent_that_only_a_handover_names_is_counted_as_the_session_s(api: Api) -> None:
+    record(api, event("", "s", TOOL_CALL, name="search"))
+    for _ in range(2):
+        sleep(api, "s", "Looked for flights", agent_id="bot")
+    (agent,) = api.events.ListAgents(events_pb.ListAgentsRequest()).agents
+    assert (agent.id, agent.session_count) == ("bot", 1)
+
+
 def test_its_narrative_reads_well_to_a_stranger(api: Api) -> None:
     _five_sessions(api)
     lines = wake_up(api, project="shop").narrative.splitlines()

@@ -10,7 +10,7 @@ import pytest
 from mneme.v1 import event_service_pb2 as events_pb
 from support.api import Api
 from support.contexts import end, eventually, get_context, sleep, summaries, summarised
-from support.making import LLM_CALL, TOOL_CALL, TOOL_ERROR, event, recall, record
+from support.making import LLM_CALL, TOOL_CALL, TOOL_ERROR, event, recall, record, struct
 from support.server import LocalServer, local_server
 
 
@@ -89,6 +89,20 @@ def test_a_start_that_comes_after_the_end_gives_the_summary_its_project(api: Api
     summarised(api, "s")
     api.events.StartSession(events_pb.StartSessionRequest(session_id="s", project="late"))
     eventually(lambda: summaries(api, project="late"), lambda seen: "s" in seen)
+
+
+def test_a_start_after_the_end_may_say_how_it_ended_and_whose_it_was(api: Api) -> None:
+    _work(api)
+    end(api, "s")
+    summarised(api, "s")
+    api.events.StartSession(
+        events_pb.StartSessionRequest(
+            session_id="s", agent_id="bot", agent_name="Bot", metadata=struct(reward=0)
+        )
+    )
+    said = eventually(lambda: summaries(api, agent_id="bot"), lambda seen: "s" in seen)["s"]
+    assert said.rpartition("\n")[2].startswith("Agent Bot, ")
+    assert said.endswith("ended in failure.")
 
 
 def test_ending_a_session_again_changes_nothing(api: Api) -> None:
