@@ -13,6 +13,8 @@ from mneme.v1 import reflection_pb2 as pb
 from support.api import Api
 from support.server import local_server
 
+CARRIED = 4 * 1024 * 1024
+"""What gRPC's clients take unless they are told otherwise."""
 SUCCESS, PARTIAL, FAILURE = pb.OUTCOME_SUCCESS, pb.OUTCOME_PARTIAL, pb.OUTCOME_FAILURE
 
 
@@ -52,6 +54,29 @@ def test_a_stored_reflection_is_retrieved_with_what_did_not_work(api: Api) -> No
     (recent,) = listed(api, session_id="session-1")
     assert "Regex failed on quoted fields" in recent.what_did_not_work
     assert (recent.attempt_number, recent.outcome, list(recent.tags)) == (1, FAILURE, ["parsing"])
+
+
+def test_answers_with_large_reflections_reach_the_caller(api: Api) -> None:
+    large = [f"{n:02} {'x' * 4_000}" for n in range(50)]
+    for number in range(12):
+        store(api, f"Task {number}", what_worked=large, what_did_not_work=large)
+    found: list[str] = []
+    request = pb.ListReflectionsRequest()
+    while not found or request.page_token:
+        page = api.learn.ListReflections(request)
+        assert page.ByteSize() < CARRIED
+        assert page.prompt.count("Task: ") == len(page.reflections)
+        found += [reflection.task_description for reflection in page.reflections]
+        request.page_token = page.next_page_token
+    assert found == [f"Task {number}" for number in range(11, -1, -1)]
+    searched = api.learn.SearchReflections(
+        pb.SearchReflectionsRequest(task_description="Task", limit=100)
+    )
+    assert searched.ByteSize() < CARRIED
+    assert searched.prompt.count("Task: ") == len(searched.results) > 0
+    made = summary(api)
+    assert made.ByteSize() < CARRIED
+    assert made.recent_lessons[0].task_description == "Task 11"
 
 
 def test_reflections_are_searched_by_meaning_across_sessions(api: Api) -> None:

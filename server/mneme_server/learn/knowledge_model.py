@@ -133,23 +133,23 @@ def count_tokens(text: str) -> int:
 
 def markdown_of(found: Sequence[FoundKnowledge], budget: int) -> KnowledgeAnswer:
     """Return as many of the entries, the best first, as fit the budget, as a numbered list."""
-    shown = list(found)
-    while shown:
-        text = _render(shown)
-        tokens = count_tokens(text)
-        if tokens <= budget:
-            return KnowledgeAnswer(shown, text, tokens, len(found) - len(shown))
-        shown.pop()
     text = "No relevant memories found." if not found else "No relevant memory fits the budget."
-    return KnowledgeAnswer([], text, count_tokens(text), len(found))
-
-
-def _render(found: Sequence[FoundKnowledge]) -> str:
-    lines = [f"**Relevant Memories ({len(found)}):**", ""]
+    lines: list[str] = []
+    tokens, of_lines = count_tokens(text), 0
     for place, one in enumerate(found, 1):
-        entry = one.entry
-        day = datetime.fromtimestamp(entry.timestamp_us / MICROSECONDS, UTC).date()
-        command = f" `{entry.command}`" if entry.command else ""
-        rate = f" ({entry.success_rate} success)" if entry.success_rate else ""
-        lines.append(f"{place}. [{day}] {entry.context}: {entry.lesson}{command}{rate}")
-    return "\n".join(lines)
+        line, title = _line(place, one.entry), f"**Relevant Memories ({place}):**"
+        of_lines += count_tokens(line)  # No token reaches from one line into the next.
+        if of_lines + count_tokens(title) > budget:
+            break
+        lines.append(line)
+        text, tokens = title, of_lines + count_tokens(title)
+    if lines:
+        text = "\n".join([text, "", *lines])
+    return KnowledgeAnswer(found[: len(lines)], text, tokens, len(found) - len(lines))
+
+
+def _line(place: int, entry: KnowledgeEntry) -> str:
+    day = datetime.fromtimestamp(entry.timestamp_us / MICROSECONDS, UTC).date()
+    command = f" `{entry.command}`" if entry.command else ""
+    rate = f" ({entry.success_rate} success)" if entry.success_rate else ""
+    return f"{place}. [{day}] {entry.context}: {entry.lesson}{command}{rate}"

@@ -7,12 +7,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mneme_server.common import deadline
 from mneme_server.corpus.ports import Matrix
 from mneme_server.learn.reflection_model import Saying, Theme
 
 SAME_MEANING = 0.6
 """Cosine from which two sayings mean the same: under MiniLM, rewordings of one point lie above it,
 different points on the same subject below."""
+_BLOCK = 256
+"""Wordings that are compared with all founders so far in one go: one by one, a vector's worth of
+work would wait for megabytes of them to be read."""
 _MAX_IDS = 20
 _MAX_VARIANTS = 5
 
@@ -42,15 +46,21 @@ def _founders(vectors: Matrix) -> list[int]:
     founders: list[int] = []
     result: list[int] = []
     found = np.empty_like(vectors)
-    for row, vector in enumerate(vectors):
-        near = found[: len(founders)] @ vector
-        best = int(near.argmax()) if len(near) else -1
-        if best >= 0 and near[best] >= SAME_MEANING:
-            result.append(founders[best])
-        else:
-            found[len(founders)] = vector
-            founders.append(row)
-            result.append(row)
+    for start in range(0, len(vectors), _BLOCK):
+        deadline.check()
+        block, known = vectors[start : start + _BLOCK], len(founders)
+        near = np.empty((len(block), known + len(block)), vectors.dtype)
+        near[:, :known] = block @ found[:known].T
+        for place, vector in enumerate(block):
+            count = len(founders)
+            near[place, known:count] = found[known:count] @ vector
+            best = int(near[place, :count].argmax()) if count else -1
+            if best >= 0 and near[place, best] >= SAME_MEANING:
+                result.append(founders[best])
+            else:
+                found[count] = vector
+                founders.append(start + place)
+                result.append(start + place)
     return result
 
 

@@ -98,15 +98,18 @@ class Pages:
         convert: Callable[[_Row], _Message],
         key: Callable[[_Row], tuple[int | float | str, ...]],
         foreground: Foreground,
+        *,
+        times: int = 1,
     ) -> tuple[list[_Message], str]:
-        """Return the messages of a page, as `cut` does, but no more than an answer can carry.
+        """Return the messages of a page, as `cut` does, but no more than an answer can carry that
+        says so many `times` what they do.
 
         They are made in the calls' turns, a part at a time.
         """
         page = rows[: self.size]
         size = size_of(len(page))
         made = (foreground.each(convert, part, size=size) for part in parts(page, _PART))
-        messages = fitting(chain.from_iterable(made))
+        messages = fitting(chain.from_iterable(made), times=times)
         more = len(messages) < len(rows)
         return messages, self._token_after(key(rows[len(messages) - 1])) if more else ""
 
@@ -127,10 +130,11 @@ class Pages:
         return digest.digest()[:_DIGEST_BYTES]
 
 
-def fitting(messages: Iterable[_Message]) -> list[_Message]:
-    """Return as many of the first messages as an answer can carry, at least one if there is one."""
+def fitting(messages: Iterable[_Message], *, times: int = 1) -> list[_Message]:
+    """Return as many of the first messages as an answer can carry, at least one if there is one,
+    where it says so many `times` what they do."""
     taken: list[_Message] = []
-    room = _PAGE_BYTES
+    room = _PAGE_BYTES // times
     for message in messages:
         room -= message.ByteSize()
         if taken and room < 0:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,6 +73,15 @@ def test_markdown_never_exceeds_its_budget(entries: list[tuple[str, str]], budge
     answer = markdown_of([found(*entry) for entry in entries], budget)
     assert answer.tokens == count_tokens(answer.markdown) <= budget
     assert len(answer.found) + answer.omitted == len(entries)
+
+
+def test_what_does_not_fit_the_budget_is_counted_once() -> None:
+    entries = [found("deploy " * 1_000, "check it " * 1_000) for _ in range(100)]
+    for budget in (1, 100_000):
+        began = time.thread_time()
+        answer = markdown_of(entries, budget)
+        assert time.thread_time() - began < 1.0
+        assert len(answer.found) == budget // 5_004
 
 
 @given(st.text(), st.text())

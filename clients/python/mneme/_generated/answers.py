@@ -3765,7 +3765,7 @@ class ListReflectionsResponse(
     """A page of reflections."""
 
     reflections: list[Reflection]
-    """Newest first."""
+    """Newest first. Fewer than `page_size` if more would not fit in 1.5 MiB."""
 
     next_page_token: str
     """The next page's token; empty on the last page."""
@@ -5437,7 +5437,7 @@ class SearchReflectionsResponse(
     """The reflections found."""
 
     results: list[FoundReflection]
-    """Best first."""
+    """Best first. Fewer than `limit` if more would not fit in 1.5 MiB."""
 
     prompt: str
     """The results as text for a prompt; empty when there are none."""
@@ -6301,7 +6301,7 @@ class SummarizeReflectionsResponse(
     """What most often worked in successful attempts."""
 
     recent_lessons: list[Reflection]
-    """The newest reflections, up to 5."""
+    """The newest reflections, up to 5; fewer if more would not fit in 1.5 MiB."""
 
     metrics: ReflectionMetrics
     """How useful the reflections were."""

@@ -17,6 +17,7 @@ from mneme_server.learn.reflection_model import (
     Theme,
 )
 from mneme_server.transport.convert.time import to_timestamp
+from mneme_server.transport.paging import fitting
 
 
 def new_reflection(request: pb.StoreReflectionRequest) -> Reflection:
@@ -84,7 +85,7 @@ def summary(made: ReflectionSummary) -> pb.SummarizeReflectionsResponse:
         success_rate=made.success_rate,
         common_failures=[_theme(theme) for theme in made.common_failures],
         effective_strategies=[_theme(theme) for theme in made.effective_strategies],
-        recent_lessons=[reflection(one) for one in made.recent],
+        recent_lessons=fitting(map(reflection, made.recent), times=2),
         metrics=_metrics(made.metrics),
     )
 

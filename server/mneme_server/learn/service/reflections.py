@@ -10,7 +10,10 @@ from mneme_server.learn.reflections import Reflections
 from mneme_server.runtime.foreground import Foreground
 from mneme_server.transport.call import Call
 from mneme_server.transport.fields import fields
-from mneme_server.transport.paging import Pages
+from mneme_server.transport.paging import Pages, fitting
+
+_SAID = 2
+"""How often an answer says what its reflections do: as messages, and as text for a prompt."""
 
 
 class ReflectionCalls:
@@ -40,12 +43,18 @@ class ReflectionCalls:
             pages.after(int, str),
             pages.size + 1,
         )
-        page, token = pages.cut(found, lambda last: (last.created_us, last.id))
+        page, token = pages.fit(
+            found,
+            convert.reflection,
+            lambda last: (last.created_us, last.id),
+            self._foreground,
+            times=_SAID,
+        )
         return pb.ListReflectionsResponse(
-            reflections=self._foreground.each(convert.reflection, page),
+            reflections=page,
             next_page_token=token,
             total_size=total,
-            prompt=prompt_of(page),
+            prompt=prompt_of(found[: len(page)]),
         )
 
     def SearchReflections(
@@ -59,9 +68,10 @@ class ReflectionCalls:
             limit=request.limit,
             min_score=request.min_score,
         )
+        results = fitting(map(convert.found_reflection, found), times=_SAID)
         return pb.SearchReflectionsResponse(
-            results=[convert.found_reflection(one) for one in found],
-            prompt=prompt_of([one.reflection for one in found]),
+            results=results,
+            prompt=prompt_of([one.reflection for one in found[: len(results)]]),
             searched_count=answer.searched_count,
             words_only=answer.words_only,
         )

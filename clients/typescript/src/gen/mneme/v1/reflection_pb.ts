@@ -696,7 +696,7 @@ export const ListReflectionsRequestSchema: GenMessage<ListReflectionsRequest, {j
  */
 export type ListReflectionsResponse = Message<"mneme.v1.ListReflectionsResponse"> & {
   /**
-   * Newest first.
+   * Newest first. Fewer than `page_size` if more would not fit in 1.5 MiB.
    *
    * @generated from field: repeated mneme.v1.Reflection reflections = 1;
    */
@@ -731,7 +731,7 @@ export type ListReflectionsResponse = Message<"mneme.v1.ListReflectionsResponse"
  */
 export type ListReflectionsResponseJson = {
   /**
-   * Newest first.
+   * Newest first. Fewer than `page_size` if more would not fit in 1.5 MiB.
    *
    * @generated from field: repeated mneme.v1.Reflection reflections = 1;
    */
@@ -919,7 +919,7 @@ export const FoundReflectionSchema: GenMessage<FoundReflection, {jsonType: Found
  */
 export type SearchReflectionsResponse = Message<"mneme.v1.SearchReflectionsResponse"> & {
   /**
-   * Best first.
+   * Best first. Fewer than `limit` if more would not fit in 1.5 MiB.
    *
    * @generated from field: repeated mneme.v1.FoundReflection results = 1;
    */
@@ -955,7 +955,7 @@ export type SearchReflectionsResponse = Message<"mneme.v1.SearchReflectionsRespo
  */
 export type SearchReflectionsResponseJson = {
   /**
-   * Best first.
+   * Best first. Fewer than `limit` if more would not fit in 1.5 MiB.
    *
    * @generated from field: repeated mneme.v1.FoundReflection results = 1;
    */
@@ -1269,7 +1269,7 @@ export type SummarizeReflectionsResponse = Message<"mneme.v1.SummarizeReflection
   effectiveStrategies: Theme[];
 
   /**
-   * The newest reflections, up to 5.
+   * The newest reflections, up to 5; fewer if more would not fit in 1.5 MiB.
    *
    * @generated from field: repeated mneme.v1.Reflection recent_lessons = 5;
    */
@@ -1318,7 +1318,7 @@ export type SummarizeReflectionsResponseJson = {
   effectiveStrategies?: ThemeJson[];
 
   /**
-   * The newest reflections, up to 5.
+   * The newest reflections, up to 5; fewer if more would not fit in 1.5 MiB.
    *
    * @generated from field: repeated mneme.v1.Reflection recent_lessons = 5;
    */
