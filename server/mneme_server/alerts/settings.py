@@ -51,6 +51,14 @@ class AlertSettings(BaseModel):
         recipients_of(value)
         return value
 
+    @field_validator("smtp_username", "smtp_password")
+    @classmethod
+    def _can_be_sent(cls, value: str | SecretStr | None) -> str | SecretStr | None:
+        text = value.get_secret_value() if isinstance(value, SecretStr) else value
+        if text and not text.isascii():
+            raise ValueError("it must be ASCII: mail servers are signed in to with nothing else")
+        return value
+
     @model_validator(mode="after")
     def _has_a_sender(self) -> Self:
         if self.smtp_host and not self.smtp_from:

@@ -113,7 +113,7 @@ class _Connection(http.client.HTTPConnection):
 
         Raises:
             _Refused: one of the name's addresses may not be called.
-            OSError: none takes it.
+            OSError: none takes it, or not in time.
         """
         webhook = self._webhook
         found = socket.getaddrinfo(webhook.host, webhook.port, type=socket.SOCK_STREAM)
@@ -122,10 +122,15 @@ class _Connection(http.client.HTTPConnection):
             if not self._allowed.address(ipaddress.ip_address(address)):
                 raise _Refused(not_public(webhook.host))
         self.sock = _connected(addresses, webhook.port, self.timeout or TIMEOUT_S)
-        if self.was_cut:
-            raise TimeoutError("no time is left")
+        self._require_time()
         if webhook.secure:
             self.sock = _context().wrap_socket(self.sock, server_hostname=webhook.host)
+            # Whoever cut it meanwhile had the socket that is wrapped, which leads nowhere any more.
+            self._require_time()
+
+    def _require_time(self) -> None:
+        if self.was_cut:
+            raise TimeoutError("no time is left")
 
     def cut(self) -> None:
         """Break the connection off, from another thread."""

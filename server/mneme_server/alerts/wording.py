@@ -111,9 +111,10 @@ class Told:
 
 
 def title(kind: str, name: str) -> str:
-    """Return the subject of an e-mail."""
+    """Return the subject of an e-mail: one line, in which nothing is read as an encoded word, which
+    may hold others."""
     word = {TRIGGERED: "Triggered", RESOLVED: "Resolved"}.get(kind, "Test")
-    return f"[Mneme] {word}: {name}"
+    return " ".join(f"[Mneme] {word}: {name}".split()).replace("=?", "= ?")
 
 
 def letter(body: JsonObject) -> str:

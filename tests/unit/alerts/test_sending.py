@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 import socket
+import ssl
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from email import message_from_bytes, policy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +21,7 @@ from mneme_server.alerts.mail import Mailer
 from mneme_server.alerts.model import Delivered, Delivery
 from mneme_server.alerts.outcome import Outcome
 from mneme_server.alerts.sending import GIVE_UP_US, after
+from mneme_server.local.certificate import new_identity
 from support.receiver import receiving
 
 LOOPBACK = Allowed(networks_of("127.0.0.0/8"))
@@ -109,6 +114,44 @@ def test_one_that_answers_a_byte_at_a_time_is_left_when_the_time_is_up() -> None
             thread.join()
 
 
+def test_one_whose_handshake_ends_when_the_time_is_up_is_left_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    identity = new_identity("127.0.0.1")
+    pem = tmp_path / "server.pem"
+    pem.write_bytes(identity.certificate + identity.key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem)
+    trusting = ssl.create_default_context(cadata=identity.certificate.decode())
+    monkeypatch.setattr(webhook, "_context", lambda: trusting)
+    resolve = socket.getaddrinfo
+
+    def slowly(*asked: Any, **how: Any) -> Any:
+        time.sleep(0.2)  # And once more, where it connects.
+        return resolve(*asked, **how)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        dripped: list[bytes] = []
+
+        def drip() -> None:
+            plain, _ = server.accept()
+            time.sleep(0.4)  # The time is up, the handshake's own is not.
+            with suppress(OSError), context.wrap_socket(plain, server_side=True) as connection:
+                while len(dripped) < 40:
+                    connection.sendall(b"H")
+                    dripped.append(b"H")
+                    time.sleep(0.05)
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        target = Webhook(secure=True, host="127.0.0.1", port=server.getsockname()[1], path="/")
+        monkeypatch.setattr(socket, "getaddrinfo", slowly)
+        outcome = webhook.post(target, LOOPBACK, b"{}", {}, timeout_s=0.6)
+        thread.join()
+    assert outcome.error == "no answer within 0.6 seconds"
+    assert len(dripped) < 40
+
+
 @pytest.mark.parametrize(
     ("address", "public"),
     [
@@ -189,7 +232,7 @@ def mail_server(refuses: bytes = b"") -> Iterator[tuple[int, list[bytes]]]:
                         if word == b"QUIT":
                             return
 
-        thread = threading.Thread(target=serve)
+        thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         try:
             yield server.getsockname()[1], took
@@ -211,6 +254,17 @@ def test_an_e_mail_says_what_happened_under_the_id_of_its_delivery() -> None:
     text = message.get_content().replace("\r\n", "\n")
     assert text.startswith("It is busy.\n")
     assert "Rule: Busy" in text
+
+
+@pytest.mark.parametrize("name", ["two\u2028lines", "two\x85lines", "=?utf-8?q?two=0ABcc:_lines?="])
+def test_a_rule_whose_name_has_line_breaks_in_it_is_told_of_in_one_line(name: str) -> None:
+    body = json.dumps(json.loads(BODY) | {"data": json.loads(BODY)["data"] | {"alertName": name}})
+    with mail_server() as (port, took):
+        assert mailer(port).send("ops@example.com", delivery(body_json=body)) == Outcome()
+    message = message_from_bytes(took[0], policy=policy.default)
+    assert message["Subject"].startswith("[Mneme] Triggered: ")
+    assert "Bcc" not in message
+    assert message["To"] == "ops@example.com"
 
 
 def test_a_recipient_that_is_refused_for_good_is_not_tried_again() -> None:

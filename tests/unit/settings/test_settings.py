@@ -114,6 +114,8 @@ def test_keys_cannot_be_turned_off_where_others_can_reach_the_server(listen: str
         ({"tls_cert": "a.pem"}, "MNEME_TLS_CERT and MNEME_TLS_KEY go together"),
         ({"tls_client_ca": "a.pem"}, "MNEME_TLS_CLIENT_CA needs"),
         ({"workers": "11", "max_uploads": "8"}, "embedder and others need one each"),
+        ({"smtp_username": "müller"}, "it must be ASCII"),
+        ({"smtp_password": "geheimnü"}, "it must be ASCII"),
     ],
 )
 def test_a_wrong_value_is_reported_by_name_with_what_it_should_be(
