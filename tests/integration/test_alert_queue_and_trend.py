@@ -11,6 +11,7 @@ from urllib.request import urlopen
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
+from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import alert_service_pb2 as pb
 from mneme_server.runtime import runtime
 from support.api import Api
@@ -81,12 +82,11 @@ def test_a_queue_that_is_too_long_triggers_and_resolves_once_it_is_done(
     )
 
 
-def test_a_trend_for_the_worse_triggers_and_one_that_is_none_does_not(server: LocalServer) -> None:
-    api = server.keys.tenant("trend")
+def record_slower(api: Api) -> None:
+    """Record searches of twenty days, every day a tenth of a second slower."""
     began = time.time() - 20 * DAY_S
     for day in range(20):
         at = Timestamp(seconds=round(began + day * DAY_S))
-        # Every day a tenth of a second slower; what fails does not change.
         took = {"seconds": 1 + day // 10, "nanos": day % 10 * 100_000_000}
         record(
             api,
@@ -98,6 +98,11 @@ def test_a_trend_for_the_worse_triggers_and_one_that_is_none_does_not(server: Lo
                 for n in range(5)
             ),
         )  # fmt: skip
+
+
+def test_a_trend_for_the_worse_triggers_and_one_that_is_none_does_not(server: LocalServer) -> None:
+    api = server.keys.tenant("trend")
+    record_slower(api)  # What fails does not change.
     fields: dict[str, Any] = {"window_minutes": 30 * 24 * 60, "threshold": 0.5}
     slower = rule(api, "TREND_EXCEEDS", trend=pb.ALERT_TREND_LATENCY, **fields)
     steady = rule(api, "TREND_EXCEEDS", trend=pb.ALERT_TREND_ERROR_RATE, **fields)
@@ -112,3 +117,24 @@ def test_a_trend_for_the_worse_triggers_and_one_that_is_none_does_not(server: Lo
     eventually(lambda: history(api, counted), lambda seen: len(seen) > 0)
     assert not history(api, steady)
     assert len(history(api, slower)) == 1
+
+
+def test_a_trend_of_a_tenant_that_was_deleted_is_none_of_the_next_of_its_name(
+    tmp_path: Path,
+) -> None:
+    fields: dict[str, Any] = {"rule_id": "slower", "trend": pb.ALERT_TREND_LATENCY}
+    fields |= {"window_minutes": 30 * 24 * 60, "threshold": 0.5}
+    with local_server(tmp_path / "data") as server:
+        api = server.keys.tenant("trend")
+        record_slower(api)
+        slower = rule(api, "TREND_EXCEEDS", **fields)
+        eventually(lambda: history(api, slower), lambda seen: len(seen) > 0)
+        admin = server.keys.admin.admin
+        admin.DeleteTenant(admin_pb.DeleteTenantRequest(tenant_id=api.tenant_id))
+        admin.CreateTenant(admin_pb.CreateTenantRequest(tenant_id=api.tenant_id))
+        again = server.keys.key(api.tenant_id)
+        slower = rule(again, "TREND_EXCEEDS", **fields)
+        record(again, event("one", "s"))
+        counted = rule(again, "EVENT_COUNT_EXCEEDS", threshold=0)
+        eventually(lambda: history(again, counted), lambda seen: len(seen) > 0)
+        assert not history(again, slower)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -134,7 +134,7 @@ class Trends:
     """
 
     reflect: Reflects
-    _looked: dict[tuple[str, str], tuple[int, Rule, Reading]] = field(default_factory=dict)
+    _looked: dict[str, dict[str, tuple[int, Rule, Reading]]] = field(default_factory=dict)
 
     def read(
         self, tenant_id: str, rule: Rule, now_us: int, recorded: Callable[[], bool]
@@ -148,8 +148,8 @@ class Trends:
             now_us: the time.
             recorded: tells whether the window holds anything.
         """
-        key = (tenant_id, rule.id)
-        known = self._looked.get(key)
+        looked = self._looked.setdefault(tenant_id, {})
+        known = looked.get(rule.id)
         if (
             known is not None
             and known[1].differing(rule) == []
@@ -160,8 +160,17 @@ class Trends:
         value = self._worse(tenant_id, rule, now_us) if recorded() else 0.0
         again = now_us + TREND_EVERY_US if value or rule.open_entry else None
         reading = Reading(value, next_us=again)
-        self._looked[key] = (now_us, rule, reading)
+        looked[rule.id] = (now_us, rule, reading)
         return reading
+
+    def keep(self, tenant_id: str, rules: Iterable[Rule]) -> None:
+        """Forget what was found for other rules of a tenant's than these."""
+        ids = {rule.id for rule in rules}
+        kept = {
+            rule_id: of for rule_id, of in self._looked.pop(tenant_id, {}).items() if rule_id in ids
+        }
+        if kept:
+            self._looked[tenant_id] = kept
 
     def _worse(self, tenant_id: str, rule: Rule, now_us: int) -> float:
         report = self.reflect(tenant_id, PerformanceTrendsParams(), window(rule, now_us), 10)

@@ -77,6 +77,8 @@ class AlertWorker(DueWorker):
     def removed(self, tenant_id: str, *, replaced: bool) -> None:
         """See `DueWorker`."""
         self._without.discard(tenant_id)
+        self._not_before.pop(tenant_id, None)
+        self._trends.keep(tenant_id, ())  # Of one that is called the same, they say nothing.
         self._standing.gone(tenant_id)
         super().removed(tenant_id, replaced=replaced)
 
@@ -92,6 +94,7 @@ class AlertWorker(DueWorker):
             with memory.read() as unit:
                 rules = unit.alert_rules.enabled()
                 readings = [(rule, _read(unit, rule, now, memory.pending)) for rule in rules]
+            self._trends.keep(tenant_id, rules)
             if not rules:
                 self._standing.evaluated(tenant_id, 0, 0)
                 self._not_before.pop(tenant_id, None)
