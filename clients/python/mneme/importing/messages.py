@@ -238,9 +238,9 @@ def parsed(value: Any, notes: Counter[str]) -> Any:
         return clean(value, notes)
     try:
         parsed = json.loads(value)
+        return tidy(parsed, notes) if _is_exact(parsed) else clean(value, notes)
     except (ValueError, RecursionError):
         return clean(value, notes)
-    return tidy(parsed, notes) if _is_exact(parsed) else clean(value, notes)
 
 
 def _is_exact(value: Any) -> bool:

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 from google.protobuf.struct_pb2 import Struct
@@ -161,34 +162,46 @@ def fit(value: Mapping[str, Any], limit: int, notes: Counter[str]) -> dict[str, 
     until the object fits.
     """
     fitted = {
-        key: item if _depth(item) < MAX_DEPTH else json.dumps(item) for key, item in value.items()
+        key: item if _fits_depth(item, MAX_DEPTH - 1) else json.dumps(item)
+        for key, item in value.items()
     }
     if len(json.dumps(fitted)) * _GROWTH <= limit:
         return fitted  # Nearly all of them, and this is far quicker than to measure them.
-    if _encoded_size(fitted) > limit:
-        notes[CUT] += 1
-    while _encoded_size(fitted) > limit:
-        longest = max(fitted, key=lambda key: len(json.dumps(fitted[key])))
-        text = fitted[longest]
+    sizes = {key: _encoded_size(key, item) for key, item in fitted.items()}
+    size = sum(sizes.values())
+    if size <= limit:
+        return fitted
+    notes[CUT] += 1
+    # The longest first; of those that are as long as each other, the one that comes first.
+    longest = [
+        (-len(json.dumps(item)), place, key) for place, (key, item) in enumerate(fitted.items())
+    ]
+    heapify(longest)
+    while size > limit:
+        _, place, key = heappop(longest)
+        size -= sizes[key]
+        text = fitted[key]
         text = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
         if len(text) < MAX_LABEL:
-            del fitted[longest]  # Thousands of small values: drop them one by one.
-        else:
-            fitted[longest] = text[: len(text) // 2] + "…"
+            del fitted[key]  # Thousands of small values: drop them one by one.
+            continue
+        fitted[key] = text[: len(text) // 2] + "…"
+        sizes[key] = _encoded_size(key, fitted[key])
+        size += sizes[key]
+        heappush(longest, (-len(json.dumps(fitted[key])), place, key))
     return fitted
 
 
-def _encoded_size(value: Mapping[str, Any]) -> int:
-    """The bytes of a JSON object as a Struct."""
+def _encoded_size(key: str, value: Any) -> int:
+    """The bytes that a value takes in a Struct, which is as long as its values together."""
     struct = Struct()
-    struct.update(value)
+    struct.update({key: value})
     return struct.ByteSize()
 
 
-def _depth(value: Any) -> int:
-    """How deep a JSON value is nested; the decoder has bounded it."""
-    if isinstance(value, dict):
-        return 1 + max((_depth(item) for item in value.values()), default=0)
-    if isinstance(value, list):
-        return 1 + max((_depth(item) for item in value), default=0)
-    return 0
+def _fits_depth(value: Any, levels: int) -> bool:
+    """Whether a JSON value has no more levels of nesting; it is not followed further down."""
+    if not isinstance(value, dict | list):
+        return True
+    inner = value.values() if isinstance(value, dict) else value
+    return levels > 0 and all(_fits_depth(item, levels - 1) for item in inner)

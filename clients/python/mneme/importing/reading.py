@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, NoReturn
 
 _BOM = b"\xef\xbb\xbf"
 _SPACE = " \t\r\n"
+TOO_DEEP = "not readable: nested too deep"
 # What the records of other formats have, and messages have not.
 _RECORD = frozenset(("memory", "sessionId", "payload", "messages"))
 
@@ -213,5 +214,5 @@ def _reason(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
     if isinstance(error, RecursionError):
-        return "not readable: nested too deep"
+        return TOO_DEEP
     return f"not JSON: {error}"

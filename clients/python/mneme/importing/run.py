@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO
 
-from mneme.importing.plan import Defaults, Planned, UnusableError
-from mneme.importing.readers import Reader, best, readers
-from mneme.importing.reading import Broken, Place, Record, read_records
+from mneme.importing.plan import Defaults, Planned
+from mneme.importing.readers import Reader, attempted, best, readers
+from mneme.importing.reading import TOO_DEEP, Broken, Place, Record, read_records
 from mneme.importing.recording import FileReport, Recorder, Sink, Totals
 from mneme.importing.redaction import Redactor
 from mneme.importing.rehearsal import Rehearsal
@@ -18,8 +18,6 @@ from mneme.importing.source import Source, UnreadableError, open_source, unpacki
 
 # How many records are looked at before the file is taken for what they are.
 _HEAD = 50
-# What a value of another kind than the format says makes Python raise.
-_MISFITS = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
 _SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".zst")
 # Results that a transcript refers to, which are read with it.
 _SIDE_FOLDER = "tool-results"
@@ -122,8 +120,7 @@ class Importer:
                 self._plan(item, active[kind] if kind else None, report)
             self._on_record()
         for reader in active.values():
-            for planned in reader.finish():
-                self._take(planned, report)
+            self._take(reader.finish(), Place(source.name, 0, 0), report)
         return [path for reader in active.values() for path in reader.companions()]
 
     def _records(self, source: Source) -> Iterator[Record | Broken]:
@@ -131,38 +128,38 @@ class Importer:
         try:
             for item in read_records(source.stream, source.name):
                 last = item.place
-                if self._mask is not None and isinstance(item, Record):
-                    yield replace(item, value=self._mask(item.value), original=item.value)
-                else:
-                    yield item
+                yield self._masked(item) if isinstance(item, Record) else item
         except unpacking_errors() as error:
             place = Place(source.name, last.record + 1, last.line + 1)
             yield Broken(place, f"cannot be unpacked any further: {error}")
+
+    def _masked(self, record: Record) -> Record | Broken:
+        if self._mask is None:
+            return record
+        try:
+            return replace(record, value=self._mask(record.value), original=record.value)
+        except RecursionError:
+            return Broken(record.place, TOO_DEEP)
 
     def _reader_of(self, record: Record) -> type[Reader] | None:
         return best(record.value) if self._form == "auto" else readers()[self._form]
 
     def _plan(self, record: Record, reader: Reader | None, report: FileReport) -> None:
-        try:
-            if reader is None:
-                titles = ", ".join(sorted(one.title for one in readers().values()))
-                raise UnusableError(f"not recognised; it is none of {titles}")
-            report.formats[reader.name] += 1
-            found = list(reader.read(record))
-        except UnusableError as error:
-            self.totals.broken.append(Broken(record.place, str(error)))
-        except _MISFITS as error:
-            # Files of other programs hold what no reader foresees; one such record is no reason
-            # to leave out the others, nor to be silent.
-            words = f"does not keep to its format: {type(error).__name__}: {error}"
-            self.totals.broken.append(Broken(record.place, words))
-        else:
-            for planned in found:
-                self._take(planned, report)
+        if reader is None:
+            titles = ", ".join(sorted(one.title for one in readers().values()))
+            why = f"not recognised; it is none of {titles}"
+            self.totals.broken.append(Broken(record.place, why))
+            return
+        report.formats[reader.name] += 1
+        self._take(reader.read(record), record.place, report)
 
-    def _take(self, planned: Planned, report: FileReport) -> None:
-        report.count(planned)
-        self._recorder.add(planned)
+    def _take(self, found: Iterable[Planned | Broken], place: Place, report: FileReport) -> None:
+        for planned in attempted(place, found):
+            if isinstance(planned, Broken):
+                self.totals.broken.append(planned)
+            else:
+                report.count(planned)
+                self._recorder.add(planned)
 
 
 def import_file(

@@ -11,9 +11,9 @@ import pkgutil
 from functools import cache
 from typing import Any
 
-from mneme.importing.readers.base import Reader
+from mneme.importing.readers.base import Reader, attempted
 
-__all__ = ["Reader", "best", "readers"]
+__all__ = ["Reader", "attempted", "best", "readers"]
 
 
 @cache

@@ -18,8 +18,8 @@ from mneme.importing.plan import (
     label,
     tidy,
 )
-from mneme.importing.readers.base import Reader
-from mneme.importing.reading import Record
+from mneme.importing.readers.base import Reader, attempted
+from mneme.importing.reading import Broken, Record
 from mneme.importing.wording import tool_text
 from mneme.messages import Lesson
 
@@ -78,30 +78,33 @@ class AgentLens(Reader):
         """Its events are camelCase and carry the hash before them; its lessons an importance."""
         return 85 if any(_shape(part) for part in _parts(value)[:5]) else 0
 
-    def read(self, record: Record) -> Iterator[Planned]:
+    def read(self, record: Record) -> Iterator[Planned | Broken]:
         """Plan a record's sessions, events and lessons."""
         parts = _parts(record.value)
         if not parts:
             raise UnusableError("holds no session, event or lesson")
-        ends = []
+        ends: list[dict[str, Any]] = []
         for part in parts:
-            shape = _shape(part)
-            planned = Planned(record.place)
-            if shape == "session":
-                started = self._session(record, part)
-                ends.append(started.end)
-                started.end = None
-                yield started
-                continue
-            if shape == "event":
-                self._event(planned, part)
-            elif shape == "lesson":
-                planned.lessons.append(self._lesson(part))
-            else:
-                self._unknown(planned, part)
-            yield planned
-        for end in filter(None, ends):
+            yield from attempted(record.place, self._part(record, part, ends))
+        for end in ends:
             yield Planned(record.place, end=end)
+
+    def _part(self, record: Record, part: Any, ends: list[dict[str, Any]]) -> Iterator[Planned]:
+        """Plan a part of an export; a session's end is added to `ends`, it follows the events."""
+        shape = _shape(part)
+        planned = Planned(record.place)
+        if shape == "session":
+            planned = self._session(record, part)
+            if planned.end is not None:
+                ends.append(planned.end)
+                planned.end = None
+        elif shape == "event":
+            self._event(planned, part)
+        elif shape == "lesson":
+            planned.lessons.append(self._lesson(part))
+        else:
+            self._unknown(planned, part)
+        yield planned
 
     def _session(self, record: Record, session: Mapping[str, Any]) -> Planned:
         planned = Planned(record.place)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-from mneme.importing.plan import Defaults, Planned
-from mneme.importing.reading import Record
+from mneme.importing.plan import Defaults, Planned, UnusableError
+from mneme.importing.reading import TOO_DEEP, Broken, Place, Record
 from mneme.importing.source import Source
+
+# What a value of another kind than the format says makes Python raise.
+_MISFITS = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
 
 
 class Reader(ABC):
@@ -41,17 +44,37 @@ class Reader(ABC):
         """How sure it is that a record is of this format, from 0 (it is not) to 100."""
 
     @abstractmethod
-    def read(self, record: Record) -> Iterable[Planned]:
-        """Plan what a record holds.
+    def read(self, record: Record) -> Iterable[Planned | Broken]:
+        """Plan what a record holds, and tell what of it cannot be used.
 
         Raises:
             UnusableError: nothing of it can be used.
         """
 
-    def finish(self) -> Iterable[Planned]:
+    def finish(self) -> Iterable[Planned | Broken]:
         """Plan what could only be told at the end of the file."""
         return ()
 
     def companions(self) -> Iterable[Path]:
         """Other files that belong to this one, to be imported after it."""
         return ()
+
+
+def attempted(place: Place, found: Iterable[Planned | Broken]) -> Iterator[Planned | Broken]:
+    """What is planned, up to where that cannot go on, and then why.
+
+    Files of other programs hold what no reader foresees; that is no reason to leave out the rest,
+    nor to be silent.
+
+    Args:
+        place: where it was read.
+        found: plans it as it is asked for.
+    """
+    try:
+        yield from found
+    except UnusableError as error:
+        yield Broken(place, str(error))
+    except RecursionError:  # What the decoder still took, where a level is one call.
+        yield Broken(place, TOO_DEEP)
+    except _MISFITS as error:
+        yield Broken(place, f"does not keep to its format: {type(error).__name__}: {error}")

@@ -28,8 +28,8 @@ from mneme.importing.plan import (
     label,
     tidy,
 )
-from mneme.importing.readers.base import Reader
-from mneme.importing.reading import Place, Record
+from mneme.importing.readers.base import Reader, attempted
+from mneme.importing.reading import Broken, Place, Record
 from mneme.importing.source import Source
 
 _AGENT = "claude-code"
@@ -110,7 +110,7 @@ class ClaudeCode(Reader):
             return 90 if "uuid" in value or value["type"] in _NOTES else 40
         return 80 if "leafUuid" in value or value["type"] == "file-history-snapshot" else 0
 
-    def read(self, record: Record) -> Iterator[Planned]:
+    def read(self, record: Record) -> Iterator[Planned | Broken]:
         """Plan one line; lines without session and time wait until these are known."""
         line = record.value
         if not isinstance(line, Mapping):
@@ -125,7 +125,7 @@ class ClaudeCode(Reader):
         yield from self._release()
         yield from self._line(record, line)
 
-    def finish(self) -> Iterator[Planned]:
+    def finish(self) -> Iterator[Planned | Broken]:
         """Plan what waited, the usage of the last answers, and the end of the session."""
         if self.source.settled:  # Else their session and time may still be written.
             if self._held and not self._own:
@@ -133,7 +133,7 @@ class ClaudeCode(Reader):
             yield from self._release()
         for answer in self._answers.values():
             if answer.ended or self.source.settled:
-                yield self._usage(answer)
+                yield from self._usage(answer)
             else:
                 planned = Planned(answer.place)
                 planned.notes[WAITING] += 1
@@ -164,12 +164,12 @@ class ClaudeCode(Reader):
         around = next((p for p in path.parents if p.name == "subagents"), None)
         return around.parent if around is not None else path.parent / self._own
 
-    def _release(self) -> Iterator[Planned]:
+    def _release(self) -> Iterator[Planned | Broken]:
         held, self._held = self._held, []
         for record, line in held:
-            yield from self._line(record, line)
+            yield from attempted(record.place, self._line(record, line))
 
-    def _line(self, record: Record, line: Mapping[str, Any]) -> Iterator[Planned]:
+    def _line(self, record: Record, line: Mapping[str, Any]) -> Iterator[Planned | Broken]:
         planned = Planned(record.place, shared=True)
         session_id = line.get("sessionId")
         session_id = session_id if isinstance(session_id, str) and session_id else self._own
@@ -280,13 +280,13 @@ class ClaudeCode(Reader):
             return block
         return {**block, "content": self.source.masked(whole)}
 
-    def _before(self, line: Mapping[str, Any]) -> Iterator[Planned]:
+    def _before(self, line: Mapping[str, Any]) -> Iterator[Planned | Broken]:
         """Plan the usage of the answer that this line shows to be over."""
         chain = str(line.get("agentId") or line.get("isSidechain") or "")
         answer = self._answers.get(chain)
         if answer is not None and _ends(line, answer.key):
             del self._answers[chain]
-            yield self._usage(answer)
+            yield from self._usage(answer)
 
     def _note_usage(
         self,
@@ -314,10 +314,15 @@ class ClaudeCode(Reader):
         key = _answer_key(line, message)
         self._answers[chain] = _Answer(key, session_id, planned.place, common | event, ended)
 
-    def _usage(self, answer: _Answer) -> Planned:
-        planned = Planned(answer.place, shared=True)
-        planned.add(answer.session_id, f"cc:{answer.key}:usage", answer.fields)
-        return planned
+    def _usage(self, answer: _Answer) -> Iterator[Planned | Broken]:
+        """Plan what an answer cost; where that cannot be, what follows it is no worse for it."""
+
+        def plan() -> Iterator[Planned]:
+            planned = Planned(answer.place, shared=True)
+            planned.add(answer.session_id, f"cc:{answer.key}:usage", answer.fields)
+            yield planned
+
+        return attempted(answer.place, plan())
 
 
 def _says_where(line: Mapping[str, Any]) -> bool:

@@ -120,7 +120,8 @@ class Codex(Reader):
         """Lines of a kind that Codex writes; in old files the first says id and instructions."""
         if not isinstance(value, Mapping):
             return 0
-        if value.get("type") in _LINES and isinstance(value.get("payload"), Mapping):
+        kind = value.get("type")
+        if isinstance(kind, str) and kind in _LINES and isinstance(value.get("payload"), Mapping):
             return 90
         old = {"id", "timestamp", "instructions"} <= value.keys() and "messages" not in value
         return 80 if old or value.get("record_type") == "state" else 0
