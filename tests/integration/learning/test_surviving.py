@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mneme.v1 import learning_pb2
 from mneme.v1 import learning_service_pb2 as pb
 from mneme_server.learning import sealing
 from support.api import Api, grpc, refused
+from support.contexts import eventually
 from support.learning import Session, discrete, learner
 from support.server import LocalServer, ServerProcess, local_server
 
@@ -141,6 +143,33 @@ def test_a_session_of_an_algorithm_that_is_no_more_says_so(
             grpc.StatusCode.FAILED_PRECONDITION, "ALGORITHM_NOT_SUPPORTED",
         )  # fmt: skip
         assert says in failure.message
+
+
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
+@pytest.mark.parametrize(
+    "change",
+    [
+        "learning_sessions SET version = 0 WHERE id = 'broken'",
+        "learning_checkpoints SET data = x'00'",
+    ],
+)
+def test_in_the_background_no_session_waits_for_one_that_cannot_learn(
+    tmp_path: Path, change: str
+) -> None:
+    with local_server(tmp_path / "data") as server:
+        api = learner(server.keys)
+        mode = learning_pb2.LEARNING_MODE_BACKGROUND
+        broken, sound = (
+            Session(api, "q_learning", name, action_space=discrete(3), learning=mode)
+            for name in ("broken", "sound")
+        )
+        broken.tell(STATES[0], 0, 1.0)
+        eventually(broken.stored, lambda stored: stored.learned == 1)
+        changed(server, api, "UPDATE learning_sessions SET learned = 0")
+        changed(server, api, f"UPDATE {change}")
+        sound.tell(STATES[0], 0, 1.0)
+        eventually(sound.stored, lambda stored: stored.learned == 1)
+        assert broken.stored().learned == 0
 
 
 def test_a_prediction_is_good_for_thirty_days(
