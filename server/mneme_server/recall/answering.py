@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from mneme_server.corpus.document import Document, DocumentFilter, Memory
 from mneme_server.corpus.kinds import MemoryKind
-from mneme_server.corpus.ports import CorpusIndex, Rows, Selection
+from mneme_server.corpus.ports import CorpusIndex, MemoryReader, Rows, Selection
 from mneme_server.corpus.scanning import Glance
 from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.corpus.tenant_store import CorpusUnit
@@ -97,14 +98,15 @@ def answer_of(
         row_of[document.doc_id] = row
         return 0 <= row < len(mask) and bool(mask[row])
 
-    shown = successors_first(
-        shown,
-        results,
-        _reading(memory, newest=glance is not None),
-        passes,
-        limit=query.limit,
-        own_scores=reranking is Reranking.DONE,
-    )
+    with _reading(memory, newest=glance is not None) as read:
+        shown = successors_first(
+            shown,
+            results,
+            read,
+            passes,
+            limit=query.limit,
+            own_scores=reranking is Reranking.DONE,
+        )
     rows = [row_of[result.document.doc_id] for result in shown]
     for result, row in zip(shown, rows, strict=True):
         if row in copied:
@@ -129,12 +131,18 @@ def _row_of(index: CorpusIndex, document: Document) -> int:
     return int(index.columns.rows_of(np.array([document.doc_id]))[0])
 
 
-def _reading(memory: OpenTenant[CorpusUnit], *, newest: bool) -> ReadSources:
-    def read(kind: MemoryKind, source_ids: Sequence[str]) -> Mapping[str, Memory]:
-        with memory.reading_shown(newest=newest) as reader:
-            return reader.of_sources(kind, source_ids)
+@contextmanager
+def _reading(memory: OpenTenant[CorpusUnit], *, newest: bool) -> Iterator[ReadSources]:
+    """Lend what reads memories by their sources; a transaction is begun when it reads the first."""
+    with ExitStack() as lent:
+        readers: list[MemoryReader] = []
 
-    return read
+        def read(kind: MemoryKind, source_ids: Sequence[str]) -> Mapping[str, Memory]:
+            if not readers:
+                readers.append(lent.enter_context(memory.reading_shown(newest=newest)))
+            return readers[0].of_sources(kind, source_ids)
+
+        yield read
 
 
 def _best(

@@ -56,8 +56,9 @@ def successors_first(
     if not any(_successor(result.document, result.details) for result in shown):
         return list(shown)
     ordered, known = list(shown), {result.document.doc_id: result for result in found}
+    latest_of = _Latest(read, found)
     for replaced in shown:
-        latest = _latest(replaced, read)
+        latest = latest_of(replaced)
         if latest is None:
             continue
         ids = [result.document.doc_id for result in ordered]
@@ -71,15 +72,15 @@ def successors_first(
         else:
             continue
         ordered.insert(old, moved if own_scores else in_place_of(replaced, moved))
-    return _naming(ordered[:limit], read)
+    return _naming(ordered[:limit], latest_of)
 
 
-def _naming(results: Sequence[Recalled], read: ReadSources) -> list[Recalled]:
+def _naming(results: Sequence[Recalled], latest_of: _Latest) -> list[Recalled]:
     """Have what was replaced name what replaced it, and the other way round."""
     named = list(results)
     places = {result.document.doc_id: place for place, result in enumerate(named)}
     for place, replaced in enumerate(results):
-        latest = _latest(replaced, read)
+        latest = latest_of(replaced)
         there = None if latest is None else places.get(latest.document.doc_id)
         if there is not None:
             named[place] = replace(named[place], newer=named[there].document)
@@ -88,18 +89,43 @@ def _naming(results: Sequence[Recalled], read: ReadSources) -> list[Recalled]:
     return named
 
 
-def _latest(replaced: Recalled, read: ReadSources) -> Memory | None:
-    """Return what replaced a result, and was not replaced itself; None when nothing did."""
-    kind, latest = replaced.document.kind, None
-    wanted = _successor(replaced.document, replaced.details)
-    seen = {replaced.document.source_id}
-    while wanted and wanted not in seen:
-        seen.add(wanted)
-        found = read(kind, [wanted]).get(wanted)
-        if found is None:
-            break
-        latest, wanted = found, _successor(found.document, found.details)
-    return latest
+class _Latest:
+    """Tells what replaced a result, and was not replaced itself.
+
+    Results are often of one chain, in which each was replaced by the next: each is read once, and
+    those that were found are not read again.
+    """
+
+    def __init__(self, read: ReadSources, found: Sequence[Recalled]) -> None:
+        self._read = read
+        self._known = {
+            (result.document.kind, result.document.source_id): result for result in found
+        }
+        self._ends: dict[tuple[MemoryKind, str], Memory] = {}
+
+    def __call__(self, replaced: Recalled) -> Memory | None:
+        """Return it; None when nothing replaced the result."""
+        kind, latest = replaced.document.kind, None
+        wanted = _successor(replaced.document, replaced.details)
+        passed = {replaced.document.source_id: None}
+        while wanted and wanted not in passed:
+            if (end := self._ends.get((kind, wanted))) is not None:
+                latest = end
+                break
+            found = self._memory(kind, wanted)
+            if found is None:
+                break
+            passed[wanted] = None
+            latest, wanted = found, _successor(found.document, found.details)
+        if latest is not None:
+            self._ends.update(((kind, source_id), latest) for source_id in passed)
+        return latest
+
+    def _memory(self, kind: MemoryKind, source_id: str) -> Memory | None:
+        known = self._known.get((kind, source_id))
+        if known is not None:
+            return Memory(known.document, known.details)
+        return self._read(kind, [source_id]).get(source_id)
 
 
 def _successor(document: Document, details: Mapping[str, object]) -> str:
