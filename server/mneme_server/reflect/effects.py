@@ -86,19 +86,33 @@ class Effects:
         )
 
 
-class Moments(NamedTuple):
-    """Where an effect could follow: the session, the sequence before it or `NONE`, and whether the
-    effect followed; each (m,)."""
+class Moments:
+    """Where an effect could follow, each (m,): the session, and the sequence before it or `NONE`.
 
-    session: Ints
-    before: Ints
-    hit: NDArray[np.bool_]
+    What is counted of them is the same whatever follows. A hundred errors are looked for after a
+    million calls, and counting those takes most of the time.
+    """
+
+    def __init__(self, grams: Grams, session: Ints, before: Ints) -> None:
+        self.grams = grams
+        self.session = session
+        self.before = before
+        self.seen = before != NONE
+        self.span = int(session.max()) + 1 if len(session) else 1
+        pairs, self.pair = np.unique(
+            before[self.seen] * self.span + session[self.seen], return_inverse=True
+        )
+        self.code, self.pair_session = pairs // self.span, pairs % self.span
+        self.pair_count = np.bincount(self.pair, minlength=len(pairs)).astype(float)
+        self.count = sum_by(self.code, self.pair_count, len(grams))
+        self.in_sessions = np.bincount(self.code, minlength=len(grams))
+        self.per_session = np.bincount(session, minlength=self.span).astype(float)
 
 
 def after_sequences(
-    grams: Grams,
-    effect: str,
     moments: Moments,
+    effect: str,
+    hit: NDArray[np.bool_],
     *,
     min_sessions: int = MIN_SESSIONS,
     followed_only: bool = False,
@@ -106,45 +120,36 @@ def after_sequences(
     """Compare the moments after each sequence with all other moments.
 
     Args:
-        grams: the sequences.
-        effect: what the effect is called.
-        moments: where it could follow.
+        moments: where the effect could follow.
+        effect: what it is called.
+        hit: whether it followed, (m,).
         min_sessions: sequences seen in fewer sessions are not tested.
         followed_only: leave out sequences that the effect never followed. They count as tests.
     """
-    session, before, hit = moments
-    seen = before != NONE
-    span = int(session.max()) + 1 if len(session) else 1
-    pairs, where = np.unique(before[seen] * span + session[seen], return_inverse=True)
-    pair_count = np.bincount(where, minlength=len(pairs)).astype(float)
-    pair_hits = sum_by(where, hit[seen], len(pairs))
-    code, pair_session = pairs // span, pairs % span
-    size = len(grams)
-    count, hits = (sum_by(code, weights, size) for weights in (pair_count, pair_hits))
-    in_sessions = np.bincount(code, minlength=size)
-    testable = in_sessions >= min_sessions
-    tests = int(testable.sum())
+    size, is_hit = len(moments.grams), moments.seen & hit
+    pair_hits = sum_by(moments.pair, hit[moments.seen], len(moments.code))
+    hits = sum_by(moments.code, pair_hits, size)
+    testable = moments.in_sessions >= min_sessions
     chosen = (hits > 0) if followed_only else testable
     capped = int(chosen.sum()) > MAX_TESTED
     if capped:
-        best = np.lexsort((np.arange(size), -count, -in_sessions))
-        chosen &= np.isin(np.arange(size), best[chosen[best]][:MAX_TESTED])
-    of_chosen = chosen[code]
-    per_session = _PerSession(
-        np.bincount(session, minlength=span).astype(float),
-        sum_by(session, hit, span),
-    )
-    of_pairs = _Pairs(
-        code[of_chosen], pair_session[of_chosen], pair_count[of_chosen], pair_hits[of_chosen]
-    )
-    mine, other = _design_effects(per_session, of_pairs, count, hits)
+        best = np.lexsort((np.arange(size), -moments.count, -moments.in_sessions))
+        chosen = chosen & np.isin(np.arange(size), best[chosen[best]][:MAX_TESTED])
     codes = np.flatnonzero(chosen)
-    n, x = count[codes], hits[codes]
+    n, x = moments.count[codes], hits[codes]
+    per_session = _PerSession(moments.per_session, sum_by(moments.session, hit, moments.span))
+    of_chosen = chosen[moments.code]
+    of_pairs = _Pairs(
+        np.searchsorted(codes, moments.code[of_chosen]),
+        moments.pair_session[of_chosen],
+        moments.pair_count[of_chosen],
+        pair_hits[of_chosen],
+    )
+    mine, other = _design_effects(per_session, of_pairs, n, x)
     m, y = per_session.moments.sum() - n, per_session.hits.sum() - x
-    found = _compared(_Rate(x, n, mine[codes]), _Rate(y, m, other[codes]))
-    is_hit = seen & hit
+    found = _compared(_Rate(x, n, mine), _Rate(y, m, other))
     return Effects(
-        grams=grams,
+        grams=moments.grams,
         effect=effect,
         code=codes,
         count=n.astype(np.int64),
@@ -156,9 +161,9 @@ def after_sequences(
         high=found.high,
         p_value=np.where(testable[codes], found.p_value, 1.0),
         tested=testable[codes],
-        tests=tests,
-        hit_session=session[is_hit],
-        hit_code=before[is_hit],
+        tests=int(testable.sum()),
+        hit_session=moments.session[is_hit],
+        hit_code=moments.before[is_hit],
         capped=capped,
     )
 

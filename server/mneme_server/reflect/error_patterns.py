@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mneme_server.common import deadline
 from mneme_server.events.history import Column, HistoryReader
 from mneme_server.reflect import calls as tool_calls
 from mneme_server.reflect.calls import Calls, Grams, find_calls, grams_of
@@ -56,11 +58,8 @@ def error_patterns(
     found.sort(key=lambda p: (-len(p.rows), history.templates[p.template], p.tool))
     shown = found[:limit]
     grams = grams_of(calls, range(1, params.window + 1))
-    families = [
-        after_sequences(gram, _effect(p), _moments(p, calls, gram, params), followed_only=True)
-        for p in shown
-        for gram in grams
-    ]
+    by_length = [list(_families(shown, calls, gram, params)) for gram in grams]
+    families = [family for of_pattern in zip(*by_length, strict=True) for family in of_pattern]
     q_values = adjusted(families)
     any_error, *splits = adjusted_splits(_outcomes(history, calls, shown))
     followed = Recoveries(history, reader, calls)
@@ -135,23 +134,26 @@ def _patterns(history: History, calls: Calls) -> list[_Pattern]:
     return found
 
 
-def _effect(pattern: _Pattern) -> str:
-    return "call_fails" if pattern.is_of_tool else "error_follows"
-
-
-def _moments(pattern: _Pattern, calls: Calls, gram: Grams, params: ErrorPatternsParams) -> Moments:
-    """Return where the error could have come: at every call for an error of a tool, after every
-    call for one outside tools."""
-    hit = np.zeros(len(calls), bool)
-    if not pattern.is_of_tool:
-        hit[pattern.after] = True
-        return Moments(calls.session, gram.up_to_call(), hit)
-    hit[pattern.calls] = True
-    moments = Moments(calls.session, gram.before_call(calls), hit)
-    if params.baseline == Baseline.SAME_TOOL:
-        same = calls.tool == pattern.tool
-        return Moments(*(values[same] for values in moments))
-    return moments
+def _families(
+    shown: list[_Pattern], calls: Calls, gram: Grams, params: ErrorPatternsParams
+) -> Iterator[Effects]:
+    """Yield for each error how much likelier it is after the sequences of one length: at every
+    call for an error of a tool, after every call for one outside tools."""
+    every: dict[bool, Moments] = {}
+    for pattern in shown:
+        deadline.check()  # A hundred errors of a million calls take a while.
+        of_tool = pattern.is_of_tool
+        if of_tool not in every:
+            before = gram.before_call(calls) if of_tool else gram.up_to_call()
+            every[of_tool] = Moments(gram, calls.session, before)
+        moments, hit = every[of_tool], np.zeros(len(calls), bool)
+        hit[pattern.calls if of_tool else pattern.after] = True
+        if of_tool and params.baseline == Baseline.SAME_TOOL:
+            same = calls.tool == pattern.tool
+            moments, hit = Moments(gram, calls.session[same], moments.before[same]), hit[same]
+        yield after_sequences(
+            moments, "call_fails" if of_tool else "error_follows", hit, followed_only=True
+        )
 
 
 def _preceding(

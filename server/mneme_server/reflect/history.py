@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from mneme_server.common import deadline
 from mneme_server.common.masking import NO_MESSAGE, template_of
 from mneme_server.events.event_types import ERROR_TYPES
 from mneme_server.events.history import Column, HistoryFilter, HistoryReader, SessionRow
@@ -327,6 +328,7 @@ class _Templates(dict[str | None, int]):
         new_codes = np.empty(pairs.shape[1], np.int32)
         compared = True
         for name in np.unique(pairs[0]):
+            deadline.check()  # The messages of one tool may take a second.
             mine = np.flatnonzero(pairs[0] == name)
             of_tool = {texts[pairs[1, i]]: int(counts[i]) for i in mine}
             groups, complete = group(of_tool)

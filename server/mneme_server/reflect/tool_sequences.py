@@ -81,14 +81,14 @@ def _before_errors(grams: list[Grams], calls: Calls, params: ToolSequencesParams
     found = []
     for gram in grams:
         if fails.any():
-            moments = Moments(calls.session, gram.before_call(calls), fails)
+            moments = Moments(gram, calls.session, gram.before_call(calls))
             found.append(
-                after_sequences(gram, "call_fails", moments, min_sessions=params.min_support)
+                after_sequences(moments, "call_fails", fails, min_sessions=params.min_support)
             )
         if follows.any():
-            moments = Moments(calls.session, gram.up_to_call(), follows)
+            moments = Moments(gram, calls.session, gram.up_to_call())
             found.append(
-                after_sequences(gram, "error_follows", moments, min_sessions=params.min_support)
+                after_sequences(moments, "error_follows", follows, min_sessions=params.min_support)
             )
     return found
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from mneme_server.common import deadline
 from mneme_server.events.event_types import EventType
 from mneme_server.reflect.error_patterns import NEEDED, error_patterns
 from mneme_server.reflect.model import ErrorPatterns, Findings
@@ -143,6 +144,13 @@ def test_one_session_that_fails_again_and_again_is_no_evidence() -> None:
         record.call("stuck", "pay", 1e6 + step, error="card refused")
     findings = found_in(record)
     assert not [i for i in findings.insights if i.type == "error_after_sequence"]
+
+
+def test_for_who_has_left_no_error_is_compared() -> None:
+    record = planted(1)
+    history = record.history(*NEEDED)
+    with deadline.within(0), pytest.raises(deadline.Abandoned):
+        error_patterns(history, record, ErrorPatternsParams(), 10)
 
 
 def test_without_errors_there_are_no_patterns() -> None:
