@@ -21,7 +21,7 @@ from mneme_server.reflect.model import (
     ErrorPatterns,
     Findings,
 )
-from mneme_server.reflect.outcomes import adjusted_splits, split
+from mneme_server.reflect.outcomes import adjusted_splits, split, untold
 from mneme_server.reflect.params import Baseline, ErrorPatternsParams
 from mneme_server.reflect.recoveries import Recoveries
 from mneme_server.reflect.wording import plural
@@ -84,8 +84,11 @@ def error_patterns(
     tests = sum(family.tests for family in families)
     if tests:
         findings.notes.append(
-            f"{tests:,} pairs of an error and a sequence of tools before it were tested"
+            f"{plural(tests, 'pair')} of an error and a sequence of tools before it"
+            f" {'was' if tests == 1 else 'were'} tested"
         )
+    if result.error_count:
+        findings.notes += untold(history.sessions)
     return findings
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mneme_server.events.outcome import Outcome
 from mneme_server.reflect.compared import OutcomeBy, OutcomeGroup, OutcomeSplit
 from mneme_server.reflect.history import History, Ints, Sessions
+from mneme_server.reflect.wording import plural
 from mneme_server.statistics.distributions import Interval
 from mneme_server.statistics.inference import benjamini_hochberg, fisher_exact, wilson
 
@@ -43,6 +44,18 @@ def adjusted_splits(found: list[OutcomeSplit]) -> list[OutcomeSplit]:
     """Return the comparisons with q-values, adjusted for all of them, in place of p-values."""
     q_values = iter(benjamini_hochberg(np.array([s.q_value for s in found if s.tested], float)))
     return [replace(s, q_value=float(next(q_values))) if s.tested else s for s in found]
+
+
+def untold(sessions: Sessions) -> list[str]:
+    """Return the note that some sessions do not count where outcomes are compared; none where all
+    count, or none does."""
+    unknown = int((sessions.outcome == Outcome.UNKNOWN).sum())
+    if not 0 < unknown < len(sessions):
+        return []
+    return [
+        f"{plural(unknown, 'session')} without a known outcome"
+        f" {'does' if unknown == 1 else 'do'} not count for how sessions ended"
+    ]
 
 
 def _splits(n: Ints, x: Ints, total: int, won: int) -> list[OutcomeSplit]:

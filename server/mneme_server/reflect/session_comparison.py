@@ -25,7 +25,7 @@ from mneme_server.reflect.model import (
     SessionComparison,
     Trend,
 )
-from mneme_server.reflect.outcomes import outcomes_by
+from mneme_server.reflect.outcomes import outcomes_by, untold
 from mneme_server.reflect.params import SessionComparisonParams
 from mneme_server.statistics.inference import (
     NO_INTERVAL,
@@ -97,6 +97,7 @@ def session_comparison(history: History, params: SessionComparisonParams, limit:
             "all sessions began within a minute, as imported ones do: recent and earlier mean no"
             " more than the order in which they were recorded"
         )
+    notes += untold(history.sessions)
     newest = history.sessions.newest(np.flatnonzero(recent))
     return Findings(result, comparison_insights(result, newest), notes, list(history.caps))
 

@@ -5,8 +5,10 @@ import pytest
 from mneme_server.events.event_types import EventType
 from mneme_server.events.model import SessionStatus
 from mneme_server.reflect.compared import OutcomeBy
+from mneme_server.reflect.error_patterns import NEEDED as ERRORS_NEED
+from mneme_server.reflect.error_patterns import error_patterns
 from mneme_server.reflect.model import Insight, SessionComparison
-from mneme_server.reflect.params import SessionComparisonParams
+from mneme_server.reflect.params import ErrorPatternsParams, SessionComparisonParams
 from mneme_server.reflect.session_comparison import NEEDED, session_comparison
 from unit.reflect.making import most_false_alarms
 from unit.reflect.record import DAY, Record
@@ -66,6 +68,17 @@ def test_tasks_may_be_named_by_a_label_and_small_groups_are_left_out() -> None:
     assert (task.key, task.split.sessions, task.split.successes) == ("refund", 4, 2)
     assert (task.split.other_sessions, task.split.other_successes) == (5, 2)
     assert "tag" not in found
+
+
+def test_it_is_said_how_many_sessions_do_not_count_for_how_sessions_ended() -> None:
+    record = attempts(1, apart=True)
+    for number in range(40):
+        record.call(f"open-{number}", "pay", number * 100.0, error="card refused")
+    told = "40 sessions without a known outcome do not count for how sessions ended"
+    history = record.history(*ERRORS_NEED)
+    assert told in error_patterns(history, record, ErrorPatternsParams(), 10).notes
+    history = record.history(*NEEDED)
+    assert told in session_comparison(history, SessionComparisonParams(), 10).notes
 
 
 def test_small_groups_far_apart_are_named_and_not_a_large_one_between_them() -> None:
