@@ -118,3 +118,15 @@ def test_a_baseline_that_cannot_be_is_refused_with_what_is_lacking(api: Api) -> 
         ask(session, allowed_actions=[action("fetch")])
     assert failure.code == grpc.StatusCode.INVALID_ARGUMENT
     assert "is not among the allowed actions" in failure.message
+
+
+def test_what_came_of_a_choice_that_did_not_allow_the_baseline_is_no_evidence(api: Api) -> None:
+    session = Session(api, "linucb", action_space=discrete(labels=LABELS))
+    session.tell({"size": 1}, "fetch", 1.0)
+    found = ask(session, explore=True)
+    session.reward(found.prediction.prediction_id, 1.0)
+    before = ask(session).gate
+    without = session.predict({"size": 1}, [label for label in LABELS if label != "cache"])
+    session.reward(without.prediction_id, 1.0)
+    assert session.stored().learned == 3
+    assert ask(session).gate == before

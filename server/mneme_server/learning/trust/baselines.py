@@ -24,6 +24,10 @@ class Baseline(Protocol):
         """What it is called in a sentence, like "the action 'cache'"."""
         ...
 
+    def answers(self, question: Question) -> bool:
+        """Tell whether it would do anything that is allowed."""
+        ...
+
     def probabilities(self, question: Question) -> Vector:
         """Return the probability of each allowed action, in their order."""
         ...
@@ -46,13 +50,17 @@ class FixedAction:
         """See `Baseline`."""
         return f"the action {self.label!r}"
 
+    def answers(self, question: Question) -> bool:
+        """See `Baseline`."""
+        return self.action in question.allowed
+
     def probabilities(self, question: Question) -> Vector:
         """See `Baseline`.
 
         Raises:
             InvalidArgument: the action is not allowed here.
         """
-        if self.action not in question.allowed:
+        if not self.answers(question):
             raise InvalidArgument(
                 f"the baseline, {self.name}, is not among the allowed actions; allow it, or "
                 "ask without a baseline"
@@ -77,6 +85,10 @@ class Version:
         """See `Baseline`."""
         return f"version {self.version}"
 
+    def answers(self, question: Question) -> bool:
+        """See `Baseline`."""
+        return True
+
     def probabilities(self, question: Question) -> Vector:
         """See `Baseline`."""
         return probabilities(self.learner, [question])[0]
@@ -98,6 +110,10 @@ class Behaviour:
     def name(self) -> str:
         """See `Baseline`."""
         return f"the behaviour fitted to {self.decisions} recorded decisions"
+
+    def answers(self, question: Question) -> bool:
+        """See `Baseline`."""
+        return True
 
     def probabilities(self, question: Question) -> Vector:
         """See `Baseline`."""

@@ -72,7 +72,9 @@ class Gated:
     def _observe(
         self, one: Transition, question: Question, policy: Vector, baseline: Baseline
     ) -> None:
-        places = [n for n, number in enumerate(question.allowed) if number == number_of(one.action)]
+        # Where the baseline was not allowed, nothing is told of it.
+        may = question.allowed if baseline.answers(question) else ()
+        places = [n for n, number in enumerate(may) if number == number_of(one.action)]
         other = baseline.probabilities(question) if places else policy
         if self.discount is None or (one.ends and one.actor not in self.under_way):
             if places:
