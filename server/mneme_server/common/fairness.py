@@ -140,9 +140,7 @@ class FairGate:
             granted = threading.Event()
             self._waiting.push(tenant_id, granted, cost)
         interpreter.leave_turn()
-        while not granted.wait(
-            deadline.pause(min(deadline.LOOK_EVERY_S, max(0.0, until - time.monotonic())))
-        ):
+        while not granted.wait(_pause(until, stay=stay)):
             left = not stay and deadline.time_left() == 0
             if not left and time.monotonic() < until:
                 continue
@@ -167,3 +165,10 @@ class FairGate:
                 self._free += 1
             else:
                 granted.set()
+
+
+def _pause(until: float, *, stay: bool) -> float:
+    """Return how long to wait before looking again. Who stays does not look at the caller's time:
+    once that is over, there would be no pause."""
+    pause_s = min(deadline.LOOK_EVERY_S, max(0.0, until - time.monotonic()))
+    return pause_s if stay else deadline.pause(pause_s)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -202,6 +203,16 @@ def test_who_has_left_leaves_the_line_and_the_next_comes_through() -> None:
     staying.result(WAIT_S)
     with gate.turn():
         pass
+
+
+def test_who_stays_though_the_caller_has_left_waits_and_does_not_spin() -> None:
+    gate = FairGate(1)
+    gate.enter()
+    threading.Timer(0.5, gate.leave).start()
+    with deadline.within(0.0):
+        began = time.thread_time()
+        assert gate.enter(stay=True)
+    assert time.thread_time() - began < 0.05
 
 
 def test_no_slot_is_lost_over_failures_and_departures() -> None:
