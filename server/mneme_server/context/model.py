@@ -226,11 +226,13 @@ class Suggestion:
 class Awakening:
     """What an agent needs at the start of a session.
 
+    `later` are the latest sessions after the last one; `more_later` tells that there may be more.
     `not_compared` tells that no related session could be looked for.
     """
 
     last: PastSession | None
     later: Sequence[PastSession] = ()
+    more_later: bool = False
     related: Sequence[Related] = ()
     patterns: Sequence[WorkPattern] = ()
     suggestions: Sequence[Suggestion] = ()

@@ -35,7 +35,7 @@ def narrate(woken: Awakening, now_us: int) -> str:
         return NOTHING
     parts = [_last(woken.last, now_us)]
     if woken.later:
-        parts.append(_later(woken.later, now_us))
+        parts.append(_later(woken.later, now_us, more=woken.more_later))
     if woken.related:
         parts.append("\n".join(_related(one, now_us) for one in woken.related[:_RELATED]))
     if woken.not_compared:
@@ -94,13 +94,16 @@ def _decided(handover: Handover) -> list[str]:
     return [f"Decided: {ended(decided(one, _DECIDED))}" for one in handover.decisions[:3]]
 
 
-def _later(later: Sequence[PastSession], now_us: int) -> str:
+def _later(later: Sequence[PastSession], now_us: int, *, more: bool) -> str:
     told = [
         f"{ago(active_us(past.session), now_us)}: {ended(gist(past))}" for past in later[:_LATER]
     ]
     count = len(later)
     sessions = "one session was" if count == 1 else f"{count} sessions were"
-    return f"Since then {sessions} at work and left no handover. " + " ".join(told)
+    return (
+        f"Since then {'at least ' if more else ''}{sessions} at work and left no handover. "
+        + " ".join(told)
+    )
 
 
 def _related(one: Related, now_us: int) -> str:

@@ -83,7 +83,7 @@ class WakeUp:
                 if last is None or last.summary is None:
                     return _narrated(Awakening(None), now)
                 filter_ = replace(filter_, project=project or last.session.project)
-                later = _later(unit, memory.index, filter_, last)
+                later, more_later = _later(unit, memory.index, filter_, last)
                 vectors = vectors_of(unit, self.embedder, [last.summary.text])
                 vector = vectors.get(last.summary.text)
                 related: list[Related] = []
@@ -111,6 +111,7 @@ class WakeUp:
         woken = Awakening(
             last=last,
             later=later,
+            more_later=more_later,
             related=related[:limit],
             patterns=patterns,
             suggestions=suggestions,
@@ -154,14 +155,16 @@ def _last(unit: ContextUnit, index: CorpusIndex, filter_: ActivityFilter) -> Pas
 
 def _later(
     unit: ContextUnit, index: CorpusIndex, filter_: ActivityFilter, last: PastSession
-) -> list[PastSession]:
-    """Return sessions that were active after the last handover and left none."""
+) -> tuple[list[PastSession], bool]:
+    """Return the latest sessions that were active after the last handover and left none, and
+    whether there may be more."""
     if last.handover is None:
-        return []
+        return [], False
     since = replace(filter_, start_us=last.handover.created_us)
-    ids = [key for key in latest(unit, index, since, _LATER) if key != last.session.id]
-    known = load(unit, ids)
-    return [known[key] for key in ids if key in known and known[key].handover is None]
+    ids = latest(unit, index, since, _LATER)
+    known = load(unit, [key for key in ids if key != last.session.id])
+    left_none = [known[key] for key in ids if key in known and known[key].handover is None]
+    return left_none, len(ids) == _LATER
 
 
 def _topics(memory: OpenTenant[ContextUnit], project: str, compared: int) -> Topics:

@@ -58,6 +58,18 @@ def test_an_agent_that_only_a_handover_names_is_counted_as_the_session_s(api: Ap
     assert (agent.id, agent.session_count) == ("bot", 1)
 
 
+def test_of_many_sessions_since_the_last_handover_it_says_that_there_were_at_least_so_many(
+    api: Api,
+) -> None:
+    sleep(api, "handed-over", "Fixed the build")
+    names = [f"later-{number}" for number in range(8)]
+    for name in names:
+        record(api, event("Why is the build red again?", name))
+        end(api, name, status=events_pb.SESSION_STATUS_COMPLETED)
+    summarised(api, *names)
+    assert "Since then at least 5 sessions were at work" in wake_up(api).narrative
+
+
 def test_its_narrative_reads_well_to_a_stranger(api: Api) -> None:
     _five_sessions(api)
     lines = wake_up(api, project="shop").narrative.splitlines()
