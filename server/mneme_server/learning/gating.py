@@ -82,6 +82,7 @@ class Gating:
             )
         if found.baseline is None:
             found.baseline = self._baseline(tenant, live, wanted)
+            found.missed(live.policy.under_way)
         gates[name] = found
         while len(gates) > _MOST_GATES:
             del gates[next(iter(gates))]

@@ -27,7 +27,7 @@ from mneme_server.learning.learner import (
 from mneme_server.learning.model import Checkpoint, Mode, Progress, Session, Step
 from mneme_server.learning.shaping.shaper import Shaper
 from mneme_server.learning.spaces import Box, OpenLabels
-from mneme_server.learning.tally import Tally
+from mneme_server.learning.tally import MOST_OPEN, Tally
 from mneme_server.learning.trust.gated import Gated
 
 LARGEST = 1e100
@@ -96,6 +96,7 @@ class Policy:
         self.progress = Progress()
         self.shaper = Shaper(definition.states, float(definition.config.get("discount_factor", 1)))
         self.gates: dict[str, Gated] = {}  # By what their baselines are.
+        self.under_way: dict[str, None] = {}  # Whose episodes it has learned the beginnings of.
         self.shaped = 0  # Rewards, since the session was opened.
         seen: Sequence[Json] = ()
         self.told: Mapping[str, Any] = {}
@@ -178,12 +179,24 @@ class Policy:
         """Learn from the steps that come next."""
         began = time.monotonic_ns()
         transitions = [self._transition(step) for step in steps]
-        if self.is_trained:
-            for gated in self.gates.values():
-                gated.observe(self._learner, transitions, range(len(self.known)))
+        self._observe(transitions)
         learned = self._learner.learn(transitions)
         self.count(learned, time.monotonic_ns() - began, steps[-1].number)
         return learned
+
+    def _observe(self, transitions: Sequence[Transition]) -> None:
+        """Have gates judge by what comes next, and note whose episodes are then under way."""
+        for one in transitions:
+            self.under_way.pop(one.actor, None)
+            if not one.ends:
+                self.under_way[one.actor] = None
+                if len(self.under_way) > MOST_OPEN:
+                    del self.under_way[next(iter(self.under_way))]
+        for gated in self.gates.values():
+            if self.is_trained:
+                gated.observe(self._learner, transitions, range(len(self.known)))
+            else:
+                gated.missed(self.under_way)
 
     def number(self, label: Json) -> int | None:
         """Return the number of an action, which a new label of an open space gets; None if the
@@ -261,6 +274,7 @@ class Policy:
             seen: Sequence[Json] = kept["seen"]
             gates = kept.get("gates", {})
             self.gates = {name: Gated.load(known) for name, known in gates.items()}
+            self.under_way = dict.fromkeys(self.told["open"])
             if kept.get("shaper") is not None:
                 self.shaper.load(kept["shaper"])
         except UNREADABLE as error:

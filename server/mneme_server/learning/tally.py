@@ -15,7 +15,7 @@ from mneme_server.learning.model import Counts, Step
 WINDOW = 100
 """Episodes of the moving averages that are stored."""
 _LARGEST = sys.float_info.max
-_MOST_OPEN = 10_000
+MOST_OPEN = 10_000
 """Episodes under way that are known at once. Those that nothing was heard of for longest are
 forgotten first; what comes of them later begins a new one."""
 
@@ -74,7 +74,7 @@ class Tally:
         if episode is None:
             self._begun += 1
             episode = self._open[step.actor] = _Episode(self._begun)
-            if len(self._open) > _MOST_OPEN:
+            if len(self._open) > MOST_OPEN:
                 self._open.popitem(last=False)
         self._open.move_to_end(step.actor)
         episode.reward = _sum(episode.reward, step.reward)

@@ -77,6 +77,26 @@ def test_a_gate_knows_what_it_knew_when_its_tenant_was_closed(
     assert before.decisions > 50
 
 
+@pytest.mark.parametrize("when", ["asked later", "asked at once", "closed"])
+def test_the_rest_of_an_episode_that_was_under_way_is_no_evidence(
+    server: LocalServer, api: Api, when: str
+) -> None:
+    session = Session(api, "q_learning", action_space=discrete(labels=LABELS))
+    if when == "closed":
+        session.tell({"size": 1}, "fetch", 1.0)  # Else the policy knows nothing of the beginning.
+    if when != "asked later":
+        ask(session)
+    session.tell({"size": 1}, "fetch", 0.0, next_state={"size": 2}, probability=0.5)
+    if when == "closed":
+        server.close_tenant(api.tenant_id)
+    assert ask(session).gate.decisions == 0
+    session.tell({"size": 2}, "fetch", 1.0, probability=0.5)
+    assert ask(session).gate.decisions == 0
+    session.tell({"size": 1}, "fetch", 0.0, next_state={"size": 2}, probability=0.5)
+    session.tell({"size": 2}, "fetch", 1.0, probability=0.5)
+    assert ask(session).gate.decisions == 1
+
+
 def test_one_that_answers_without_exploring_is_no_evidence_where_the_two_differ(api: Api) -> None:
     session = Session(api, "linucb", action_space=discrete(labels=LABELS))
     session.tell({"size": 1}, "fetch", 1.0)

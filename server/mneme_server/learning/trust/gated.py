@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,6 +69,11 @@ class Gated:
         ):
             self._observe(one, question, policy, self.baseline)
 
+    def missed(self, actors: Iterable[str]) -> None:
+        """Note whose episodes are under way, of which nothing was seen so far: what is left of one
+        is no episode, and not judged."""
+        self.under_way = {actor: _Episode(known=False) for actor in actors}
+
     def _observe(
         self, one: Transition, question: Question, policy: Vector, baseline: Baseline
     ) -> None:
@@ -113,8 +118,8 @@ class Gated:
         return self.gate.verdict(self.baseline.name)
 
     def dump(self) -> dict[str, Any]:
-        """Return all that it knows but its baseline, as JSON. Episodes under way are left out: they
-        are not judged."""
+        """Return all that it knows but its baseline, as JSON. Episodes under way are left out: see
+        `missed`."""
         return {"gate": self.gate.dump(), "discount": self.discount}
 
     @classmethod
