@@ -221,7 +221,7 @@ class Gate:
             known = (
                 f"{found.decisions} decisions put what the policy gains over it at "
                 f"{found.gain:.3g} each, and between {found.low:.3g} and {found.high:.3g} with a "
-                f"confidence of {1 - self._level:.1%}"
+                f"confidence of {1 - 2 * self._level:.1%}"  # Each bound may fail on its own.
             )
         if found.trusts_policy:
             return f"The policy answers instead of {baseline}: {known}."

@@ -52,6 +52,7 @@ def test_a_policy_that_gains_is_trusted_and_the_verdict_says_so_in_figures() -> 
     assert 0 < verdict.low < 0.5 < verdict.high
     assert verdict.gain == pytest.approx(0.5, abs=0.15)
     assert verdict.why.startswith("The policy answers instead of the action 'cache': 600 decisions")
+    assert verdict.why.endswith("with a confidence of 95.0%.")
 
 
 def test_a_policy_that_gains_nothing_is_hardly_ever_trusted_however_often_one_looks() -> None:
