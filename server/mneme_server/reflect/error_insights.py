@@ -58,7 +58,7 @@ def _recurring(pattern: ErrorPattern) -> Insight:
     first, last = day(pattern.first_seen_us), day(pattern.last_seen_us)
     seen = f"seen on {first}" if first == last else f"first seen {first}, last {last}"
     before = [
-        f"{effect.tools[0]} ({effect.effect_count:,})"
+        f"{sequence(effect.tools)} ({effect.effect_count:,})"
         for effect in pattern.preceding
         if effect.effect_count >= _RECURRING and len(effect.tools) == 1
     ][:_NAMED_BEFORE]
@@ -161,7 +161,7 @@ def _with_errors(split: OutcomeSplit) -> Insight:
 def _recovered(pattern: ErrorPattern) -> Insight:
     count = sum(pattern.recovered.values())
     said = "; ".join(
-        f"{how.format(tool=pattern.tool_name)} in {pattern.recovered[kind]:,}"
+        f"{how.format(tool=pattern.tool_name or 'it')} in {pattern.recovered[kind]:,}"
         for kind, how in _KINDS.items()
         if pattern.recovered.get(kind)
     )

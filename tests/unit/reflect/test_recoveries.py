@@ -69,6 +69,19 @@ def test_arguments_that_were_not_recorded_are_neither_the_same_nor_others() -> N
     assert told.summary.endswith("after the last such error pay went through in 3.")
 
 
+def test_a_tool_that_nobody_named_is_told_as_one() -> None:
+    record = Record()
+    for number in range(2):
+        name, at = f"s{number}", number * 100.0
+        record.session(name, at=at, reward=1.0)
+        record.call(name, "", at)
+        record.call(name, "", at + 1, error="bad")
+        record.call(name, "", at + 2)
+    told = {insight.type: insight.summary for insight in found_in(record).insights}
+    assert told["recurring_error"].endswith("; called just before: (unnamed) (2).")
+    assert told["error_recovery"].endswith("after the last such error it went through in 2.")
+
+
 def test_the_events_of_a_recovery_are_the_last_error_and_the_call_that_went_through() -> None:
     (way,) = pattern_in(paying((True, "Pap"))).recoveries
     # Each call is two events: pay, its error, pay, its error, a, its answer, pay.
