@@ -173,6 +173,12 @@ def test_the_environment_may_ask_for_tls(
         client.recall("q")
 
 
+@pytest.mark.parametrize("retries", [0, 3])
+def test_a_server_that_was_away_for_long_is_looked_for_every_two_seconds(retries: int) -> None:
+    with MnemeClient(retries=retries) as client:
+        assert dict(client._connection.options)["grpc.max_reconnect_backoff_ms"] == 2_000
+
+
 def test_waiting_for_ready_bridges_a_server_that_is_still_coming_up(
     served: ScriptedServer,
 ) -> None:

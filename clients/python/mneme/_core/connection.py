@@ -243,6 +243,9 @@ def _channel_options(retries: int, config: TlsConfig | None) -> list[tuple[str, 
         # seconds.
         ("grpc.keepalive_time_ms", 60_000),
         ("grpc.keepalive_timeout_ms", 20_000),
+        # A server that comes back is found within two seconds, not after gRPC's two minutes.
+        ("grpc.initial_reconnect_backoff_ms", 200),
+        ("grpc.max_reconnect_backoff_ms", 2_000),
         # What is sent twice is decided by `Attempts`, not by gRPC, nor by settings of the server's.
         ("grpc.service_config_disable_resolution", 1),
     ]
