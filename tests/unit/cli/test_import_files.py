@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import json
 import os
+import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,18 @@ def test_a_named_file_that_is_no_transcript_is_broken(memory: Memory, tmp_path: 
     result = mneme("import", str(write(tmp_path / "package.json", {"name": "x"})))
     assert result.code == 1
     assert "record 1, line 1: not recognised" in result.err
+
+
+def test_what_another_program_writes_to_a_pipe_is_read_once_and_whole(
+    memory: Memory, tmp_path: Path
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=write, args=(pipe, CHAT), daemon=True)
+    writer.start()
+    assert mneme("import", str(pipe)).code == 0
+    writer.join(10)
+    assert len(memory.events) == 1
 
 
 def test_the_usual_places_are_found(

@@ -162,8 +162,9 @@ def _check_readable(name: str) -> None:
     """Nothing is sent before all files are known to be there."""
     if name == _STANDARD_INPUT:
         return
-    with _reported(name), Path(name).open("rb"):
-        pass
+    with _reported(name):
+        if not Path(name).is_fifo():  # Who writes to a pipe ends with its first reader.
+            Path(name).open("rb").close()
 
 
 def _add(importer: Importer, name: str, *, found: bool) -> None:

@@ -68,8 +68,10 @@ class AgentDbReport:
 
 
 def is_database(file: Path) -> bool:
-    """Whether a file is an SQLite database."""
+    """Whether a file is an SQLite database; of a pipe, what was read for that would be lost."""
     try:
+        if not file.is_file():
+            return False
         with file.open("rb") as stream:
             return stream.read(len(_MAGIC)) == _MAGIC
     except OSError:
