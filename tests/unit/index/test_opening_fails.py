@@ -30,7 +30,7 @@ class Interrupted:
 
 
 def at_work() -> set[Path]:
-    """Return the folders of this process's indexes."""
+    """Return the folders of this process's indexes; those of other tests may be going."""
     return {folder for root, _ in scratch._roots.values() for folder in root.iterdir()}
 
 
@@ -57,7 +57,7 @@ def test_what_was_opened_by_then_is_let_go_of(
         try:
             index = TenantIndex(folder, broken, "m", DIMENSIONS, worker=BackgroundWorker())  # type: ignore[arg-type]
         except Unavailable:
-            assert at_work() == before, f"after {calls} calls"
+            assert at_work() <= before, f"after {calls} calls"
             continue
         assert calls > 3
         assert index.document_count == 5
@@ -75,4 +75,4 @@ def test_what_stands_for_an_index_that_is_not_built_is_let_go_of_too(
             tmp_path / "new", Interrupted(source, 0), source, "m", DIMENSIONS,  # type: ignore[arg-type]
             settings=IndexSettings(), log=RecordingLog(),
         )  # fmt: skip
-    assert at_work() == before
+    assert at_work() <= before
