@@ -39,7 +39,11 @@ _DOES = frozenset(
 )  # fmt: skip
 """Verbs of tools that change something: the call is a step that was taken, not a look."""
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_COMMIT = re.compile(r"\bgit\b[^\n|;&]*\bcommit\b[^\n]*?-[a-z]*m\s*([\"'])(.{1,300}?)\1", re.DOTALL)
+_COMMAND = re.compile(r"[^\n|;&]+")
+_GIT, _COMMIT = re.compile(r"\bgit\b"), re.compile(r"\bcommit\b")
+_MESSAGE = re.compile(r"-[a-z]*m\s*([\"'])(.{1,300}?)\1", re.DOTALL)
+_MOST_MESSAGE = 310
+"""Characters by which an option with its message may go beyond the line it begins in."""
 _NAMED = re.compile(r"(?:[-*] )?\**decision\**\s*[:–—-]\s*(?=\S)", re.IGNORECASE)
 _DECIDED = re.compile(
     r"(?<!\bas )\b(?:(?:we|i)(?:['’]ve| have)? (?:decided|chose|chosen|agreed|opted|settled)"
@@ -253,7 +257,7 @@ class Collector:
         if answer:
             self._final = (cut(answer, _FINAL_CHARS), event.id)
         for sentence in sentences_of(event.text):
-            self._weigh(sentence.strip(), event.id)
+            self._weigh(" ".join(sentence.split()), event.id)
         self.todos.listed(event.text, event.id)
 
     def _weigh(self, sentence: str, event_id: str) -> None:
@@ -308,8 +312,8 @@ def _step_of(name: str, arguments: Mapping[str, object]) -> str:
     """Return what a call did, in words; empty for one that only looked, or changed a file."""
     command = arguments.get("command", arguments.get("cmd"))
     if isinstance(command, str):
-        commit = _COMMIT.search(command)
-        return f"Committed: {cut(commit[2], _STEP_CHARS)}" if commit else ""
+        message = _committed(command)
+        return f"Committed: {cut(message, _STEP_CHARS)}" if message else ""
     verbs = {part.lower() for part in _PART.findall(name)[:2]}
     if not verbs & _DOES or verbs & {"todo", "todos", "task", "plan"}:
         return ""
@@ -321,6 +325,25 @@ def _step_of(name: str, arguments: Mapping[str, object]) -> str:
         and len(str(value)) <= _VALUE_CHARS
     )
     return cut(f"{name}: {said}" if said else name, _STEP_CHARS)
+
+
+def _committed(command: str) -> str:
+    """Return the message of the first `git commit -m` on a command line; empty without one.
+
+    Part by part: one pattern for all of it took a time that grew with the cube of the length.
+    """
+    end = -1
+    for line in command.split("\n"):
+        start, end = end + 1, end + 1 + len(line)
+        for part in _COMMAND.finditer(command, start, end):
+            git = _GIT.search(command, *part.span())
+            commit = _COMMIT.search(command, git.end(), part.end()) if git else None
+            if commit is not None:
+                found = _MESSAGE.search(command, commit.end(), end + _MOST_MESSAGE)
+                if found is not None and found.start() < end:
+                    return found[2]
+                break  # What is not behind this one is not behind the next on the line either.
+    return ""
 
 
 def _object(payload_json: str) -> Mapping[str, object]:

@@ -99,7 +99,7 @@ def cut(text: str, limit: int) -> str:
 
 
 _TOKENS = re.compile(
-    r"#{2,}[ \t]*[A-Z][A-Z_ -]{1,30}#{2,}"
+    r"(?<!#)#{2,}[ \t]*[A-Z][A-Z_ -]{1,30}#{2,}"
     r"|<\|[^|<>\s]{1,40}\|>"
     r"|\[/?(?:INST|DONE|STOP|END|EOS|EOF)\]"
     r"|</?s>"
@@ -110,7 +110,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|\s*\n\s*")
 _SPOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _LABEL = re.compile(r"[ \t]*[^\W\d_][\w.'-]{0,20}(?: [\w.'-]{1,20}){0,2}:[ \t]+")
-_SECTION = re.compile(r"\n\s*(?:#{1,6} |[-*+•] |\d{1,2}[.)] )")
+_SECTION = re.compile(r"\n[^\S\n]*(?:#{1,6} |[-*+•] |\d{1,2}[.)] )")
 _ANNOUNCED = re.compile(r"(?<=[.!?…]) [^.!?…]{1,200}:$")
 _LONG = 300
 """Characters from which an answer is told by its first paragraphs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -157,3 +158,31 @@ def test_whatever_a_payload_holds_is_read(calls: list[tuple[str, Any]], said: st
         log.add(EventType.CUSTOM, payload={"todos": arguments, "open_todos": arguments})
     found = _found(log)
     assert len(found.collected) == sum(len(getattr(found, kind)) for kind in LISTS)
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        Log().call("bash", command="git commit -m " * 4_600).worked("bash"),
+        Log().call("bash", command="git commit\n" * 5_900 + "-m 'too late'").worked("bash"),
+        *(
+            Log().said("assistant", text)
+            for text in ("I'll use it" + " " * 1_900 + "now", "#" * 2_000,
+                         "A word. " * 50 + "\n" * 1_600)
+        ),
+    ],
+)  # fmt: skip
+def test_what_repeats_itself_takes_no_longer_than_its_length(log: Log) -> None:
+    collector = Collector()
+    started = time.thread_time()
+    collector.add(log.events * 20)
+    assert time.thread_time() - started < 1.0
+    assert not collector.handover(SessionNotes(), "s").decisions
+
+
+def test_of_several_commands_the_first_that_commits_with_a_message_is_told() -> None:
+    command = (
+        "cd git && echo commit -m 'no'\ngit log | sort\ngit add . ; git commit -am \"One\nmore\""
+    )
+    log = Log().call("bash", command=f"{command}; git commit -m 'two'").worked("bash")
+    assert _found(log).progress == ("Committed: One more",)
