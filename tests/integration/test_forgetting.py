@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from mneme.proof import open_checkpoint, verify_certificate, verify_consistency
 from mneme.proof.notes import VerifierKey
 from mneme.v1 import admin_service_pb2 as admin_pb
-from mneme.v1 import auth_pb2, learning_pb2
+from mneme.v1 import auth_pb2, learning_pb2, learning_service_pb2
 from mneme.v1 import certificate_pb2 as cert_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import memory_service_pb2 as memory_pb
@@ -365,6 +365,31 @@ def test_a_policy_that_learned_from_somebody_begins_anew(own: LocalServer, api: 
     own.close_tenant(api.tenant_id)
     assert not traces(folder_of(own, api), needles)
     assert session.values({"who": "bob"})["wait"] > 0
+
+
+@pytest.mark.on_sqlite("it reads the tenant's files")
+def test_a_policy_that_took_over_what_was_learned_from_somebody_begins_anew(
+    own: LocalServer, api: Api
+) -> None:
+    labels = learning_pb2.Space(open_labels=learning_pb2.OpenLabelsSpace())
+    names = ("source", "target", "third", "apart")
+    source, target, third, apart = (
+        Session(api, "q_learning", name, action_space=labels) for name in names
+    )
+    for session in (source, target, third, apart):
+        session.record(step({"who": "bob"}, "wait", 1.0, terminated=True))
+    source.record(step({"who": GONE}, "wait", 5.0, actor_id=USER, terminated=True))
+    for taken, by in (("source", "target"), ("target", "third")):
+        api.learning.Transfer(
+            learning_service_pb2.TransferRequest(source_session_id=taken, target_session_id=by)
+        )
+    own.close_tenant(api.tenant_id)
+    receipt = forget(api, user_id=USER)
+    assert sorted(receipt.policies) == ["source", "target", "third"]
+    own.close_tenant(api.tenant_id)
+    assert not traces(folder_of(own, api), [*spellings(GONE[:6]), *spellings(USER)])
+    assert target.values({"who": "bob"})["wait"] > 0
+    assert third.stored().learned == 1
 
 
 def test_whoever_is_called_the_same_but_for_capitals_is_not_forgotten_with_somebody(

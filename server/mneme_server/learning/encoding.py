@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 _JSON = "json"
 _ARRAY = "$array"
+_UNREADABLE = (zipfile.BadZipFile, KeyError, OSError, EOFError, ValueError)
 _UNSAFE = re.compile(r"\W+")
 
 
@@ -41,11 +42,24 @@ def decoded(data: bytes) -> dict[str, Any]:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         found = _with(json.loads(arrays.pop(_JSON).tobytes()), arrays)
-    except (zipfile.BadZipFile, KeyError, OSError, EOFError, ValueError) as error:
+    except _UNREADABLE as error:
         raise ValueError(f"it is no archive of what was learned: {error}") from error
     if not isinstance(found, dict):
         raise ValueError("it holds no mapping")
     return found
+
+
+def json_of(data: bytes) -> Any:
+    """Return the mapping of `encoded` without its arrays, which are not read.
+
+    Raises:
+        ValueError: it is not that.
+    """
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+            return json.loads(archive[_JSON].tobytes())
+    except _UNREADABLE as error:
+        raise ValueError(f"it is no archive of what was learned: {error}") from error
 
 
 def _without(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> Any:

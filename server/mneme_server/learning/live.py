@@ -14,7 +14,7 @@ from mneme_server.common.stored import UNREADABLE, damaged
 from mneme_server.learning.actions import Actions
 from mneme_server.learning.algorithm import Algorithm, Task
 from mneme_server.learning.certainty import Vector
-from mneme_server.learning.encoding import decoded, encoded
+from mneme_server.learning.encoding import decoded, encoded, json_of
 from mneme_server.learning.learner import (
     Action,
     Choice,
@@ -59,6 +59,20 @@ class Chosen:
     trained: bool
 
 
+def sources_of(checkpoint: bytes) -> dict[int, int]:
+    """Return the sessions, by number, of which a policy took over what they had learned, each with
+    the number of the last step that they had learned it from.
+
+    Raises:
+        ValueError: it is no checkpoint.
+    """
+    return _sources(json_of(checkpoint))
+
+
+def _sources(kept: Mapping[str, Any]) -> dict[int, int]:
+    return {int(number): steps for number, steps in kept.get("sources", {}).items()}
+
+
 class Policy:
     """What a session has learned, by the callers' actions instead of their numbers.
 
@@ -97,6 +111,8 @@ class Policy:
         self.shaper = Shaper(definition.states, float(definition.config.get("discount_factor", 1)))
         self.gates: dict[str, Gated] = {}  # By what their baselines are.
         self.under_way: dict[str, None] = {}  # Whose episodes it has learned the beginnings of.
+        # By number, the sessions of which it took over what they had learned from so many steps.
+        self.sources: dict[int, int] = {}
         self.shaped = 0  # Rewards, since the session was opened.
         seen: Sequence[Json] = ()
         self.told: Mapping[str, Any] = {}
@@ -209,7 +225,11 @@ class Policy:
         return known
 
     def take_over(
-        self, learned: Mapping[str, Any], numbers: int, again: Sequence[Transition]
+        self,
+        learned: Mapping[str, Any],
+        numbers: int,
+        again: Sequence[Transition],
+        sources: Mapping[int, int],
     ) -> None:
         """Begin anew with what another session has learned.
 
@@ -217,7 +237,10 @@ class Policy:
             learned: what its learner dumped, with the numbers that actions have here.
             numbers: how many numbers that is: each is a correction.
             again: transitions of this session to learn again on top of it.
+            sources: the sessions that it comes from; see `sources_of`.
         """
+        for number, steps in sources.items():  # Earlier ones may be in what was exported.
+            self.sources[number] = max(steps, self.sources.get(number, 0))
         self._learner.load(learned)
         done = self._learner.learn(again) if again else Learned()
         self.count(Learned(updates=numbers + done.updates), 0)
@@ -262,6 +285,7 @@ class Policy:
             "tally": tally.dump(),
             "gates": {name: gated.dump() for name, gated in self.gates.items()},
             "shaper": self.shaper.dump() if self.shaper.used else None,
+            "sources": {str(number): steps for number, steps in self.sources.items()},
         }
         return Checkpoint(self.progress, encoded(kept))
 
@@ -275,6 +299,7 @@ class Policy:
             gates = kept.get("gates", {})
             self.gates = {name: Gated.load(known) for name, known in gates.items()}
             self.under_way = dict.fromkeys(self.told["open"])
+            self.sources = _sources(kept)
             if kept.get("shaper") is not None:
                 self.shaper.load(kept["shaper"])
         except UNREADABLE as error:

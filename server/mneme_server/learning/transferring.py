@@ -63,6 +63,7 @@ class _Source:
     learned: Mapping[str, Any]
     known: list[Json]
     task: Task
+    sessions: Mapping[int, int]
 
 
 class Transfer:
@@ -137,7 +138,7 @@ class Transfer:
         before, after = _judged(algorithm, definition, transitions, with_it, kind)
         again = [] if kind is Kind.FULL else _newest(tenant, live, _LEARNED_AGAIN)
         with deadline.holding(live.thinking):
-            live.policy.take_over(learned, count, again)
+            live.policy.take_over(learned, count, again, source.sessions)
         live.save(tenant)
         return Transferred(alike, count, before, after, len(transitions))
 
@@ -165,7 +166,11 @@ def _taken(tenant: Tenant, live: LiveSession) -> _Source:
         known = list(live.policy.known)
         learned = live.policy.learner.dump()
         return _Source(
-            definition, deepcopy(dict(learned)), known, _task(definition, known, transitions)
+            definition,
+            deepcopy(dict(learned)),
+            known,
+            _task(definition, known, transitions),
+            live.policy.sources | {live.session.number: live.policy.progress.learned},
         )
 
 

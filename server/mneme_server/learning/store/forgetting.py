@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from mneme_server.common.canonical import canonical_json
 from mneme_server.corpus.forgetting import AGENT, SESSION, USER, ForgetSelection, Items, merged
 from mneme_server.learning.importing.mapping import trajectory_of
 from mneme_server.learning.importing.plan import RecordKind
+from mneme_server.learning.live import sources_of
 from mneme_server.learning.model import Progress, Step
 from mneme_server.learning.recounting import recounted
 from mneme_server.learning.skills import skill_id
@@ -57,7 +58,8 @@ class LearningForgetter(SqlForgetter):
 
     A step is of a user or an agent who acted in it, or whom its state or action names; it follows
     from a session or an episode that its trajectory is called after. A policy that learned from a
-    step begins anew, with the steps that are left.
+    step begins anew, with the steps that are left; so does one that took over what such a policy
+    had learned.
     """
 
     renumbered = frozenset({STEP, POLICY})
@@ -102,6 +104,7 @@ class LearningForgetter(SqlForgetter):
             )
             of_these = sessions.c.number.in_(numbers)
             follow.append({POLICY: self.select(sessions.c.id, of_these, learned)})
+            follow.append({POLICY: self._taken_over(lost)})
         if policies := found.get(POLICY):
             query = select(sessions.c.number).where(
                 sessions.c.tenant_id == self._tenant_id, sessions.c.id.in_(listed(array(policies)))
@@ -156,6 +159,28 @@ class LearningForgetter(SqlForgetter):
     def _steps_where(self, *conditions: Any) -> set[str]:
         query = select(_c.session, _c.number).where(_c.tenant_id == self._tenant_id, *conditions)
         return {f"{session}:{number}" for session, number in self._connection.execute(query)}
+
+    def _taken_over(self, lost: Collection[str]) -> set[str]:
+        """Return the policies that took over what another session had learned from some steps."""
+        first: dict[int, int] = {}
+        for step in lost:
+            session, _, place = step.partition(":")
+            first[int(session)] = min(int(place), first.get(int(session), _ALL))
+        query = select(sessions.c.id, checkpoints.c.data).where(
+            sessions.c.tenant_id == self._tenant_id,
+            checkpoints.c.tenant_id == self._tenant_id,
+            checkpoints.c.session == sessions.c.number,
+        )
+        found = set()
+        for session_id, data in self._connection.execute(query):
+            try:
+                sources = sources_of(bytes(data))
+            except ValueError:  # It cannot be loaded any more, either.
+                found.add(session_id)
+                continue
+            if any(first.get(number, _ALL) <= steps for number, steps in sources.items()):
+                found.add(session_id)
+        return found
 
     def _number(self, session_id: str) -> int | None:
         query = select(sessions.c.number).where(
