@@ -103,6 +103,16 @@ def test_the_command_line_works_on_a_folder(folder: Path) -> None:
     assert "--local" in refused.stderr
 
 
+def test_an_audit_compares_a_folder_with_what_it_was_before_its_server_ended(
+    folder: Path, tmp_path: Path
+) -> None:
+    audit = ("--local", os.path.relpath(folder), "audit", "--heads", tmp_path / "heads.json")
+    for said in ("its head is kept", "begins with all that it had before"):
+        result = _mneme(*audit)
+        assert (result.returncode, said in result.stdout) == (0, True), result
+        wait_until(lambda: is_free(folder), "the server ends by itself")
+
+
 def _mneme(*arguments: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(SCRIPTS / "mneme"), *map(str, arguments)],

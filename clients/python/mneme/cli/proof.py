@@ -204,7 +204,10 @@ def audit(
     kept = _kept(file)
     with _library(), cli.connect() as client:
         said = client.get_checkpoint()
-        name = "/".join([client.address, *said.origin.split("/")[:2]])
+        # The server of a folder has another address each time that it starts.
+        folder = cli.settings.local
+        place = client.address if folder is None else str(folder.expanduser().resolve())
+        name = "/".join([place, *said.origin.split("/")[:2]])
         before = kept.get(name)
         try:
             head, seen = auditing.audit(client, before)
