@@ -209,3 +209,31 @@ def test_each_acknowledgement_of_a_stream_of_requests_is_a_document(served: Scri
     served.on("StreamEvents", lambda _requests, _context: iter(acknowledged))
     result = mneme("call", "StreamEvents", stdin='{"session_id": "s"}\n' * 2)
     assert [one["acknowledged_count"] for one in result.documents] == [1, 2]
+
+
+@pytest.mark.parametrize("end", ["\u2028", "\u2029", "\x85"])
+def test_what_ends_lines_elsewhere_ends_none_in_a_file_of_json(
+    served: ScriptedServer, tmp_path: Path, end: str
+) -> None:
+    file = tmp_path / "request.json"
+    request = json.dumps({"query": f"before{end}after"}, ensure_ascii=False)
+    file.write_bytes(request.encode() + b"\r\n")
+    assert mneme("call", "Recall", f"@{file}").err == ""
+    assert served.last("Recall").query == f"before{end}after"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b'{"query": "\xff"}', "is not UTF-8: byte 11 is none of it"),
+        (b'{"query": ' + b"[" * 100_000, "is nested too deep"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named_with_what_is_wrong_with_it(
+    served: ScriptedServer, tmp_path: Path, content: bytes, said: str
+) -> None:
+    file = tmp_path / "request.json"
+    file.write_bytes(content)
+    result = mneme("call", "Recall", f"@{file}")
+    assert (result.code, served.seen) == (2, [])
+    assert result.err.startswith(f"mneme: {file} {said}")

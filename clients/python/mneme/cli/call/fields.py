@@ -75,6 +75,8 @@ def json_of(text: str, path: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(f"{path} {not_json(error)}") from error
+    except RecursionError as error:
+        raise InputError(f"{path} is nested too deep") from error
 
 
 def value_of(field: FieldDescriptor, text: str, path: str) -> Any:

@@ -91,9 +91,13 @@ def _read(source: str) -> str:
 
 def _lines(source: str) -> Iterator[str]:
     """The lines of a file or of standard input, as they come."""
-    if source != _STDIN:
-        return iter(Path(source[1:]).expanduser().read_text(encoding="utf-8-sig").splitlines())
-    return (line.decode(errors="replace").rstrip("\r\n") for line in sys.stdin.buffer)
+    if source == _STDIN:
+        return (line.decode(errors="replace").rstrip("\r\n") for line in sys.stdin.buffer)
+    try:
+        text = Path(source[1:]).expanduser().read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{source[1:]} is not UTF-8: byte {error.start} is none of it") from error
+    return iter(text.split("\n"))  # A text in JSON may hold other characters that end lines.
 
 
 def _document(text: str, source: str) -> dict[str, Any]:
