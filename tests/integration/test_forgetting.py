@@ -24,6 +24,7 @@ from mneme.v1 import skill_service_pb2 as skill_pb
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.context.summary_schedule import SUMMARY_JOB
 from mneme_server.forgetting.store.catalog import SqlForgettingCatalog
+from mneme_server.learning import transferring
 from support.api import Api, grpc, refused
 from support.contexts import eventually
 from support.forgetting import (
@@ -38,7 +39,7 @@ from support.forgetting import (
     traces,
     vectors_of,
 )
-from support.learning import Session, step
+from support.learning import Session, discrete, step
 from support.making import (
     at,
     event,
@@ -390,6 +391,32 @@ def test_a_policy_that_took_over_what_was_learned_from_somebody_begins_anew(
     assert not traces(folder_of(own, api), [*spellings(GONE[:6]), *spellings(USER)])
     assert target.values({"who": "bob"})["wait"] > 0
     assert third.stored().learned == 1
+
+
+def test_nothing_is_taken_over_that_was_forgotten_meanwhile(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = (
+        Session(api, "q_learning", name, action_space=discrete(2)) for name in ("source", "target")
+    )
+    source.record(step({"who": GONE}, 1, 5.0, actor_id=USER, terminated=True))
+    taken = transferring._taken
+
+    def taken_and_forgotten(*of: Any) -> Any:
+        found = taken(*of)
+        monkeypatch.undo()
+        api.admin.StartForget(admin_pb.StartForgetRequest(user_id=USER))
+        return found
+
+    monkeypatch.setattr(transferring, "_taken", taken_and_forgotten)
+    request = learning_service_pb2.TransferRequest(
+        source_session_id="source", target_session_id="target", similarity_threshold=0
+    )
+    with refused() as failure:
+        api.learning.Transfer(request)
+    # Of the call, or of the next attempt, to which the source knows nothing.
+    assert failure.code in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.FAILED_PRECONDITION}
+    assert not target.predict({"who": GONE}).trained
 
 
 def test_whoever_is_called_the_same_but_for_capitals_is_not_forgotten_with_somebody(

@@ -216,13 +216,22 @@ def telling(live: LiveSession) -> Iterator[None]:
         Unavailable: it was closed while the lock was waited for.
     """
     with deadline.holding(live.telling):
-        if live.gone:
-            raise Unavailable(
-                f"the learning session {live.id!r} was closed or deleted meanwhile; try again",
-                reason=Reason.TRANSACTION_FAILED,
-                retry_after_s=0.1,
-            )
+        require_there(live)
         yield
+
+
+def require_there(live: LiveSession) -> None:
+    """Check that what is in memory of a session is still what is stored.
+
+    Raises:
+        Unavailable: it was closed.
+    """
+    if live.gone:
+        raise Unavailable(
+            f"the learning session {live.id!r} was closed or deleted meanwhile; try again",
+            reason=Reason.TRANSACTION_FAILED,
+            retry_after_s=0.1,
+        )
 
 
 def require_active(live: LiveSession) -> None:

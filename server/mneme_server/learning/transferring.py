@@ -17,7 +17,13 @@ from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.learning.algorithm import Algorithm
 from mneme_server.learning.evaluating import basis_of, episodes_to_judge, fresh, newest_steps
 from mneme_server.learning.learner import Learner, Transition
-from mneme_server.learning.live_session import LiveSession, Tenant, require_active, telling
+from mneme_server.learning.live_session import (
+    LiveSession,
+    Tenant,
+    require_active,
+    require_there,
+    telling,
+)
 from mneme_server.learning.model import Definition
 from mneme_server.learning.open_sessions import OpenSessions
 from mneme_server.learning.ports import LearningUnit
@@ -64,6 +70,7 @@ class _Source:
     known: list[Json]
     task: Task
     sessions: Mapping[int, int]
+    live: LiveSession
 
 
 class Transfer:
@@ -102,6 +109,7 @@ class Transfer:
             NotFound: there is no such session.
             FailedPrecondition: the source has learned nothing, the algorithms or settings do not
                 fit each other, the tasks are not alike enough, or the target has ended.
+            Unavailable: one of them was closed meanwhile.
         """
         if source_id == target_id:
             raise InvalidArgument(
@@ -116,6 +124,7 @@ class Transfer:
                 telling(live),
             ):
                 require_active(live)
+                require_there(source.live)  # Else what it had learned may be forgotten.
                 return self._transfer(tenant, source, live, kind, least)
 
     def _transfer(
@@ -171,6 +180,7 @@ def _taken(tenant: Tenant, live: LiveSession) -> _Source:
             known,
             _task(definition, known, transitions),
             live.policy.sources | {live.session.number: live.policy.progress.learned},
+            live,
         )
 
 
