@@ -201,5 +201,7 @@ def _line(path: Path, number: int, raw: bytes) -> LogLine:
         entry = json.loads(raw)
     except ValueError as error:
         return LogLine(path, number, None, f"not JSON: {error}")
+    except RecursionError:
+        return LogLine(path, number, None, "nested too deep")
     problem = problem_of(entry)
     return LogLine(path, number, None if problem else entry, problem)

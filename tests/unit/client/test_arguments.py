@@ -65,6 +65,13 @@ def test_a_time_without_a_zone_is_refused_with_what_to_write() -> None:
         filled(NewEvent(), timestamp=datetime(2026, 3, 1, 12))
 
 
+@pytest.mark.parametrize(("first", "hours"), [(datetime.min, 14), (datetime.max, -5)])
+def test_a_time_of_a_year_that_no_timestamp_holds_is_refused(first: datetime, hours: int) -> None:
+    time = first.replace(tzinfo=timezone(timedelta(hours=hours)))
+    with pytest.raises(ValueError, match=r"timestamp: .* is outside the years 1 to 9999 in UTC"):
+        filled(NewEvent(), timestamp=time)
+
+
 def test_a_duration_is_a_timedelta() -> None:
     duration = filled(NewEvent(), duration=timedelta(milliseconds=1500)).duration
     assert (duration.seconds, duration.nanos) == (1, 500_000_000)

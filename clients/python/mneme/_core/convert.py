@@ -247,7 +247,12 @@ def _set_timestamp(target: Any, value: Any) -> None:
             "e.g. datetime.now(timezone.utc) or value.astimezone()",
             ArgumentError,
         )
-    target.FromDatetime(value)
+    try:
+        target.FromDatetime(value)
+    except OverflowError as error:  # It is of the year 0 or 10000 elsewhere.
+        raise _MisfitError(
+            f"{value.isoformat()} is outside the years 1 to 9999 in UTC", ArgumentError
+        ) from error
 
 
 def _set_duration(target: Any, value: Any) -> None:

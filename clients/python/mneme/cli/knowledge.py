@@ -174,14 +174,14 @@ def sync(
 
 
 def _bring(cli: Cli, client: MnemeClient, line: LogLine) -> str:
-    from mneme.errors import InvalidArgumentError
+    from mneme.errors import ArgumentError, InvalidArgumentError
     from mneme.knowledge_log import request_of
 
     problem = line.problem
     if line.entry is not None:
         try:
             answer = client.log_knowledge(**request_of(line.entry))
-        except InvalidArgumentError as error:
+        except (ArgumentError, InvalidArgumentError) as error:
             problem = str(error)
         else:
             return "known" if answer.duplicate else "logged"

@@ -1,0 +1,33 @@
+"""`mneme knowledge`: the logs of a folder on their way to a server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from mneme.messages import LogKnowledgeResponse
+from unit.cli.command import mneme
+from unit.client.scripted import ScriptedServer
+
+
+def test_a_line_that_no_request_can_hold_is_reported_and_the_others_are_sent(
+    served: ScriptedServer, tmp_path: Path
+) -> None:
+    served.on("LogKnowledge", LogKnowledgeResponse())
+    line = {"repo": "r", "event_type": "error", "context": "c", "lesson": "first"}
+    lines = [
+        json.dumps(line),
+        json.dumps(line | {"lesson": "half \ud800"}),
+        json.dumps(line | {"timestamp": "0001-01-01T00:00:00+14:00"}),
+        json.dumps(line)[:-1] + ', "x": ' + "[" * 5_000 + "]" * 5_000 + "}",
+        json.dumps(line | {"lesson": "last"}),
+    ]
+    log = tmp_path / "logs" / "r.jsonl"
+    log.parent.mkdir()
+    log.write_text("\n".join(lines) + "\n")
+    result = mneme("knowledge", "sync", "--folder", str(tmp_path))
+    assert [seen.request.lesson for seen in served.seen] == ["first", "last"]
+    assert result.code == 1
+    assert result.out == "2 logged, 0 already there, 3 broken\n"
+    for number, said in ((2, "surrogate"), (3, "outside the years"), (4, "nested too deep")):
+        assert any(f"{log}:{number}: " in one and said in one for one in result.err.splitlines())
