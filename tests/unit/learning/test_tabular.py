@@ -143,6 +143,22 @@ def test_sarsa_keeps_the_episodes_of_actors_apart() -> None:
     assert learned(learner, other).updates == 0
 
 
+@pytest.mark.parametrize("kind", [QLearning, Sarsa])
+def test_what_is_learned_again_makes_it_no_surer(kind: type[QLearning | Sarsa]) -> None:
+    learner, chance = kind(Discrete(1), 2, CONFIG), np.random.default_rng(0)
+    steps = [
+        step(0, action, reward, None)
+        for action, rewards in ((LEFT, (0.0, 1.0, 0.0, 1.0)), (RIGHT, (1.0, 0.0, 1.0, 1.0)))
+        for reward in rewards
+    ]
+    learner.learn(steps)
+    for n in chance.integers(len(steps), size=(500, 8)):
+        learner.replay([steps[one] for one in n])
+    spread = [cell.deviation() for cell in learner._cells(Question(0, [LEFT, RIGHT]))]
+    assert spread == pytest.approx([np.sqrt(1 / 3) / 2, 0.25])  # Of four rewards each.
+    assert chosen(learner, 0, [LEFT, RIGHT], chance, explore=False).confidence < 0.99
+
+
 def test_it_explores_with_probability_epsilon_and_says_with_which_it_chose() -> None:
     learner = QLearning(Discrete(1), 2, CONFIG)
     for action, reward in ((LEFT, 0.0), (RIGHT, 1.0)):

@@ -6,20 +6,14 @@ the best policy is worth, also from transitions that others made.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from mneme_server.learning.algorithms.tabular import Table
-from mneme_server.learning.learner import Learned, Transition
+from mneme_server.learning.learner import Transition
 
 
 class QLearning(Table):
     """See the module."""
 
     replays_in_order = False
-
-    def replay(self, transitions: Sequence[Transition]) -> Learned:
-        """See `Replays`."""
-        return self.learn(transitions)
 
     def _learn(self, transition: Transition) -> list[tuple[float, float]]:
         follows = 0.0 if transition.terminated else self._best_value(transition)

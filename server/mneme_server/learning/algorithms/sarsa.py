@@ -29,7 +29,7 @@ class Sarsa(Table):
         """See `Replays`. Episodes under way are not touched."""
         under_way, self._last = self._last, {}
         try:
-            return self.learn(transitions)
+            return super().replay(transitions)
         finally:
             self._last = under_way
 

@@ -58,31 +58,45 @@ class TabularConfig:
 
 
 class _Cell:
-    """What is known of one action in one state: its value, and the targets that it was moved to."""
+    """What is known of one action in one state: its value, and the targets that it was moved to.
 
-    __slots__ = ("mean", "squares", "tries", "value")
+    `tries` are all of them. `seen` are those of steps that were new: what is learned again says
+    nothing more of how far the value may be off.
+    """
 
-    def __init__(self, value: float, tries: int = 0, mean: float = 0.0, squares: float = 0.0):
+    __slots__ = ("mean", "seen", "squares", "tries", "value")
+
+    def __init__(
+        self,
+        value: float,
+        tries: int = 0,
+        mean: float = 0.0,
+        squares: float = 0.0,
+        seen: int = 0,
+    ):
         self.value = value
         self.tries = tries
         self.mean = mean
         self.squares = squares
+        self.seen = seen
 
-    def move(self, target: float, rate: float) -> float:
+    def move(self, target: float, rate: float, *, again: bool) -> float:
         """Move the value towards a target; return the error, squared."""
         error = target - self.value
         self.value += rate * error
         self.tries += 1
-        before = target - self.mean
-        self.mean += before / self.tries
-        self.squares += before * (target - self.mean)  # Welford's sum of squared deviations.
+        if not again:
+            self.seen += 1
+            before = target - self.mean
+            self.mean += before / self.seen
+            self.squares += before * (target - self.mean)  # Welford's sum of squared deviations.
         return error * error
 
     def deviation(self) -> float:
         """Return the standard error of the value: that of the mean of its targets."""
-        if self.tries < 2:
+        if self.seen < 2:
             return 1.0
-        return math.sqrt(self.squares / (self.tries - 1) / self.tries)
+        return math.sqrt(self.squares / (self.seen - 1) / self.seen)
 
 
 class Table(ABC):
@@ -102,6 +116,7 @@ class Table(ABC):
         self._novelty = Novelty()
         self._initial_value = config.initial_value * config.reward_scale
         self._new = _Cell(self._initial_value)
+        self._again = False  # Whether what is learned was learned before.
 
     @property
     def exploration_rate(self) -> float:
@@ -142,6 +157,14 @@ class Table(ABC):
         found = Learned(len(moved), sum(errors) / len(errors), sum(values) / len(values))
         return told(found, scale)
 
+    def replay(self, transitions: Sequence[Transition]) -> Learned:
+        """See `Replays`."""
+        self._again = True
+        try:
+            return self.learn(transitions)
+        finally:
+            self._again = False
+
     @abstractmethod
     def _learn(self, transition: Transition) -> list[tuple[float, float]]:
         """Learn from a transition; return the squared errors and the new values of the cells that
@@ -169,15 +192,17 @@ class Table(ABC):
             "value": np.array([cell.value for _, _, cell in cells]),
             "mean": np.array([cell.mean for _, _, cell in cells]),
             "squares": np.array([cell.squares for _, _, cell in cells]),
+            "seen": np.array([cell.seen for _, _, cell in cells], dtype=np.int64),
             "novelty": self._novelty.dump(),
         }
 
     def load(self, learned: Mapping[str, Any]) -> None:
         """See `Learner`."""
         rows: list[dict[int, _Cell]] = [{} for _ in learned["states"]]
-        columns = (learned[name].tolist() for name in _COLUMNS)
-        for state, action, value, tries, mean, squares in zip(*columns, strict=True):
-            rows[state][action] = _Cell(value, tries, mean, squares)
+        columns = [learned[name].tolist() for name in _COLUMNS]
+        seen = learned.get("seen", learned["tries"]).tolist()  # What is older has none.
+        for state, action, *known in zip(*columns, seen, strict=True):
+            rows[state][action] = _Cell(*known)
         self._rows = dict(zip(learned["states"], rows, strict=True))
         self._novelty = Novelty()
         if "novelty" in learned:  # What is older, or of another session, has none.
@@ -197,7 +222,7 @@ class Table(ABC):
         row = self._rows.setdefault(self._key(transition.state), {})
         cell = row.setdefault(number_of(transition.action), _Cell(self._initial_value))
         rate = self.config.rate(cell.tries, last=transition.terminated)
-        return cell.move(target, rate), cell.value
+        return cell.move(target, rate, again=self._again), cell.value
 
     def _value(self, state: Json, action: int) -> float:
         return self._rows.get(self._key(state), {}).get(action, self._new).value

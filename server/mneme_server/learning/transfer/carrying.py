@@ -96,11 +96,12 @@ def _cells(learned: Learned, actions: Mapping[int, int], kind: Kind) -> tuple[Le
     kept = np.array([int(one) in actions for one in learned["action"]], dtype=bool)
     found: dict[str, Any] = {
         name: learned[name][kept].copy()
-        for name in ("state", "action", "tries", "value", "mean", "squares")
+        for name in ("state", "action", "tries", "value", "mean", "squares", "seen")
+        if name in learned  # What is older has no `seen`.
     }
     found["action"] = np.array([actions[int(one)] for one in found["action"]], dtype=np.int64)
     if kind is Kind.FINE_TUNE:
-        found["tries"] = np.minimum(found["tries"], 1)
+        found["tries"] = found["seen"] = np.minimum(found["tries"], 1)
         found["mean"] = found["value"].copy()
         found["squares"] = np.zeros(len(found["squares"]))
     found["states"] = list(learned["states"])
