@@ -183,9 +183,14 @@ class Lines:
                 event = await receive()
             if event["type"] == "http.disconnect":
                 return
-            rest += event.get("body", b"")
-            *lines, tail = bytes(rest).split(b"\n")
-            rest = bytearray(tail)
+            # Only what came is looked at: a long line may come in very many parts.
+            first, *more = event.get("body", b"").split(b"\n")
+            rest += first
+            lines: list[bytes] = []
+            if more:
+                *between, tail = more
+                lines = [bytes(rest), *between]
+                rest = bytearray(tail)
             for line in lines:
                 self._put(line)
             if len(rest) > self._largest or any(len(line) > self._largest for line in lines):

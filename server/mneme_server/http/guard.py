@@ -42,13 +42,20 @@ def check_origin(request: Request, origins: Collection[str]) -> None:
     origin = request.header("origin")
     if origin in origins and origin:
         return
-    own = not origin or urlsplit(origin).netloc.lower() == host.lower()
+    own = not origin or _netloc(origin) == host.lower()
     if not own or request.header("sec-fetch-site") not in _SAME:
         raise PermissionDenied(
             "without keys, the server takes no calls from pages of other origins; name the origin"
             " in MNEME_HTTP_ORIGINS, or ask for keys",
             reason=Reason.API_KEY_MISSING,
         )
+
+
+def _netloc(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return None
 
 
 def _names_this_machine(host: str) -> bool:

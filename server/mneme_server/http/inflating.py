@@ -9,6 +9,9 @@ from mneme_server.common.errors import InvalidArgument, Reason
 
 PIECE = 64 * 1024
 """The most that is unpacked at a time, in bytes: a thousandth of that may be all that travelled."""
+_SLICE = 8 * 1024
+"""The most that is looked at at a time. What follows the end of a packed part is copied, and a
+body may consist of empty ones, of twenty bytes each."""
 _GZIP = 16 + zlib.MAX_WBITS
 
 
@@ -20,11 +23,17 @@ class Inflater:
         self._begun = False
 
     def pieces(self, part: bytes) -> Iterator[bytes]:
-        """Yield what a part of the body holds, `PIECE` at a time; whoever has enough stops asking.
+        """Yield what a part of the body holds, `PIECE` at a time, or nothing for a slice of it that
+        holds nothing; whoever has enough stops asking.
 
         Raises:
             InvalidArgument: it is not packed by gzip.
         """
+        for at in range(0, len(part), _SLICE):
+            yield from self._unpacked(part[at : at + _SLICE])
+            yield b""
+
+    def _unpacked(self, part: bytes) -> Iterator[bytes]:
         left, piece = part, b""
         # A full piece may not be all that the unpacking has of what it was given.
         while left or len(piece) == PIECE:

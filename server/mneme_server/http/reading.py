@@ -257,7 +257,7 @@ def _double(value: Json, at: str, *, texts: bool) -> float:
 def _whole(field: FieldDescriptor, value: Json, at: str, *, texts: bool) -> int:
     number: Json = value
     # 64 bits are more than other languages' numbers hold exactly: they may come as texts.
-    if isinstance(value, str) and value.isascii() and value.lstrip("-").isdigit():
+    if isinstance(value, str) and value.isascii() and value.removeprefix("-").isdigit():
         number = int(value) if len(value) < 25 else None
     elif isinstance(value, float) and value.is_integer():
         number = int(value)

@@ -155,7 +155,7 @@ class Bodies:
         if said is not None and said > self.largest:
             raise TooLarge
         inflater = Inflater() if request.is_packed else None
-        taken = 0
+        taken = packed = 0
         parts: list[bytes] = []
         try:
             async with asyncio.timeout(_BODY_S):
@@ -164,6 +164,9 @@ class Bodies:
                     if event["type"] == "http.disconnect":
                         raise Left
                     part = event.get("body", b"")
+                    packed += len(part)
+                    if packed > self.largest:
+                        raise TooLarge
                     for piece in inflater.pieces(part) if inflater else (part,):
                         self._claim(piece)
                         taken += len(piece)

@@ -140,7 +140,7 @@ def parameters_of(message: Descriptor, spelling: Spelling) -> Iterator[tuple[str
     own = {str(one.name) for one in message.fields}
     aliases = {**PARAMETERS, **spelling.parameters}
     for one in message.fields:
-        yield from ((name, (one.name,)) for name in _names(one))
+        yield from ((name, (one.name,)) for name in names_of(one))
     for name, target in aliases.items():
         if target in own and name not in own:
             yield name, (target,)
@@ -149,7 +149,7 @@ def parameters_of(message: Descriptor, spelling: Spelling) -> Iterator[tuple[str
         return
     for one in inside.message_type.fields:
         if one.name not in own:
-            yield from ((name, (INSIDE, one.name)) for name in _names(one))
+            yield from ((name, (INSIDE, one.name)) for name in names_of(one))
     for name, target in aliases.items():
         if target not in own and target in inside.message_type.fields_by_name:
             yield name, (INSIDE, target)
@@ -174,7 +174,8 @@ def prefix_of(enum: EnumDescriptor) -> str:
     return str(enum.values[0].name).removesuffix("UNSPECIFIED")
 
 
-def _names(one: FieldDescriptor) -> Iterator[str]:
+def names_of(one: FieldDescriptor) -> Iterator[str]:
+    """Yield what a field of a request may be called."""
     yield str(one.json_name)
     if one.json_name != one.name:
         yield str(one.name)

@@ -18,6 +18,7 @@ from mneme_server.http.call import Aborted, HttpCall
 from mneme_server.http.exchange import Lines, Sink, Streamed, left
 from mneme_server.http.request import Request
 from mneme_server.http.rest import RestRequest, RestRpc
+from mneme_server.http.spelling import names_of
 from mneme_server.transport.entrance import Entrance
 from mneme_server.transport.extensions import extension
 from mneme_server.transport.methods import StreamKind
@@ -154,6 +155,9 @@ def _resumed(method: MethodDescriptor, raw: RestRequest, request: Request) -> Re
     after: str = extension(method, options_pb2.resumed_by).after
     last = request.header("last-event-id")
     if after and last:
-        name = str(method.input_type.fields_by_name[after].json_name)
-        raw.query = {name: [last], **raw.query}
+        # An `EventSource` that connects again sends it with the address that it began with.
+        field = method.input_type.fields_by_name[after]
+        own = set(names_of(field))
+        others = {key: said for key, said in raw.query.items() if key not in own}
+        raw.query = {**others, str(field.json_name): [last]}
     return raw

@@ -50,6 +50,19 @@ def test_a_watch_goes_on_after_the_last_event_that_was_seen(api: Api, http: Http
         assert [next(events)[2]["text"] for _ in range(2)] == ["two", "three"]
 
 
+@pytest.mark.parametrize("name", ["afterCursor", "after_cursor"])
+def test_an_event_source_that_connects_again_goes_on_where_it_was_and_not_where_it_began(
+    api: Api, http: Http, name: str
+) -> None:
+    with watching(http) as answer:
+        events = begun(answer)
+        record(api, event("zero", "s"), event("one", "s"))
+        first, last = (next(events)[0] for _ in range(2))
+    record(api, event("two", "s"))
+    with watching(http, f"?{name}={first}", **{"last-event-id": last}) as answer:
+        assert next(begun(answer))[2]["text"] == "two"
+
+
 def test_a_watch_that_cannot_begin_is_answered_as_any_call(http: Http) -> None:
     error = http.error("GET", "/api/stream?minSeverity=loud")
     assert (error.http_status, list(error.fields)) == (400, ["minSeverity"])

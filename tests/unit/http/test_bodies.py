@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import time
+from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 from mneme_server.common.errors import ResourceExhausted
+from mneme_server.http.call import HttpCall
+from mneme_server.http.exchange import Lines
+from mneme_server.http.inflating import Inflater
 from mneme_server.http.request import Bodies, Left, Request, TooLarge
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 
 
-def request(length: int | None = None) -> Request:
-    headers = [(b"transfer-encoding", b"chunked")]
+def request(length: int | None = None, *more: tuple[bytes, bytes]) -> Request:
+    headers = [(b"transfer-encoding", b"chunked"), *more]
     if length is not None:
-        headers = [(b"content-length", str(length).encode())]
+        headers = [(b"content-length", str(length).encode()), *more]
     return Request(
         {
             "method": "POST", "raw_path": b"/", "query_string": b"", "client": None,
@@ -26,11 +32,11 @@ def request(length: int | None = None) -> Request:
 
 
 def sending(*parts: bytes, leaves: bool = False) -> Receive:
-    left = list(parts)
+    left = deque(parts)
 
     async def receive() -> dict[str, Any]:
         if left:
-            part = left.pop(0)
+            part = left.popleft()
             return {"type": "http.request", "body": part, "more_body": bool(left) or leaves}
         return {"type": "http.disconnect"}
 
@@ -72,3 +78,49 @@ def test_a_peer_that_leaves_gives_its_room_back() -> None:
         with pytest.raises(Left):
             take(full, b"x" * 10, leaves=True)
     assert take(full, b"x" * 10)
+
+
+def test_a_packed_body_is_too_large_however_little_it_holds() -> None:
+    nothing = gzip.compress(b"")
+    packed = request(None, (b"content-encoding", b"gzip"))
+    few, many = ([nothing] * count for count in (5, 6))
+    taking = bodies(largest=5 * len(nothing), room=5 * len(nothing))
+    assert asyncio.run(taking.take(packed, sending(*few))) == b""
+    with pytest.raises(TooLarge):
+        asyncio.run(taking.take(packed, sending(*many)))
+
+
+def test_a_body_of_many_empty_parts_is_unpacked_in_time_that_grows_with_its_length() -> None:
+    begun = time.perf_counter()
+    pieces = list(Inflater().pieces(gzip.compress(b"") * 100_000 + gzip.compress(b"end")))
+    assert b"".join(pieces) == b"end"
+    assert len(pieces) > 100  # Others get their turn in between.
+    assert time.perf_counter() - begun < 5
+
+
+def lines_of(*parts: bytes, largest: int = 100) -> list[bytes]:
+    """Return the lines of a body that comes in parts; an error is the last of them."""
+
+    async def taken() -> list[bytes]:
+        lines = Lines(HttpCall([], "http:127.0.0.1:1"), largest)
+        await lines.feed(sending(*parts), idle_s=60, too_long=ResourceExhausted("too long"))
+        return list(lines)
+
+    return asyncio.run(taken())
+
+
+def test_lines_are_the_same_however_they_are_cut_into_parts() -> None:
+    body = b"one\n\ntwo\nthree\n" + b"four"
+    for size in range(1, len(body) + 1):
+        parts = [body[at : at + size] for at in range(0, len(body), size)]
+        assert lines_of(*parts) == [b"one", b"two", b"three", b"four"]
+    assert lines_of(b"one\n") == [b"one"]
+    with pytest.raises(ResourceExhausted):
+        lines_of(b"x" * 60, b"x" * 60)
+
+
+def test_a_long_line_in_many_parts_is_taken_in_in_time_that_grows_with_its_length() -> None:
+    begun = time.perf_counter()
+    (line,) = lines_of(*[b"x" * 100] * 100_000, largest=10**8)
+    assert len(line) == 10**7
+    assert time.perf_counter() - begun < 10

@@ -70,7 +70,7 @@ def test_whole_numbers_may_be_texts_where_64_bits_are_more_than_a_double_holds()
     [
         (2**31, Reason.OUT_OF_RANGE), ("1e3", Reason.INVALID_TYPE), (True, Reason.INVALID_TYPE),
         (1.5, Reason.INVALID_TYPE), ("9" * 5000, Reason.INVALID_TYPE), ("-", Reason.INVALID_TYPE),
-        ([], Reason.INVALID_TYPE), ("²", Reason.INVALID_TYPE),
+        ([], Reason.INVALID_TYPE), ("²", Reason.INVALID_TYPE), ("--5", Reason.INVALID_TYPE),
     ],
 )  # fmt: skip
 def test_what_is_no_whole_number_is_refused(value: Any, reason: Reason) -> None:

@@ -187,6 +187,7 @@ def test_a_thousand_idle_connections_hold_nobody_up(serve: Serve) -> None:
         ("", {}, 403),
         ("localhost:8080", {"origin": "https://attacker.example"}, 403),
         ("localhost:8080", {"origin": "null"}, 403),
+        ("localhost:8080", {"origin": "http://["}, 403),
         ("localhost:8080", {"sec-fetch-site": "cross-site"}, 403),
         ("localhost:8080", {"origin": "https://named.example"}, 200),
     ],

@@ -25,6 +25,7 @@ class Loop:
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         self._loop.run_until_complete(self._make())
+        self._loop.call_soon(self._begun.set)  # Whoever stops it before it runs stops nothing.
         self._loop.run_forever()
         left = asyncio.all_tasks(self._loop)
         for task in left:
@@ -41,7 +42,6 @@ class Loop:
             pass
 
         self.sink = Sink(nobody_takes_it, begin, lambda: None, HttpCall([], "http:127.0.0.1:1"))
-        self._begun.set()
 
     def stop(self) -> None:
         """Stop as the server's loop does: what is left is cancelled, then the loop is closed."""
