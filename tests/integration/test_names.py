@@ -25,6 +25,7 @@ TEXTS = {
     "tax": "billing: a tax is rounded once for each line, python does it half to even",
     "version": "version 1.23 broke the export",
     "other-version": "version 12.3 repaired the import",
+    "chinese": "支付服务抛出RefundRejected异常",
 }
 
 
@@ -53,6 +54,7 @@ def first(api: Api, question: str, mode: int) -> str:
         ("what is in src/billing/tax.py", "path"),
         ("the payment timeout", "timeout"),
         ("what broke in 1.23", "version"),
+        ("the refund was rejected", "chinese"),
     ],
 )
 def test_a_name_is_found_first_however_it_is_spelled(
@@ -68,7 +70,7 @@ def test_what_the_version_before_indexed_is_found_and_built_again_in_use(
         before.setattr(lexical, "LAYOUTS", {BEFORE.name: BEFORE})
         with local_server(tmp_path) as old:
             api = filled(old)
-            assert first(api, "payment", LEXICAL) == ""
+            assert first(api, "refund", LEXICAL) == ""
     with local_server(tmp_path) as new:
         api = new.keys.key(api.tenant_id)
         assert first(api, "report for each team", LEXICAL) == "report"
@@ -76,4 +78,4 @@ def test_what_the_version_before_indexed_is_found_and_built_again_in_use(
         while recall(api, "report", mode=LEXICAL).partial:  # Answered all the while.
             assert time.monotonic() < until, "the index was not built again"
             time.sleep(0.01)
-        assert first(api, "payment", LEXICAL) == "timeout"
+        assert first(api, "refund", LEXICAL) == "chinese"

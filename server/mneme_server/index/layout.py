@@ -22,15 +22,15 @@ _FIELDS = ",".join([*(field.value for field in Field), _SESSION, _KIND, LANGUAGE
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """One form of the files. `name` tells it from others; `names` whether names in code are words
-    beside those that they consist of."""
+    """One form of the files. `name` tells it from others; `apart` whether names in code end where
+    Chinese, Japanese or Korean begins."""
 
     name: str
-    names: bool
+    apart: bool
 
     def words(self) -> Words:
         """Return what makes the words that it holds."""
-        return Words(names=self.names)
+        return Words(apart=self.apart)
 
     def schema(self) -> tantivy.Schema:
         """Return tantivy's schema."""
@@ -44,8 +44,8 @@ class Layout:
         return builder.build()
 
 
-NEWEST = Layout(f"7:{ANALYZER}:{_FIELDS}", names=True)
-BEFORE = Layout(f"6:{ANALYZER}:{_FIELDS}", names=False)
+NEWEST = Layout(f"8:{ANALYZER}:{_FIELDS}", apart=True)
+BEFORE = Layout(f"7:{ANALYZER}:{_FIELDS}", apart=False)
 """The version before: it is searched until the newest is built. Any other is built again when it is
 opened."""
 LAYOUTS = {layout.name: layout for layout in (NEWEST, BEFORE)}

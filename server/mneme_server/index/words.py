@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import compress
 from typing import NamedTuple
 
@@ -50,12 +50,14 @@ class Words:
     Lucene's CJK analyzer does it, and every Chinese character by itself.
 
     Args:
-        names: whether names in code, paths and codes are words beside those that they consist of;
-            the version before did without.
+        names: whether names in code, paths and codes are words beside those that they consist of.
+        apart: whether a name ends where a run of these three begins; the version before took
+            抛出PaymentTimeout异常 for one name.
     """
 
-    def __init__(self, *, names: bool = True) -> None:
+    def __init__(self, *, names: bool = True, apart: bool = True) -> None:
         self._with_names = with_names if names else str
+        self._apart = apart
         self._english = analyzer()
         self._telling = analyzer(stop=True)
         self._plain = _plain().build()
@@ -73,8 +75,7 @@ class Words:
 
     def spaced(self, text: str) -> str:
         """Return a text with spaces around every word, as the analyzers need it."""
-        text = self._with_names(text)
-        return text if text.isascii() else _RUN.sub(_pairs_and_characters, text)
+        return self._named(text, _pairs_and_characters)
 
     def of(self, document: Document, field: Field, language: str) -> list[str]:
         """Return the words of a field of a document in this language."""
@@ -126,8 +127,15 @@ class Words:
 
     def _asked(self, query: str) -> str:
         """Return a query with spaces around every word, less what only puts the question."""
-        text = self._with_names(query)
-        return text if text.isascii() else _RUN.sub(_segments, text)
+        return self._named(query, _segments)
+
+    def _named(self, text: str, spaced: Callable[[re.Match[str]], str]) -> str:
+        """Return a text whose runs are `spaced` so, with what is to be found of its names."""
+        if text.isascii():
+            return self._with_names(text)
+        if self._apart:
+            return self._with_names(_RUN.sub(spaced, text))
+        return _RUN.sub(spaced, self._with_names(text))
 
 
 def analyzer(*, stop: bool = False) -> TextAnalyzer:

@@ -24,6 +24,12 @@ TEXTS = [
     "version 12.3 is fine",
     "Die Funktion berechneSteuer wurde von der Buchhaltung geprüft",
     "nothing of interest here",
+    "支付服务抛出RefundRejected异常",
+    "InvoiceMissing이 발생했습니다",
+    "証明書の更新でCertificateExpiredが発生",
+    "调用list_open_orders失败",
+    "版本4.56崩溃了",
+    "版本45.6没有问题",
 ]
 
 
@@ -50,6 +56,15 @@ def lexical(tmp_path: Path, request: pytest.FixtureRequest) -> LexicalIndex:
         ("12.3", 6),
         ("berechneSteuer", 7),
         ("berechne_steuer", 7),
+        ("refund rejected", 9),
+        ("为什么抛出RefundRejected异常", 9),
+        ("invoice missing", 10),
+        ("InvoiceMissing은 무엇입니까", 10),
+        ("certificate expired", 11),
+        ("listOpenOrders", 12),
+        ("什么是list_open_orders", 12),
+        ("4.56", 13),
+        ("45.6", 14),
     ],
 )
 def test_a_name_is_found_however_it_is_spelled(
@@ -81,6 +96,23 @@ def test_what_is_to_be_found_of_names_stands_behind_the_text(text: str, found: s
     assert with_names(text).removeprefix(text).strip() == found
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("抛出GetUser异常", ["抛出", "抛", "出", "getus", "异常", "异", "常", "get", "user"]),
+        ("GetUser이", ["getus", "이", "get", "user"]),
+        ("见src/支付/app.py", ["见", "src", "支付", "支", "付", "app", "py", "apppi"]),
+        ("第1.2版", ["第", "1", "2", "版", "1\ua78f2"]),
+        ("东京/大阪", ["东京", "东", "京", "大阪", "大", "阪"]),
+    ],
+)
+def test_a_name_ends_where_what_is_written_without_spaces_begins(
+    text: str, words: list[str]
+) -> None:
+    named = Words()
+    assert named.english.analyze(named.spaced(text)) == words
+
+
 @given(st.text(alphabet="aB1_./-: é猫", max_size=80))
 def test_nothing_of_a_text_is_lost(text: str) -> None:
     plain, named = Words(names=False), Words()
@@ -97,11 +129,13 @@ def test_an_index_of_the_version_before_is_searched_as_it_was_made(tmp_path: Pat
     opened = LexicalIndex(tmp_path, IndexSettings())
     assert opened.outdated
     assert best(opened, "nothing of interest") == 8
-    assert best(opened, "payment timeout") is None
-    opened.add([event(9, "the new invoices of yesterday")])
-    assert best(opened, "invoice") == 9
+    assert best(opened, "payment timeout") == 3
+    assert best(opened, "refund rejected") is None
+    assert best(opened, "RefundRejected") == 9
+    opened.add([event(90, "the new invoices of yesterday")])
+    assert best(opened, "invoice") == 90
     opened.commit()
-    assert best(opened, "invoice") == 9
+    assert best(opened, "invoice") == 90
     opened.close()
     assert LexicalIndex(tmp_path, IndexSettings()).outdated
 
