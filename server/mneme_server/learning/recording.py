@@ -377,7 +377,7 @@ def _finite(number: float | None) -> float | None:
 
 def step_size(step: Step) -> int:
     """Return how many bytes a step is counted as."""
-    texts = (step.state, step.action, step.next_state)
+    texts = (step.state, step.action, step.next_state, *step.allowed, *step.available)
     return _STEP_BYTES + sum(len(canonical_json(one)) for one in texts)
 
 

@@ -11,7 +11,7 @@ import pytest
 from mneme.v1 import learning_pb2
 from mneme.v1 import learning_service_pb2 as pb
 from support.api import Api, grpc, refused
-from support.learning import Session, discrete, learner, plain, step
+from support.learning import Session, action, discrete, learner, plain, step
 from support.server import LocalServer, local_server
 
 STRATEGIES = ["ask", "test", "guess"]
@@ -229,6 +229,14 @@ def test_recorded_steps_may_take_only_so_many_bytes(tmp_path: Path) -> None:
             grpc.StatusCode.RESOURCE_EXHAUSTED, "QUOTA_EXCEEDED",
         )  # fmt: skip
         assert session.stored().transitions == 1000
+
+
+def test_the_actions_that_were_allowed_count_among_a_steps_bytes(api: Api) -> None:
+    session = Session(api, "q_learning")
+    labels = [action("x" * 100 + str(n)) for n in range(100)]
+    fields = {"allowed_actions": labels, "next_allowed_actions": labels}
+    told = session.record(step({"size": 1}, "x" * 100 + "0", 0.0, **fields))
+    assert told.experience_bytes > 20_000
 
 
 def test_the_algorithms_describe_themselves(api: Api) -> None:
