@@ -212,7 +212,12 @@ function durationOf(ms: number, path: string): Duration {
   }
   const seconds = Math.trunc(ms / 1000);
   const nanos = Math.round((ms - seconds * 1000) * 1e6);
-  return create(DurationSchema, { seconds: BigInt(seconds), nanos });
+  // What is next to a whole second, as differences of clocks are, may come to be one.
+  const carried = Math.trunc(nanos / 1e9);
+  return create(DurationSchema, {
+    seconds: BigInt(seconds + carried),
+    nanos: nanos - carried * 1e9,
+  });
 }
 
 function enumValue(schema: DescEnum, value: unknown, path: string): number {

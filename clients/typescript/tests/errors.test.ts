@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http2";
 import { after, before, test } from "node:test";
-import { createMneme, type Mneme } from "@mneme/client";
+import { createMneme, type Mneme, toMilliseconds } from "@mneme/client";
 import { failure } from "./support/failing.js";
 import { Server } from "./support/server.js";
 
@@ -161,6 +161,17 @@ test("arguments that do not fit are refused before anything is sent", async () =
 test("undefined and null leave a field out", async () => {
   const answer = await client.recall({ query: "x", project: undefined, limit: null as never });
   assert.ok(answer.results);
+});
+
+test("a duration that is a whole second but for its last digits is none that is refused", async () => {
+  const durations = [0.1, 999.9999999, 1999.99999999, 2000.0000000001];
+  const made = durations.map((duration, n) => {
+    return { id: `d${n}`, sessionId: "d", eventType: "message" as const, duration };
+  });
+  assert.equal((await client.recordEvents({ events: made })).recordedCount, 4);
+  const { events } = await client.listEvents({ sessionId: "d" });
+  const kept = events.map(({ duration }) => duration && toMilliseconds(duration));
+  assert.deepEqual(kept, [0.1, 1000, 2000, 2000]);
 });
 
 test("what is no Mneme server is told apart from one", async () => {
