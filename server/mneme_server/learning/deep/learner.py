@@ -142,6 +142,7 @@ class DeepLearner:
         ready = len(self._pending)
         if ready >= self._wants and not (self._asked and ready < max(self._wants, _AHEAD)):
             self._hear(most_left=0)
+            self._raise_failure()
             self._hand_over()
 
     def train(self, steps: int, batch: int = 0) -> Learned:

@@ -46,6 +46,23 @@ def test_it_learns_in_a_process_that_can_be_killed_and_goes_on_from_what_was_sav
     assert learner.worker_pid is None
 
 
+def test_in_the_background_it_is_told_that_the_process_was_killed_while_transitions_lay_ready() -> (
+    None
+):
+    learner = learner_of("dqn", start=None, background=True, train_every=4)
+    chance = np.random.default_rng(1)
+    try:
+        practise(learner, 101, chance)
+        learner.dump()
+        pid = learner.worker_pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(WorkFailed, match="ended by signal 9"):
+            practise(learner, 400, chance)
+    finally:
+        learner.close()
+
+
 def test_what_the_trainer_refuses_is_told_and_does_not_end_it() -> None:
     learner = learner_of("sac", start=None)
     try:
