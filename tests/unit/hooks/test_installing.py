@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from mneme.errors import ConfigurationError
 from mneme.hooks.hosts import CLAUDE_CODE, CODEX, HOSTS, Host
 from mneme.hooks.installing import install, installed, uninstall
+from unit.cli.command import mneme
 
 COMMAND = ["/opt/my tools/python", "-m", "mneme", "--local", "/home/me/.mneme"]
 _HOOK = st.fixed_dictionaries({"type": st.just("command"), "command": st.text(max_size=20)})
@@ -101,3 +103,26 @@ def test_the_host_s_own_variable_says_where_its_settings_are(
     monkeypatch.setenv("HOME", str(tmp_path))
     assert CLAUDE_CODE.settings() == tmp_path / ".claude" / "settings.json"
     assert CLAUDE_CODE.settings(Path("/shop")) == Path("/shop/.claude/settings.json")
+
+
+def test_a_hook_runs_nothing_of_the_folder_in_which_the_agent_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CLAUDE_CODE.variable, str(tmp_path))
+    assert mneme("hooks", "install", "claude-code").code == 0
+    project = tmp_path / "project"
+    project.mkdir()
+    for name in ("mneme", "json", "typing"):
+        (project / f"{name}.py").write_text("print('of the project')")
+    for command in installed(tmp_path / CLAUDE_CODE.file).values():
+        ran = subprocess.run(
+            command,
+            check=False,
+            shell=True,
+            cwd=project,
+            input="no message",
+            capture_output=True,
+            text=True,
+        )
+        assert (ran.returncode, ran.stdout) == (2, "")
+        assert "a host gives JSON" in ran.stderr

@@ -79,6 +79,14 @@ def test_a_process_does_what_it_is_told_and_says_how_far_it_is(jobs: Jobs) -> No
     assert said == [Progress("adding", 1, 2), Progress("adding", 2, 2)]
 
 
+def test_a_process_runs_nothing_of_the_folder_in_which_the_server_was_started(
+    jobs: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mneme_server.py").write_text("raise SystemExit('of the folder')")
+    monkeypatch.chdir(tmp_path)
+    test_a_process_does_what_it_is_told_and_says_how_far_it_is(jobs)
+
+
 def test_a_function_gives_way_to_calls_whenever_it_says_how_far_it_is(
     jobs: Jobs, foreground: _Foreground
 ) -> None:

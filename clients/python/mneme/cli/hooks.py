@@ -50,7 +50,8 @@ def install(cli: Cli, *, host: HostName, project: Project = None) -> None:
     from mneme.hooks.installing import install as add
 
     file = host.settings(project)
-    changed = add(host, file, [sys.executable, "-m", "mneme", *_where(cli.settings)])
+    # -P: the host runs it where the agent works, whose files must not take our modules' places.
+    changed = add(host, file, [sys.executable, "-P", "-m", "mneme", *_where(cli.settings)])
     if cli.out.as_json:
         cli.out.line_of({"host": host.name, "file": str(file), "changed": changed})
         return

@@ -151,7 +151,16 @@ class Worker:
         path = os.pathsep.join(str(Path(folder).resolve()) for folder in sys.path)
         me, memory = str(os.getpid()), str(self._memory_bytes)
         return subprocess.Popen(
-            [sys.executable, "-m", "mneme_server.learning.deep.worker", me, str(pipe), memory],
+            # -P: a folder's server may have been started where an agent works.
+            [
+                sys.executable,
+                "-P",
+                "-m",
+                "mneme_server.learning.deep.worker",
+                me,
+                str(pipe),
+                memory,
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

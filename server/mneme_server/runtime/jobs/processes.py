@@ -120,8 +120,10 @@ class WorkerProcess:
         }
         line = json.dumps(asked).encode() + b"\n"  # Before there is a process that waits for it.
         environment = {name: os.environ[name] for name in KEPT_ENVIRONMENT if name in os.environ}
+        me = str(os.getpid())
         process = subprocess.Popen(
-            [sys.executable, "-m", "mneme_server.runtime.jobs.worker", str(os.getpid()), str(pipe)],
+            # -P: a folder's server may have been started where an agent works.
+            [sys.executable, "-P", "-m", "mneme_server.runtime.jobs.worker", me, str(pipe)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
