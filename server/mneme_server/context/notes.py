@@ -16,6 +16,7 @@ from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.events.activity import EventDigest
 from mneme_server.events.event_types import Part, traits_of
 from mneme_server.events.model import Session, Severity
+from mneme_server.index.languages import language_of
 
 MAX_TOOL_SEQUENCE = 50
 _MAX_TEMPLATES = 200
@@ -96,6 +97,7 @@ class SessionNotes:
         self.need = ""  # What the user, or else anybody, asked first.
         self.end = ""  # What the agent, or else anybody, said last.
         self._speakers: dict[str, _Speaker] = {}
+        self._language = ""
         self.last_sequence = 0
         self.first_us: int | None = None
         self.last_us: int | None = None
@@ -186,7 +188,9 @@ class SessionNotes:
         if not said:
             return
         if len(self.words) < _MAX_WORDS:
-            self.words.update(words_of(said))
+            # A short message does not tell its language: it is taken to be in that of those before.
+            self._language = language_of(said) or self._language
+            self.words.update(words_of(said, self._language))
         who = _ROLES.get(role, "")
         answer = telling(event.text, answers_only=True) if who == "assistant" else said
         for name in {"", who}:

@@ -25,13 +25,21 @@ from mneme_server.context.notes import (
 )
 from mneme_server.context.ports import ContextUnit
 from mneme_server.context.summary_schedule import LATE_US
-from mneme_server.context.words import area_words, cut, error_topics, frequent_words, words_of
+from mneme_server.context.words import (
+    area_words,
+    cut,
+    error_topics,
+    frequent_words,
+    language_in,
+    words_of,
+)
 from mneme_server.corpus.document import Document
 from mneme_server.corpus.ports import Matrix
 from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.events.activity import active_us
 from mneme_server.events.model import Session, SessionStatus
 from mneme_server.events.outcome import Outcome, outcome_of
+from mneme_server.index.languages import language_of
 from mneme_server.runtime.embedding import BackgroundEmbedder
 from mneme_server.runtime.foreground import Foreground, Shift
 from mneme_server.runtime.turns import TenantWorker, retry_delay_s
@@ -172,8 +180,9 @@ def _subjects(notes: SessionNotes, handover: Handover | None) -> list[str]:
         said = [*handover.progress, *handover.completed_todos]
         said += [part for d in handover.decisions for part in (d.decision, d.rationale)]
         said += [c.label.replace("_", " ") for c in handover.locked_contexts]
+        language = language_in(said)
         for text in said:
-            counts.update(words_of(text))
+            counts.update(words_of(text, language_of(text) or language))
     areas: Counter[str] = Counter()
     for path in [*(handover.files if handover else ()), *notes.files]:
         areas.update(set(area_words(path)))

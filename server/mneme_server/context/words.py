@@ -6,6 +6,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
+from mneme_server.index.languages import (
+    HAN_STOPS,
+    KANA_STOPS,
+    STOPS,
+    UNSPACED,
+    language_of,
+    pairs_of,
+)
+
 _WORD = re.compile(r"(?<!\w)[^\W\d_][\w'’-]{2,40}")
 _APOSTROPHE = re.compile(r"['’]")
 _SHORTEST = 3
@@ -40,19 +49,33 @@ _GENERIC = frozenset(
 _NAMED_ERROR = re.compile(r"\b[A-Z]\w*(?:Error|Exception|Timeout|Warning|Failure)\b")
 
 
-def words_of(text: str) -> list[str]:
-    """Return the words of a text that say something, in lower case, in their order."""
+_HAN_STOPS = frozenset(HAN_STOPS)
+
+
+def words_of(text: str, language: str | None = None) -> list[str]:
+    """Return the words of a text that say something, in lower case, in their order.
+
+    `language` is that of its function words, by default what can be told of it: "die" says
+    something in English.
+    """
+    function_words = STOPS.get(language_of(text) if language is None else language, ())
     return [
         word
         for word in map(_plain, _WORD.findall(text))
-        if len(word) >= _SHORTEST and word not in _STOP
+        if len(word) >= _SHORTEST and word not in _STOP and word not in function_words
     ]
 
 
+def language_in(texts: Iterable[str]) -> str:
+    """Return the language of texts that belong together, by the first whose own can be told; ""
+    when that of none can."""
+    return next(filter(None, map(language_of, texts)), "")
+
+
 def _plain(word: str) -> str:
-    """Return a word in lower case, of a contraction what is before the apostrophe: "i'm" is no
-    subject, "the flight's" is the flight."""
-    return _APOSTROPHE.split(word.lower(), maxsplit=1)[0]
+    """Return a word in lower case, of a contraction its longer part: "i'm" is no subject, "the
+    flight's" is the flight, "l'erreur" the error."""
+    return max(_APOSTROPHE.split(word.lower()), key=len)
 
 
 def folded(word: str) -> str:
@@ -85,11 +108,23 @@ def error_topics(template: str) -> Iterable[str]:
 
 
 def coverage(topic: str, text: str) -> float:
-    """Return the share of the topic's telling words that occur in a text, 0 to 1."""
-    wanted = {folded(word) for word in words_of(topic)}
+    """Return the share of the topic's telling words that occur in a text, 0 to 1.
+
+    Of a topic whose language cannot be told, the text's tells which of its words say something.
+    """
+    language = language_in([topic, text])
+    wanted = _terms(topic, language)
     if not wanted:
         return 0.0
-    return len(wanted & {folded(word) for word in words_of(text)}) / len(wanted)
+    return len(wanted & _terms(text, language)) / len(wanted)
+
+
+def _terms(text: str, language: str) -> set[str]:
+    """Return what texts are compared by: words, and of what is written in one run all pairs."""
+    words = {folded(word) for word in words_of(UNSPACED.sub(" ", text), language)}
+    pairs = {pair for run in UNSPACED.findall(text) for pair in pairs_of(run) if len(pair) > 1}
+    telling = {pair for pair in pairs - KANA_STOPS if _HAN_STOPS.isdisjoint(pair)}
+    return words | telling
 
 
 def cut(text: str, limit: int) -> str:

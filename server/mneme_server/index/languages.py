@@ -69,6 +69,10 @@ _LETTERS = {
     "fr": (re.compile("[àèêùîôâû]"), re.compile("[çœ]")),
     "es": (re.compile("[áíóú]"), re.compile("[ñ¿¡]")),
 }
+HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+"""Chinese characters, for a class of a regular expression."""
+UNSPACED = re.compile(f"[\u3040-\u30ff\u31f0-\u31ff\uac00-\ud7af{HAN}]+")
+"""What is written in one run: kana, Chinese characters and Hangul."""
 HAN_STOPS = (
     "的了是在我你他她它们们这這那有和与與就都也不吗嗎呢吧啊么"
     "麼什哪谁誰怎为為之很把被让讓给給到里裡叫"
@@ -132,3 +136,9 @@ def language_of(text: str) -> str:
     if most < max(_ENOUGH, len(words) / _SHARE) or most <= max(counts.values()):
         return ""
     return "" if most < _AHEAD * counts.get(ENGLISH, 0) else best
+
+
+def pairs_of(run: str) -> list[str]:
+    """Return all pairs of neighbouring characters of what is written in one run; itself, if it is
+    a character only."""
+    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]

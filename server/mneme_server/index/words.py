@@ -14,21 +14,21 @@ from mneme_server.corpus.stopwords import STOP_WORDS
 from mneme_server.index.fields import TEXT_OF, Field
 from mneme_server.index.languages import (
     ENGLISH,
+    HAN,
     HAN_STOPS,
     KANA_STOPS,
     STEMMERS,
     STOPS,
+    UNSPACED,
     language_of,
+    pairs_of,
 )
 from mneme_server.index.names import with_names
 
 _LONGEST_TOKEN = 80
-_HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
-# Kana, Han and Hangul.
-_RUN = re.compile(f"[\u3040-\u30ff\u31f0-\u31ff\uac00-\ud7af{_HAN}]+")
-_HAN_CHARACTER = re.compile(f"[{_HAN}]")
+_HAN_CHARACTER = re.compile(f"[{HAN}]")
 _SEGMENT = re.compile(
-    f"(?:(?![{HAN_STOPS}])[{_HAN}])+|[\u3040-\u309f]+|[\u30a0-\u30ff\u31f0-\u31ff]+|[\uac00-\ud7af]+"
+    f"(?:(?![{HAN_STOPS}])[{HAN}])+|[\u3040-\u309f]+|[\u30a0-\u30ff\u31f0-\u31ff]+|[\uac00-\ud7af]+"
 )
 
 
@@ -134,8 +134,8 @@ class Words:
         if text.isascii():
             return self._with_names(text)
         if self._apart:
-            return self._with_names(_RUN.sub(spaced, text))
-        return _RUN.sub(spaced, self._with_names(text))
+            return self._with_names(UNSPACED.sub(spaced, text))
+        return UNSPACED.sub(spaced, self._with_names(text))
 
 
 def analyzer(*, stop: bool = False) -> TextAnalyzer:
@@ -163,11 +163,7 @@ def _abreast(readers: Sequence[TextAnalyzer], text: str) -> list[tuple[str, ...]
 
 
 def _pairs(run: re.Match[str]) -> str:
-    return f" {' '.join(_pairs_of(run[0]))} "
-
-
-def _pairs_of(characters: str) -> list[str]:
-    return [characters[i : i + 2] for i in range(len(characters) - 1)] or [characters]
+    return f" {' '.join(pairs_of(run[0]))} "
 
 
 def _pairs_and_characters(run: re.Match[str]) -> str:
@@ -182,5 +178,5 @@ def _segments(run: re.Match[str]) -> str:
     only puts the question. A Chinese character between such is a word, and so is a whole run."""
     parts = _SEGMENT.findall(run[0])
     told = [pair for part in parts if len(part) > 1 or part == run[0] or _HAN_CHARACTER.match(part)
-            for pair in _pairs_of(part)]  # fmt: skip
+            for pair in pairs_of(part)]  # fmt: skip
     return f" {' '.join(told)} "

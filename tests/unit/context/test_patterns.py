@@ -50,6 +50,28 @@ def test_the_same_words_of_two_tools_are_two_errors() -> None:
     assert (pattern.evidence.session_ids, pattern.subject) == (("b", "c"), "connection refused")
 
 
+def test_sessions_share_no_topic_by_the_words_that_sentences_of_their_language_are_made_with() -> (
+    None
+):
+    texts = (
+        (
+            "Die Rechnung ist nicht bezahlt, und die Mahnung wurde gesendet.",
+            "Und nicht die zweite?",
+        ),
+        (
+            "Die Heizung geht nicht, und wir haben die Firma angerufen.",
+            "Nicht die Heizung, und nun?",
+        ),
+    )
+    sessions = []
+    for number, said in enumerate(texts):
+        log = Log()
+        for text in said:
+            log.said("user", text)
+        sessions.append(past(f"s{number}", log))
+    assert patterns_of(sessions) == []
+
+
 def test_of_long_sessions_it_is_said_how_often_tools_came_at_least() -> None:
     for calls, often in ((20, "came 18 times"), (200, "came at least 48 times")):
         log = Log()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mneme_server.context.words import cut, telling, without_tokens, words_of
+from mneme_server.context.words import coverage, cut, telling, without_tokens, words_of
 
 
 @pytest.mark.parametrize(
@@ -69,3 +69,41 @@ def test_contractions_and_parts_of_ids_are_no_words() -> None:
 @given(st.text(max_size=300), st.integers(min_value=2, max_value=100))
 def test_cut_keeps_to_its_limit(text: str, limit: int) -> None:
     assert len(cut(text, limit)) <= limit
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Die Rechnung ist nicht für den Kunden, und sie wurde gebucht", "rechnung kunden gebucht"),
+        ("Les utilisateurs ne sont pas dans la base avec leur carte", "utilisateurs base carte"),
+        ("Los usuarios no pueden pagar con esta tarjeta", "usuarios pueden pagar tarjeta"),
+        ("Nous avons corrigé l'erreur d’authentification", "corrigé erreur authentification"),
+        ("They die in the war", "die war"),
+    ],
+)
+def test_what_only_puts_a_sentence_together_in_its_language_says_nothing(
+    text: str, told: str
+) -> None:
+    assert words_of(text) == told.split()
+
+
+@pytest.mark.parametrize(
+    ("topic", "text", "share"),
+    [
+        ("Wie können wir die Rechnung für den Kunden nicht doppelt buchen?",
+         "Wir können die Sicherung für den Server nicht einspielen, wie ist die Lage?", 0.0),
+        ("¿Por qué los usuarios no pueden pagar con esta tarjeta?",
+         "Los servidores no están para las pruebas con esta base, por qué", 0.0),
+        ("die Rechnung", "Die Rechnung ist nicht bezahlt, und sie wird gemahnt", 1.0),
+        ("die Rechnung", "Die Sicherung ist nicht fertig, und sie wird gebraucht", 0.0),
+        ("l'erreur d'authentification", "Nous avons corrigé l'erreur d'authentification", 1.0),
+        ("航班退款", "用户要求航班退款，已经处理。", 1.0),
+        ("航班退款怎么办", "我们怎么办呢，今天的会议改期了。", 0.0),
+        ("航空券の払い戻し", "お客様は航空券の払い戻しを希望しています", 1.0),
+        ("항공권 환불", "고객이 항공권 환불을 요청했습니다", 1.0),
+    ],
+)  # fmt: skip
+def test_a_text_covers_a_topic_by_what_the_topic_is_about_in_any_language(
+    topic: str, text: str, share: float
+) -> None:
+    assert coverage(topic, text) == share
