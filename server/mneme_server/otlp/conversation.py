@@ -195,7 +195,7 @@ def _message(value: Mapping[str, Json], default: str) -> Said:
     is_role = isinstance(kind, str) and kind.lower() in _KNOWN_ROLES
     role = _role(value.get("role") or (kind if is_role else None), default)
     texts: list[str] = []
-    calls: list[ToolCall] = []
+    calls: dict[str, ToolCall] = {}
     answers: list[ToolAnswer] = []
     content = next((value[n] for n in ("parts", "content", "contents") if value.get(n)), None)
     found = read_json(content)
@@ -205,16 +205,14 @@ def _message(value: Mapping[str, Json], default: str) -> Said:
     if not (texts or calls or answers) and content is not None:
         texts.append(text_of(content) if isinstance(content, str) else "")
     for given in _listed(value.get("tool_calls")) + _listed(value.get("function_call")):
-        call = _call(given)
-        if call is not None and call not in calls:
-            calls.append(call)
+        _add_call(given, calls)
     text = "\n".join(one for one in texts if one).strip()
     if role == "tool" and not answers:
         name = value.get("name")
         call_id = value.get("tool_call_id") or value.get("toolCallId") or value.get("id")
         answers.append(ToolAnswer(text_of(call_id), text_of(name), text))
         text = ""
-    return Said(role, text, tuple(calls), tuple(answers))
+    return Said(role, text, tuple(calls.values()), tuple(answers))
 
 
 def _listed(value: Json) -> list[Json]:
@@ -225,7 +223,7 @@ def _listed(value: Json) -> list[Json]:
 
 
 def _take_part(
-    part: Json, texts: list[str], calls: list[ToolCall], answers: list[ToolAnswer]
+    part: Json, texts: list[str], calls: dict[str, ToolCall], answers: list[ToolAnswer]
 ) -> None:
     if isinstance(part, str):
         texts.append(part)
@@ -235,9 +233,7 @@ def _take_part(
         return
     kind = part.get("type")
     if kind in _CALLS:
-        call = _call(part)
-        if call is not None and call not in calls:
-            calls.append(call)
+        _add_call(part, calls)
     elif kind in _ANSWERS:
         answers.append(_answer(part))
     elif kind not in _SILENT:
@@ -252,6 +248,14 @@ def _unwrapped(value: Json) -> Json:
         if name in _WRAPPERS and isinstance(value[name], Mapping):
             return value[name]
     return value
+
+
+def _add_call(value: Json, calls: dict[str, ToolCall]) -> None:
+    """Add a call to those of a message, unless it is there: some tell each in two places. They are
+    kept by what they say, because a stranger's message may hold very many."""
+    call = _call(value)
+    if call is not None:
+        calls.setdefault(canonical_json([call.id, call.name, call.arguments]), call)
 
 
 def _call(value: Json) -> ToolCall | None:

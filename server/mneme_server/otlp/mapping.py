@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -222,17 +223,18 @@ class _Asked:
     """The calls of tools that models asked for: spans of tools may not say which they are."""
 
     def __init__(self, calls: Iterable[ToolCall]) -> None:
-        self._ids: dict[str, list[str]] = {}
+        ids: dict[str, dict[str, None]] = {}
         for call in calls:
-            ids = self._ids.setdefault(_spelled(call.name, call.arguments), [])
-            if call.id and (call_id := as_id(call.id)) not in ids:
-                ids.append(call_id)
+            of_these = ids.setdefault(_spelled(call.name, call.arguments), {})
+            if call.id:
+                of_these[as_id(call.id)] = None
+        self._ids = {spelled: deque(found) for spelled, found in ids.items()}
 
     def take(self, name: str, arguments: Json) -> str:
         """Return the id of the first call of this tool with these arguments that is not taken;
         empty when there is none."""
         ids = self._ids.get(_spelled(name, arguments))
-        return ids.pop(0) if ids else ""
+        return ids.popleft() if ids else ""
 
 
 def _spelled(name: str, arguments: Json) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from mneme_server.events.model import NewEvent
+from mneme_server.otlp.conversation import ToolCall
 from mneme_server.otlp.family import Family
 from mneme_server.otlp.mapping import SILENT, mapped
 from mneme_server.otlp.messages import spans_of
@@ -220,6 +221,25 @@ def test_a_call_that_a_model_asks_for_and_a_tools_span_are_one_call(dialect: str
         "find_order", "call_1", {"result": {"state": "sent"}},
     )  # fmt: skip
     assert answer.duration_us == 500_000
+
+
+def test_a_call_told_in_two_places_is_one_and_no_call_is_compared_with_all_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared, equal = 0, ToolCall.__eq__
+
+    def counted(call: ToolCall, other: object) -> bool:
+        nonlocal compared
+        compared += 1
+        return equal(call, other)
+
+    monkeypatch.setattr(ToolCall, "__eq__", counted)
+    calls = [{"type": "tool_use", "id": f"c{n}", "name": "find", "input": {}} for n in range(2_000)]
+    answer = {"role": "assistant", "content": calls, "tool_calls": calls}
+    events = events_of(span(1, gen_ai([text("user", ASK)], [answer])))
+    asked = [e.call_id for e in events if e.event_type == "tool_call"]
+    assert asked == [call["id"] for call in calls]
+    assert compared <= len(calls)
 
 
 def test_each_message_of_a_conversation_is_recorded_once() -> None:
