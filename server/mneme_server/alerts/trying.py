@@ -239,23 +239,22 @@ def _alerts(
 ) -> tuple[Sequence[TriedAlert], int]:
     """Return the alerts, the latest first, and how many there were: each begins where the rule
     triggers, and lasts until it resolves."""
-    begins = np.flatnonzero(triggers(rule, values, counts))
-    ends = np.flatnonzero(resolves(rule, values))
-    found: list[TriedAlert] = []
-    place = 0
-    while (at := int(np.searchsorted(begins, place))) < len(begins):
-        begin = int(begins[at])
-        after = int(np.searchsorted(ends, begin, side="right"))
-        end = int(ends[after]) if after < len(ends) else None
-        found.append(
-            TriedAlert(
-                int(moments[begin]),
-                None if end is None else int(moments[end]),
-                float(values[begin]),
-                float(values[begin:end].max()),
-            )
-        )
-        if end is None:
-            break
-        place = end
-    return found[: -_SHOWN - 1 : -1], len(found)
+    turns = np.where(triggers(rule, values, counts), 1, np.where(resolves(rule, values), -1, 0))
+    places = np.flatnonzero(turns)
+    is_on = turns[places] > 0  # No value does both.
+    was_on = np.concatenate(([False], is_on[:-1]))
+    begins, ends = places[is_on & ~was_on], places[~is_on & was_on]
+    found = [
+        _alert(moments, values, int(begins[at]), int(ends[at]) if at < len(ends) else None)
+        for at in range(len(begins) - 1, max(-1, len(begins) - 1 - _SHOWN), -1)
+    ]
+    return found, len(begins)
+
+
+def _alert(moments: _Times, values: _Values, begin: int, end: int | None) -> TriedAlert:
+    return TriedAlert(
+        int(moments[begin]),
+        None if end is None else int(moments[end]),
+        float(values[begin]),
+        float(values[begin:end].max()),
+    )
