@@ -24,7 +24,7 @@ class Totals:
     errors: int = 0
     cost_usd: float = 0.0
     timed: int = 0
-    duration_us: int = 0
+    duration_us: float = 0.0
     matches: int = 0
     first_us: int | None = None
 

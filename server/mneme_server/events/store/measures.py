@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, literal, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Float,
+    Select,
+    and_,
+    case,
+    cast,
+    func,
+    literal,
+    or_,
+    select,
+)
 
 from mneme_server.events.event_types import ALERT_TYPES, ERROR_TYPES
 from mneme_server.events.history import HistoryFilter
@@ -39,7 +51,7 @@ class SqlRecordMeasures:
             func.coalesce(func.sum(case((_is_error, 1), else_=0)), 0),
             func.coalesce(func.sum(_e.cost_usd), 0.0),
             func.count(_e.duration),
-            func.coalesce(func.sum(_e.duration), 0),
+            func.coalesce(func.sum(cast(_e.duration, Float)), 0.0),
             func.coalesce(func.sum(case((matches, 1), else_=0)), 0),
             func.min(_e.timestamp),
         ).select_from(events)
