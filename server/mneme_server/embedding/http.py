@@ -4,6 +4,7 @@ say what to do.
 
 import email.utils
 import json
+import math
 import random
 import socket
 import threading
@@ -20,6 +21,8 @@ from mneme_server.embedding.errors import EmbeddingError
 
 _RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504, 529})
 _MESSAGE_LIMIT = 300
+_LONGEST_WAIT_S = 86_400.0
+"""What a peer asks for beyond is no time that anybody waits, and may be no number of a clock's."""
 _CONNECTED = frozenset({"connection.connect_tcp.complete", "connection.start_tls.complete"})
 
 
@@ -189,17 +192,22 @@ def _error_of(response: httpx2.Response) -> tuple[str, str | None]:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait as the peer asks: Retry-After as a number or an HTTP date, or OpenAI's
-    retry-after-ms.
+    """Seconds to wait as the peer asks, a day at most: Retry-After as a number or an HTTP date, or
+    OpenAI's retry-after-ms; None where it is none of these.
     """
     try:
-        if "retry-after-ms" in headers:
-            return max(0.0, float(headers["retry-after-ms"]) / 1000)
-        value = headers.get("retry-after")
-        if value is None:
-            return None
-        if value.strip().replace(".", "", 1).isdigit():
-            return float(value)
-        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
-    except ValueError:
+        asked = _asked_wait(headers)
+    except (ValueError, OverflowError):
         return None
+    return None if asked is None or math.isnan(asked) else min(max(0.0, asked), _LONGEST_WAIT_S)
+
+
+def _asked_wait(headers: Mapping[str, str]) -> float | None:
+    if "retry-after-ms" in headers:
+        return float(headers["retry-after-ms"]) / 1000
+    value = headers.get("retry-after")
+    if value is None:
+        return None
+    if value.strip().replace(".", "", 1).isdigit():
+        return float(value)
+    return email.utils.parsedate_to_datetime(value).timestamp() - time.time()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from email.utils import formatdate
 from typing import Any
 
+import grpc
 import numpy as np
 import pytest
 from mneme_server.embedding.errors import EmbeddingError, ModelUnavailable
@@ -14,6 +15,7 @@ from mneme_server.embedding.http import HttpPolicy
 from mneme_server.embedding.ollama import OllamaEmbedder
 from mneme_server.embedding.openai import OpenAIEmbedder
 from mneme_server.embedding.remote import RemoteEmbedder
+from mneme_server.transport.errors import failure_of
 from unit.embedding.scripted_http import Answer, Received, ScriptedServer
 
 FAST = HttpPolicy(
@@ -204,8 +206,40 @@ def test_a_wait_beyond_the_limit_is_left_to_the_caller(
     assert len(server.received) == 1
 
 
-def test_a_retry_after_that_makes_no_sense_is_ignored(server: ScriptedServer) -> None:
-    server.answers = [Answer(429, {}, {"Retry-After": "soon"}), openai_answer]
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Retry-After": "9" * 400},
+        {"Retry-After": "Fri, 31 Dec 9999 23:59:59 GMT"},
+        {"retry-after-ms": "inf"},
+        {"retry-after-ms": "1e300"},
+    ],
+)
+def test_a_wait_that_nobody_waits_for_is_told_as_a_day(
+    server: ScriptedServer, headers: dict[str, str]
+) -> None:
+    server.answers = [Answer(429, {"error": {"message": "slow down"}}, headers)]
+    with pytest.raises(EmbeddingError, match="slow down") as caught:
+        embedder_for("openai", server.url).embed(["x"])
+    assert caught.value.retry_after_s == 86_400
+    failure = failure_of(caught.value, "r1")
+    assert failure is not None
+    assert failure.code is grpc.StatusCode.UNAVAILABLE
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Retry-After": "soon"},
+        {"Retry-After": "Mon, 01 Jan 99999999999 00:00:00 GMT"},
+        {"Retry-After": "Mon, 01 Jan 2020 00:00:00 +9999999999999999"},
+        {"retry-after-ms": "nan"},
+    ],
+)
+def test_a_retry_after_that_makes_no_sense_is_ignored(
+    server: ScriptedServer, headers: dict[str, str]
+) -> None:
+    server.answers = [Answer(429, {}, headers), openai_answer]
     assert embedder_for("openai", server.url).embed(["x"]).shape == (1, 3)
 
 
