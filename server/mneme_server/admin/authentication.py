@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 from mneme_server.admin.model import secret_hash
 from mneme_server.admin.ports import KeyCatalog
@@ -14,6 +15,13 @@ from mneme_server.common.identity import Caller
 
 _CACHED_KEYS = 10_000
 _TOUCH_EVERY_US = 60 * MICROSECONDS
+
+
+class _Known(NamedTuple):
+    """Whom a secret lets in, and until when that is believed without another look."""
+
+    caller: Caller
+    until_s: float | None
 
 
 class Authenticator:
@@ -47,9 +55,8 @@ class Authenticator:
         self._clock = clock
         self._known_for_s = known_for_s
         self._monotonic = monotonic
-        self._known_until: dict[bytes, float] = {}
         self._lock = threading.Lock()
-        self._callers: dict[bytes, Caller] = {}
+        self._known: dict[bytes, _Known] = {}
         self._generation = 0
         self._touched_us: dict[str, int] = {}
         self._to_write: dict[str, int] = {}
@@ -61,31 +68,31 @@ class Authenticator:
             Unauthenticated: no key has this secret, or it was revoked.
         """
         hashed = secret_hash(secret)
-        caller = self._callers.get(hashed)
-        if caller is None or (
-            self._known_for_s is not None
-            and self._monotonic() >= self._known_until.get(hashed, 0.0)
-        ):
+        known = self._known.get(hashed)
+        if known is None or (known.until_s is not None and self._monotonic() >= known.until_s):
             caller = self._look_up(hashed)
+        else:
+            caller = known.caller
         self._note_use(caller.key_id)
         return caller
 
     def known(self, secret: str) -> Caller | None:
         """Return whom the secret lets in, if it did before: without looking it up, so that it
         takes no time. It may have been revoked in this moment."""
-        return self._callers.get(secret_hash(secret))
+        known = self._known.get(secret_hash(secret))
+        return None if known is None else known.caller
 
     def forget(self, key_id: str) -> None:
         """Drop what is remembered of a key. From now on the catalog decides."""
         with self._lock:
             self._generation += 1
-            self._callers = {h: c for h, c in self._callers.items() if c.key_id != key_id}
+            self._known = {h: k for h, k in self._known.items() if k.caller.key_id != key_id}
 
     def forget_all(self) -> None:
         """Drop everything remembered."""
         with self._lock:
             self._generation += 1
-            self._callers = {}
+            self._known = {}
 
     def flush(self) -> None:
         """Write the times of last use.
@@ -109,7 +116,7 @@ class Authenticator:
         key = self._keys.find(hashed)
         if key is None or key.revoked_at_us is not None:
             with self._lock:
-                self._callers.pop(hashed, None)
+                self._known.pop(hashed, None)
             raise Unauthenticated(
                 "the API key is unknown or was revoked; ask the server's operator for one"
                 " (mneme admin keys create)",
@@ -119,12 +126,10 @@ class Authenticator:
         with self._lock:
             # A revocation since the look-up must not be undone by what was read before it.
             if generation == self._generation:
-                if len(self._callers) >= _CACHED_KEYS:
-                    self._callers.clear()
-                    self._known_until.clear()
-                self._callers[hashed] = caller
-                if self._known_for_s is not None:
-                    self._known_until[hashed] = asked_s + self._known_for_s
+                if len(self._known) >= _CACHED_KEYS:
+                    self._known.clear()
+                until_s = None if self._known_for_s is None else asked_s + self._known_for_s
+                self._known[hashed] = _Known(caller, until_s)
         return caller
 
     def _note_use(self, key_id: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from mneme_server.admin.authentication import Authenticator
 from mneme_server.admin.keys import ApiKeys
-from mneme_server.admin.model import DEFAULT_SCOPES
+from mneme_server.admin.model import DEFAULT_SCOPES, secret_hash
 from mneme_server.admin.ports import KeyFilter
 from mneme_server.admin.store.catalog import Catalog
 from mneme_server.admin.tenants import Tenants
@@ -106,6 +106,15 @@ def test_a_key_that_another_server_revoked_is_refused_once_it_was_known_for_long
     with pytest.raises(Unauthenticated):
         authenticator.authenticate(created.secret)
     assert authenticator.known(created.secret) is None
+
+
+def test_nothing_is_kept_of_a_key_that_was_revoked(keys: ApiKeys, catalog: Catalog) -> None:
+    authenticator = Authenticator(catalog.keys, known_for_s=60)
+    created = keys.create("default", "a", frozenset(), 0)
+    authenticator.authenticate(created.secret)
+    authenticator.forget(created.key.id)
+    kept = [held for held in vars(authenticator).values() if isinstance(held, dict)]
+    assert not any(secret_hash(created.secret) in held for held in kept)
 
 
 def test_revoking_again_keeps_the_first_time(keys: ApiKeys) -> None:
