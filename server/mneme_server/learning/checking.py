@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from mneme_server.common.canonical import Json, canonical_json
 from mneme_server.common.errors import (
@@ -108,7 +108,7 @@ class Checking:
             told: the steps.
             field: where the request has one, with its place: "steps[{item}].".
             trajectory: whether they follow each other: a step that does not say where it led has
-                then led to the next one of its actor.
+                then led to the next one of its actor, unless its episode was over by then.
 
         Raises:
             InvalidArgument: one is not valid.
@@ -116,14 +116,17 @@ class Checking:
             FailedPrecondition: the algorithm cannot learn from one.
         """
         steps: list[Step] = []
+        following: dict[str, Step] = {}  # By whose they are.
         for place in reversed(range(len(told))):
-            follows = steps[-1] if steps and trajectory else None
-            steps.append(self._step(told[place], follows, field.format(item=place)))
+            step = self._step(told[place], following, field.format(item=place))
+            if trajectory:
+                following[step.actor] = step
+            steps.append(step)
         steps.reverse()
         self._require_room(steps)
         return steps
 
-    def _step(self, told: Told, follows: Step | None, field: str) -> Step:
+    def _step(self, told: Told, following: Mapping[str, Step], field: str) -> Step:
         if not math.isfinite(told.reward):
             raise _bad(f"{field}reward", "must be a number, neither NaN nor infinite")
         sealed = self._followed(told, field)
@@ -137,14 +140,14 @@ class Checking:
         next_state = told.next_state
         if next_state is not None:
             next_state = self._states.check(next_state, f"{field}next_state")
-        elif follows is not None and follows.actor == sealed.actor and not told.terminated:
-            next_state = follows.state
-        elif told.truncated and not told.terminated:
+        elif told.truncated and not told.terminated:  # What comes next is of another episode.
             raise InvalidArgument(
                 f"{field}next_state: is required where an episode is truncated",
                 reason=Reason.MISSING_REQUIRED_FIELD,
                 field=f"{field}next_state",
             )
+        elif sealed.actor in following and not told.terminated:
+            next_state = following[sealed.actor].state
         return Step(
             state=sealed.state,
             action=sealed.action,

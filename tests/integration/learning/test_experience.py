@@ -175,3 +175,21 @@ def test_sessions_whose_skills_would_have_one_name_get_two(server: LocalServer) 
         skill_id = session.end().skill_id
         names.append(api.skill.GetSkill(skills_pb.GetSkillRequest(skill_id=skill_id)).skill.name)
     assert names == ["choose_a_b", "choose_a_b_2"]
+
+
+def test_a_step_of_a_trajectory_led_to_the_next_one_of_its_actor(api: Api) -> None:
+    session = Session(api, "q_learning")
+    session.record(
+        step({"n": 1}, "a", 0.0, actor_id="one"),
+        step({"n": 5}, "a", 0.0, actor_id="other"),
+        step({"n": 2}, "a", 1.0, actor_id="one"),
+        step({"n": 6}, "a", 1.0, actor_id="other"),
+    )
+    assert session.stored().episodes_completed == 2
+
+
+def test_what_comes_after_a_truncated_step_is_of_another_episode(api: Api) -> None:
+    session = Session(api, "q_learning")
+    with refused() as failure:
+        session.record(step({"n": 9}, "a", 0.0, truncated=True), step({"n": 1}, "a", 1.0))
+    assert "is required where an episode is truncated" in failure.fields["steps[0].next_state"]
