@@ -58,6 +58,7 @@ class OpenSessions:
         with self.leading(tenant.tenant_id):
             live = self._take(tenant, session_id)
             try:
+                self._park_surplus(tenant)
                 yield live
             finally:
                 with self._lock:
@@ -162,9 +163,7 @@ class OpenSessions:
         with self._opening.holding(key):
             with self._lock:
                 live = self._lent(key)
-            live = live or self._opened_for(tenant, session_id)
-        self._park_surplus(tenant)
-        return live
+            return live or self._opened_for(tenant, session_id)
 
     def _opened_for(self, tenant: Tenant, session_id: str) -> LiveSession:
         while True:
@@ -202,15 +201,25 @@ class OpenSessions:
             sessions = self._open.get(tenant.tenant_id, OrderedDict())
             surplus = len(sessions) - self._most
             idle = [live for live in sessions.values() if not live.users][: max(0, surplus)]
-            for live in idle:
-                live.users += 1  # Nobody else parks it.
         for live in idle:
+            self._park(tenant, live)
+
+    def _park(self, tenant: Tenant, live: LiveSession) -> None:
+        """Save a session and forget it, unless somebody uses it."""
+        with self._lock:
+            sessions = self._open.get(tenant.tenant_id, OrderedDict())
+            if live.users or sessions.get(live.id) is not live:
+                return
+            live.users += 1  # Nobody else parks it.
+        try:
             with live.telling:
                 live.save(tenant)
                 with self._lock:
-                    live.users -= 1
-                    used = live.users > 0
+                    used = live.users > 1
                     if not used and sessions.get(live.id) is live:  # Else it was dropped before.
                         del sessions[live.id]
-            if not used:
-                live.close()
+        finally:
+            with self._lock:
+                live.users -= 1
+        if not used:
+            live.close()

@@ -104,3 +104,25 @@ def test_a_session_that_is_damaged_is_not_read_for_ever(
     monkeypatch.setattr(open_sessions, "opened", read)
     with pytest.raises(DataLoss), OpenSessions(lambda _: None, 9).use(tenant, "a"):
         pass
+
+
+def test_a_session_that_cannot_be_saved_is_parked_once_it_can_be(
+    tenant: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk may be full for a while."""
+    sessions = OpenSessions(lambda _: None, most=1)
+    with sessions.use(tenant, "a") as first:
+        pass
+
+    def full(_tenant: Any) -> None:
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(first, "save", full)
+        for _ in range(2):
+            with pytest.raises(OSError, match="no space"), sessions.use(tenant, "b"):
+                pass
+        assert [live.users for live in sessions.all_of("acme")] == [0, 0]
+    with sessions.use(tenant, "b"):
+        pass
+    assert [live.id for live in sessions.all_of("acme")] == ["b"]
