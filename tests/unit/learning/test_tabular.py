@@ -11,6 +11,7 @@ from mneme_server.learning.algorithms.sarsa import Sarsa
 from mneme_server.learning.algorithms.tabular import Table, TabularConfig
 from mneme_server.learning.learner import Choice, Learned, Question, Transition, number_of
 from mneme_server.learning.spaces import Discrete
+from mneme_server.learning.tally import MOST_OPEN
 
 CONFIG = TabularConfig(
     learning_rate=0.5, discount_factor=0.9, epsilon=0.1, initial_value=0.0, bins=10
@@ -143,6 +144,16 @@ def test_sarsa_keeps_the_episodes_of_actors_apart() -> None:
     assert learned(learner, other).updates == 0
 
 
+def test_sarsa_waits_for_no_more_actors_than_are_known_to_be_under_way() -> None:
+    learner = Sarsa(Discrete(2), 2, CONFIG)
+    for n in range(MOST_OPEN + 5):
+        learned(learner, Transition(0, LEFT, 0.0, 1, terminated=False, actor=str(n)))
+    assert len(learner.dump()["last"]) == MOST_OPEN
+    goes_on = Transition(1, LEFT, 1.0, None, actor=str(MOST_OPEN))
+    assert learned(learner, goes_on).updates == 2
+    assert learned(learner, replace(goes_on, actor="0")).updates == 1  # It begins anew.
+
+
 @pytest.mark.parametrize("kind", [QLearning, Sarsa])
 def test_what_is_learned_again_makes_it_no_surer(kind: type[QLearning | Sarsa]) -> None:
     learner, chance = kind(Discrete(1), 2, CONFIG), np.random.default_rng(0)
@@ -214,6 +225,17 @@ def test_without_any_reward_it_goes_where_it_has_not_been(
         learned(learner, step(place, number_of(action), 0.0, follows if follows < 20 else None))
         place, taken = follows, taken + 1
     assert place == 20
+
+
+@pytest.mark.parametrize("kind", [QLearning, Sarsa])
+def test_what_is_learned_again_is_no_less_new(kind: type[QLearning | Sarsa]) -> None:
+    learner, chance = kind(Discrete(2), 2, CONFIG), np.random.default_rng(0)
+    often, once = step(0, LEFT, 0.0, None), step(0, RIGHT, 0.0, None)
+    learner.learn([often] * 9 + [once])
+    for _ in range(500):
+        learner.replay([once])
+    made = chosen(learner, 0, [LEFT, RIGHT], chance, explore=True)
+    assert made.policy.tolist() == pytest.approx([0.05, 0.95])
 
 
 def test_what_is_known_to_be_better_is_chosen_however_familiar_it_is() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from mneme_server.learning.algorithms.tabular import Table, TabularConfig
 from mneme_server.learning.learner import Learned, Transition, number_of
 from mneme_server.learning.spaces import Space
+from mneme_server.learning.tally import MOST_OPEN
 
 
 class Sarsa(Table):
@@ -45,7 +46,9 @@ class Sarsa(Table):
             # Which action would have followed is not known; the best so far stands for it.
             moved.append(self._towards(transition, self._best_value(transition)))
         else:
-            self._last[transition.actor] = transition
+            self._last[transition.actor] = transition  # The latest comes last.
+            if len(self._last) > MOST_OPEN:
+                del self._last[next(iter(self._last))]
         return moved
 
     def dump(self) -> Mapping[str, Any]:

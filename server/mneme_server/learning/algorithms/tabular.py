@@ -149,7 +149,8 @@ class Table(ABC):
         scale = self.config.reward_scale
         moved = []
         for one in scaled(transitions, scale):
-            self._note(one)
+            if not self._again:  # What is learned again was not done again.
+                self._note(one)
             moved += self._learn(one)
         if not moved:
             return Learned()

@@ -19,6 +19,7 @@ from mneme_server.learning.deep.training.episodes import Episodes, Windows
 from mneme_server.learning.deep.transformer import foretold
 from mneme_server.learning.learner import Question, Transition
 from mneme_server.learning.spaces import Box, Discrete
+from mneme_server.learning.tally import MOST_OPEN
 from support.deep import config_of, learner_of
 
 CONFIG = {"context": 4, "hidden_size": 32, "hidden_layers": 1}
@@ -72,6 +73,17 @@ def test_the_oldest_episodes_make_way_as_a_whole() -> None:
     assert episodes.dump()["returns"].tolist() == [9, 6, 3]
     episodes.add(batch([1] * 9, [False] * 8 + [True], ["a"] * 9))
     assert len(episodes) == 9  # One that is too long stays until the next comes.
+
+
+def test_the_episodes_that_were_silent_for_longest_are_not_waited_for() -> None:
+    episodes = Episodes(setup(), 1_000)
+    for n in range(MOST_OPEN):
+        episodes.add(batch([1], [False], [str(n)]))
+    episodes.add(batch([1, 1], [False, False], ["0", "new"]))
+    episodes.add(batch([5, 5, 5], [True] * 3, ["0", "1", "2"]))
+
+    assert len(episodes.dump()["open"]) == MOST_OPEN - 2
+    assert episodes.dump()["returns"].tolist() == [7, 6, 5, 5, 6, 5]
 
 
 def test_the_network_in_numpy_is_torchs_and_does_not_look_ahead() -> None:

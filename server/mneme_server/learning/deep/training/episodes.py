@@ -13,6 +13,7 @@ from torch import Tensor
 
 from mneme_server.learning.deep.setup import Batch, Setup, joined, part
 from mneme_server.learning.deep.training.networks import tensor
+from mneme_server.learning.tally import MOST_OPEN
 
 _MOST_BYTES = 32 * 1024 * 1024
 
@@ -87,7 +88,9 @@ class Episodes:
                     whole.append(joined(parts))
                     parts = []
             if parts:
-                self._open[name] = parts
+                self._open[name] = parts  # The latest comes last.
+                if len(self._open) > MOST_OPEN:
+                    del self._open[next(iter(self._open))]
         if whole:
             self._keep(whole)
 
