@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from mneme_server.context.model import Collected, Decision, Handover, Todo
-from mneme_server.context.words import cut, folded, words_of
+from mneme_server.context.words import compared_words, cut
 
 MAX_SUMMARY = 1_020
 """Characters of a handover's summary: what an embedding model reads."""
 _ITEMS = 5
 _DECISIONS = 3
 _REASONED = re.compile(r"(?:because|since|so that|in order to|due to|as|to|for)\b", re.IGNORECASE)
+_COMPARED_CHARS = 500
+"""What is collected of a todo is no longer."""
+_DIGIT = re.compile(r"\d")
 _SAME_TODO = 0.75
 """Share of words in common (Jaccard) from which two todos are the same."""
 _JOINED = ("completed_todos", "open_todos", "decisions", "files", "unresolved_errors")
@@ -76,13 +79,21 @@ def joined(given: Handover, found: Handover) -> Handover:
     found, and what says the same as something given is left out.
     """
     events = {(entry.kind, entry.index): entry.event_ids for entry in found.collected}
+    todos = [todo_key(text) for text in given.completed_todos]
+    todos += [todo_key(todo.content) for todo in given.open_todos]
+    decisions = [todo_key(one.decision) for one in given.decisions]
+    told = {"completed_todos": todos, "open_todos": todos, "decisions": decisions}
     lists: dict[str, Any] = {}
     collected: list[Collected] = []
     for kind in ("progress", *_JOINED):
         own: Sequence[Any] = getattr(given, kind)
+        others: Sequence[Any] = getattr(found, kind)
         entries = list(own)
-        for index, entry in enumerate(getattr(found, kind)):
-            if (kind == "progress" and own) or _is_said(kind, entry, given):
+        for index, entry in enumerate(others):
+            if kind == "progress" and own:
+                continue
+            # What is done by now is not open, either.
+            if entry in own or _is_among(_text(entry), told.get(kind, ())):
                 continue
             collected.append(Collected(kind, len(entries), events.get((kind, index), ())))
             entries.append(entry)
@@ -103,35 +114,35 @@ def sorted_by_priority(handover: Handover, last: int) -> Handover:
     return replace(handover, open_todos=tuple(todos[p] for p in order), collected=moved)
 
 
-def _is_said(kind: str, entry: Any, given: Handover) -> bool:
-    """Tell whether the caller has said the same, or that it is done by now."""
-    if kind in ("open_todos", "completed_todos"):
-        return _is_among(entry, [*given.completed_todos, *given.open_todos])
-    if kind == "decisions":
-        return _is_among(entry.decision, [decision.decision for decision in given.decisions])
-    return entry in getattr(given, kind)
+def _is_among(text: str, keys: Sequence[frozenset[str]]) -> bool:
+    """Tell whether one of the keys is that of a todo which says the same."""
+    if not keys:
+        return False
+    mine = todo_key(text)
+    return any(alike(mine, key) for key in keys)
 
 
-def _is_among(entry: Todo | str, others: Iterable[Todo | str]) -> bool:
-    return any(same_todo(_text(entry), _text(other)) for other in others)
-
-
-def _text(entry: Todo | str) -> str:
-    return entry.content if isinstance(entry, Todo) else entry
-
-
-def same_todo(one: str, other: str) -> bool:
-    """Tell whether two todos say the same: three quarters of their words are."""
-    return alike(todo_key(one), todo_key(other))
+def _text(entry: Todo | Decision | str) -> str:
+    if isinstance(entry, str):
+        return entry
+    return entry.content if isinstance(entry, Todo) else entry.decision
 
 
 def todo_key(text: str) -> frozenset[str]:
-    """Return the words by which todos are compared."""
-    words = frozenset(folded(word) for word in words_of(text))
-    return words or frozenset(text.lower().split())
+    """Return the words by which todos are compared: those they begin with, if they are long."""
+    text = text[:_COMPARED_CHARS]
+    return compared_words(text) or frozenset(text.lower().split())
 
 
 def alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Tell whether two todos say the same, by their keys."""
+    """Tell whether two todos say the same, by their keys: three quarters of their words are in
+    both, and all with digits: chapter 3 is not chapter 4, whatever else is said of them."""
+    fewer, more = sorted((len(one), len(other)))
+    if fewer < _SAME_TODO * more:
+        return False
     union = one | other
-    return bool(union) and len(one & other) / len(union) >= _SAME_TODO
+    return (
+        bool(union)
+        and len(one & other) >= _SAME_TODO * len(union)
+        and not any(_DIGIT.search(word) for word in one ^ other)
+    )

@@ -221,17 +221,22 @@ def _within(run: str, other: str) -> bool:
 
 def _todos(sessions: Sequence[PastSession], needed: int) -> list[WorkPattern]:
     """Find what the last handover leaves open and earlier ones left open, too."""
-    last = sessions[0].handover
-    found = []
+    left = {
+        past.session.id: [todo_key(todo.content) for todo in past.handover.open_todos]
+        for past in sessions
+        if past.handover
+    }
+    last, found = sessions[0].handover, list[WorkPattern]()
     for todo in last.open_todos if last else ():
         wanted = todo_key(todo.content)
         same = [
-            past.session.id
-            for past in sessions
-            if past.handover
-            and any(alike(wanted, todo_key(other.content)) for other in past.handover.open_todos)
+            session_id
+            for session_id, keys in left.items()
+            if any(alike(wanted, key) for key in keys)
         ]
         if len(same) >= min(needed, 2):
             said = f"“{cut(todo.content, 120)}” has been left open in {len(same)} sessions"
             found.append(WorkPattern("open_todo", said, Evidence(tuple(same)), todo.content))
-    return found[:_PER_KIND]
+        if len(found) == _PER_KIND:
+            break
+    return found

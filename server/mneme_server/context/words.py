@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from mneme_server.index.languages import (
+    ENGLISH,
     HAN_STOPS,
     KANA_STOPS,
     STOPS,
@@ -76,6 +77,14 @@ def _plain(word: str) -> str:
     """Return a word in lower case, of a contraction its longer part: "i'm" is no subject, "the
     flight's" is the flight, "l'erreur" the error."""
     return max(_APOSTROPHE.split(word.lower()), key=len)
+
+
+def compared_words(text: str) -> frozenset[str]:
+    """Return by which words a short text is told from others of its kind: its verb, numbers and
+    abbreviations, too, which say nothing of what a whole session is about."""
+    function_words = STOPS.get(language_of(text), STOPS[ENGLISH])
+    words = (word.replace("’", "'").lower() for word in _SPOKEN.findall(text))
+    return frozenset(folded(word) for word in words if word not in function_words)
 
 
 def folded(word: str) -> str:

@@ -78,6 +78,26 @@ def test_what_is_given_comes_first_and_wins() -> None:
     assert given_part(both) == given_
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("Write tests", "write the tests", True),
+        ("Die Rechnung prüfen", "Rechnung prüfen", True),
+        ("Fix bug #12", "Fix bug #13", False),
+        ("Review chapter 3 of the manual for all new users of the product",
+         "Review chapter 4 of the manual for all new users of the product", False),
+        ("Deploy to EU", "Deploy to US", False),
+        ("Implement the login", "Check the login", False),
+        ("Überweisung an Firma A prüfen", "Überweisung an Firma B prüfen", False),
+    ],
+)  # fmt: skip
+def test_todos_that_differ_in_a_number_or_in_what_is_to_be_done_are_two(
+    one: str, other: str, same: bool
+) -> None:
+    left = joined(Handover("s", completed_todos=(one,)), Handover("s", open_todos=(Todo(other),)))
+    assert (left.open_todos == ()) is same
+
+
 @given(st.lists(st.text(min_size=1, max_size=8), max_size=6), st.integers(0, 6))
 def test_what_a_caller_gave_can_be_told_again(texts: list[str], first: int) -> None:
     distinct = tuple(dict.fromkeys(texts))

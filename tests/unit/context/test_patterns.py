@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+import pytest
+from mneme_server.context import patterns
+from mneme_server.context.handover import todo_key
 from mneme_server.context.model import PastSession, Todo
 from mneme_server.context.patterns import Topics, patterns_of
 from unit.context.making import Log, handover, past
@@ -157,3 +162,34 @@ def test_the_words_of_errors_are_no_topic_of_sessions() -> None:
 def test_a_label_that_sessions_share_is_called_one() -> None:
     sessions = [past(f"s{n}", Log().call(f"t{n}"), tags=("team:red",)) for n in range(3)]
     assert _topics(sessions, None) == ["all 3 of these sessions share the label team:red"]
+
+
+def test_todos_that_differ_in_a_number_have_not_been_left_open_again() -> None:
+    sessions = [
+        past(f"s{n}", left=handover(f"s{n}", todos=(Todo(f"Fix bug #{n}"), Todo("Fix the build"))))
+        for n in range(3)
+    ]
+    (pattern,) = (p for p in patterns_of(sessions) if p.type == "open_todo")
+    assert pattern.description == "“Fix the build” has been left open in 3 sessions"
+
+
+def test_each_todo_is_read_once_however_many_others_it_is_compared_with(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: Counter[str] = Counter()
+
+    def counted(text: str) -> frozenset[str]:
+        read[text] += 1
+        return todo_key(text)
+
+    monkeypatch.setattr(patterns, "todo_key", counted)
+    sessions = [
+        past(
+            f"s{n}",
+            left=handover(f"s{n}", todos=tuple(Todo(f"Fix {50 * n + m}") for m in range(50))),
+        )
+        for n in range(10)
+    ]
+    assert patterns_of(sessions) == []
+    assert len(read) == 500
+    assert max(read.values()) == 2  # One of the last session is looked for, too.
