@@ -119,6 +119,17 @@ def test_recall_leaves_a_damaged_memory_out_and_says_so(
     record(api, event("said after the damaged one", id="e3"), wait=True)
 
 
+@pytest.mark.parametrize("damage", [f"text = {NO_UTF8}", "importance = 4200"])
+def test_a_damaged_memory_keeps_its_session_from_nothing(
+    damage: str, api: Api, tamper: Tamper
+) -> None:
+    record(api, *[event(f"the heron number {n}", "s", id=f"e{n}") for n in range(3)], wait=True)
+    tamper(f"UPDATE documents SET {damage} WHERE source_id = 'e1'")
+    api.events.StartSession(events_pb.StartSessionRequest(session_id="s", project="birds"))
+    record(api, event("one more heron", "s", id="e3"), wait=True)
+    assert set(ids_of(recall(api, "heron", project="birds"))) == {"e0", "e2", "e3"}
+
+
 OTHER_DAMAGES = {
     "session": ("UPDATE sessions SET status = 42 WHERE id = 's'", lambda api: session_of(api, "s")),
     "lesson": (

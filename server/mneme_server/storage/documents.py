@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import structlog
 from sqlalchemy import Connection, Table, case, delete, select, update
 
+from mneme_server.common.errors import DataLoss
 from mneme_server.corpus.change import CorpusChange
 from mneme_server.corpus.document import Document
 from mneme_server.corpus.kinds import MemoryKind
@@ -14,11 +16,14 @@ from mneme_server.corpus.ports import Matrix
 from mneme_server.storage.document_rows import COLUMNS, document_reader, document_row
 from mneme_server.storage.embedding_queue import enqueue
 from mneme_server.storage.numbering import take_numbers
+from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import chunks, encode_tags, insert_rows
 from mneme_server.storage.said_before import in_context
 from mneme_server.storage.tables import documents, embedding_queue, vectors
 from mneme_server.storage.unindexed import unindexed
 from mneme_server.storage.vectors import insert_vectors
+
+_log = structlog.get_logger(__name__)
 
 
 class SqlDocuments:
@@ -111,10 +116,18 @@ class SqlDocuments:
     def _update(self, condition: Any, values: Mapping[str, Any]) -> None:
         bound = (documents.c.tenant_id == self._tenant_id) & condition
         self._connection.execute(update(documents).where(bound).values(values))
-        changed = self._connection.execute(
-            select(*COLUMNS).where(bound).order_by(documents.c.doc_id)
+        # One that is damaged cannot be found anyway, and keeps no other from being changed.
+        changed = read_rows(
+            self._connection,
+            select(*COLUMNS).where(bound).order_by(documents.c.doc_id),
+            document_reader(self._kinds),
+            kind="memory",
+            key="doc_id",
+            lost=self._left_out,
         )
-        read = document_reader(self._kinds)
-        self.changes.saved += in_context(
-            self._connection, self._tenant_id, [read(row) for row in changed]
+        self.changes.saved += in_context(self._connection, self._tenant_id, changed)
+
+    def _left_out(self, loss: DataLoss) -> None:
+        _log.warning(
+            "a damaged memory is not changed in the index", tenant=self._tenant_id, error=str(loss)
         )
