@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+from tantivy import Occur, Query
 
 from mneme_server.corpus.ports import (
     NO_EVIDENCE,
@@ -22,7 +24,7 @@ from mneme_server.index.dense import DenseIndex
 from mneme_server.index.evidence import telling, word_evidence
 from mneme_server.index.fields import Field
 from mneme_server.index.graph import inner_products
-from mneme_server.index.lexical import LexicalIndex, Match
+from mneme_server.index.lexical import LexicalIndex, Match, ParsedQuery
 from mneme_server.index.narrowing import Narrowings
 from mneme_server.index.places import NO_ROW
 from mneme_server.index.settings import IndexSettings
@@ -31,7 +33,18 @@ _DECIMALS = 6
 _SPARE = 1.2
 _SPARE_HITS = 16
 _WIDEN = 4
+_FARTHER = 8
 _TIES = 1_000
+"""So many that tie are looked at and sorted; of more the newest are looked for."""
+
+
+class _Found(NamedTuple):
+    """Committed rows that match and are selected, the best first; `cut`, where more may tie with
+    the last of those that were asked for."""
+
+    rows: Rows
+    scores: Scores
+    cut: bool = False
 
 
 class Searcher:
@@ -68,13 +81,11 @@ class Searcher:
         narrowing = self._narrowings.of(selection)
         share = selection.count / max(narrowing.universe, selection.count)
         limit = int(k / share * _SPARE) + _SPARE_HITS
-        while True:
-            match = self._lexical.search(parsed, limit, narrowing.query)
-            committed, theirs = self._selected(match, selection)
-            if match.exhausted or _complete(theirs, match.scores, k):
-                rows, scores = np.concatenate([rows, committed]), np.concatenate([scores, theirs])
-                return self._ranked(rows, scores, k)
-            limit *= _WIDEN
+        found = self._found(parsed, selection, narrowing.query, k, limit)
+        if found.cut:
+            found = self._newest_tied(parsed, selection, narrowing.query, k, found)
+        rows, scores = np.concatenate([rows, found.rows]), np.concatenate([scores, found.scores])
+        return self._ranked(rows, scores, k)
 
     def evidence(
         self, query: str, selection: Selection, identifiers: Sequence[str]
@@ -91,6 +102,54 @@ class Searcher:
             everything=selection.everything,
             selected=lambda match: self._selected(match, selection)[1],
         )
+
+    def _found(
+        self, parsed: ParsedQuery, selection: Selection, within: Query | None, k: int, limit: int
+    ) -> _Found:
+        """Return the best `k` committed rows, and more; `limit` are looked at first."""
+        while True:
+            match = self._lexical.search(parsed, limit, within)
+            rows, scores = self._selected(match, selection)
+            scores = scores.round(_DECIMALS)
+            complete = match.exhausted or _complete(scores, match.scores.round(_DECIMALS), k)
+            if complete or rows.size >= k + _TIES:
+                return _Found(rows, scores, cut=not complete)
+            limit *= _WIDEN
+
+    def _newest_tied(
+        self,
+        parsed: ParsedQuery,
+        selection: Selection,
+        within: Query | None,
+        k: int,
+        found: _Found,
+    ) -> _Found:
+        """Return the best `k` where very many tie for the last places: the newest of those, which
+        tantivy cannot be asked for; which of them it names depends on its files. They are looked
+        for backwards, among so many documents at once that not too many of them tie."""
+        tie = found.scores[k - 1]
+        better = found.scores > tie
+        rows, scores = [found.rows[better]], [found.scores[better]]
+        missing = k - rows[0].size
+        too_far, last = 0, int(self._table.doc_id[: self._table.size].max())
+        reach = k + _TIES
+        while too_far < last:
+            first = max((too_far + last + 1) // 2, last - reach)
+            among = self._lexical.between(first, last)
+            if within is not None:
+                among = Query.boolean_query([(Occur.Must, among), (Occur.Must, within)])
+            some = self._found(parsed, selection, among, k, k + _TIES)
+            if some.cut and some.scores[k - 1] == tie:
+                too_far = first
+                continue
+            tied = some.scores == tie
+            rows.append(some.rows[tied])
+            scores.append(some.scores[tied])
+            missing -= rows[-1].size
+            if missing <= 0:
+                return _Found(np.concatenate(rows), np.concatenate(scores))
+            last, reach = first - 1, reach * _FARTHER
+        return found  # Some were removed meanwhile.
 
     def _rescore(self, query: Matrix, rows: Rows, scores: Scores, approximate: int) -> None:
         """Replace the best of the first `approximate` scores by those of the stored vectors."""
@@ -125,8 +184,6 @@ class Searcher:
 def _complete(selected: Scores, found: Scores, k: int) -> bool:
     """Whether `selected`, descending, hold the best `k` with all that tie with the last of them.
 
-    `found` are the scores of all that was looked at. A tie of very many is cut.
+    `found` are the scores of all that was looked at.
     """
-    if selected.size < k:
-        return False
-    return not found.size or bool(selected[k - 1] > found[-1]) or selected.size >= k + _TIES
+    return selected.size >= k and (not found.size or bool(selected[k - 1] > found[-1]))

@@ -369,6 +369,35 @@ def test_of_many_equal_scores_the_newest_come_first_wherever_the_words_lie(home:
     assert index.columns.doc_id[hits.rows].tolist() == list(range(499, 489, -1))
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_of_very_many_equal_scores_the_newest_come_first_however_the_files_lie(
+    home: Home, seed: int
+) -> None:
+    index = home.open(IndexSettings(commit_after=700))
+    same = np.random.default_rng(seed).random(6000) < np.linspace(
+        0.1 * seed, 0.9 - 0.2 * seed, 6000
+    )
+    documents = [
+        event(i, "exactly the same" if equal else f"the same once more {i}", session_id=f"s{i % 2}")
+        for i, equal in enumerate(same, 1)
+    ]
+    documents[9] = event(10, "same, same, the same", session_id="s0")
+    home.source.put(documents)
+    for start in range(0, 6000, 500):
+        index.add_documents(documents[start : start + 500])
+    gone = [i for i in range(5000, 6001) if i % 3 == 0]
+    index.remove(gone)
+    equal = [i for i in range(6000, 0, -1) if same[i - 1] and i not in gone and i != 10]
+    for filter_, ids in (
+        (EVERYTHING, equal),
+        (DocumentFilter(session_id="s0"), [i for i in equal if i % 2 == 0]),
+    ):
+        hits = index.search_lexical("exactly the same", 30, index.select(filter_))
+        assert index.columns.doc_id[hits.rows].tolist() == ids[:30]
+    hits = index.search_lexical("same", 3, index.select(EVERYTHING))
+    assert index.columns.doc_id[hits.rows].tolist() == [10, *equal[:2]]
+
+
 def test_scores_of_the_best_graph_candidates_are_those_of_the_stored_vectors(home: Home) -> None:
     index = home.open(GRAPHED)
     home.record(index, 400)
