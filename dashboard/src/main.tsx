@@ -1,5 +1,5 @@
 import { render } from "preact";
-import { takeKey } from "./api/key";
+import { followKey, takeKey } from "./api/key";
 import { App } from "./app";
 import { startRouter } from "./router";
 import "./styles/tokens.css";
@@ -10,6 +10,8 @@ import "./styles/components.css";
 const place = document.getElementById("app");
 if (place) {
   takeKey();
+  // What was loaded under another key is gone with the page.
+  followKey(() => location.reload());
   startRouter();
   render(<App />, place);
 }

@@ -46,9 +46,13 @@ export function filter(name: string): string {
   return query.value.get(name) ?? "";
 }
 
+// Browsers take "." and ".." for steps in a path, encoded, too: such a part is marked.
+const STEPS = /^~*\.{1,2}$/;
+
 /** Return the address of something below a page: every part is encoded. */
 export function to(...parts: readonly string[]): string {
-  return `/${parts.map(encodeURIComponent).join("/")}`;
+  const marked = parts.map((part) => (STEPS.test(part) ? `~${part}` : part));
+  return `/${marked.map(encodeURIComponent).join("/")}`;
 }
 
 /** Return the parts of a path, decoded; none of them is empty. */
@@ -58,7 +62,8 @@ export function partsOf(pathname: string): string[] {
 
 function decoded(part: string): string {
   try {
-    return decodeURIComponent(part);
+    const read = decodeURIComponent(part);
+    return STEPS.test(read) ? read.replace("~", "") : read;
   } catch {
     return part;
   }

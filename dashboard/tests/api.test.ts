@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { ApiError } from "../src/api/errors";
-import { keepKey, key, signInNeeded, takeKey } from "../src/api/key";
+import { followKey, keepKey, key, signInNeeded, takeKey } from "../src/api/key";
 import { events, learn } from "../src/api/services";
 import { failed, serve, streamed } from "./serving";
 
@@ -101,6 +101,20 @@ describe("the key", () => {
     expect(sessionStorage.getItem("mneme-key")).toBe("mn_given");
     expect(location.href).not.toContain("mn_given");
     expect(location.pathname + location.search).toBe("/sessions?agent=a");
+  });
+
+  test("of an address that is put into an open tab is taken and removed, too", () => {
+    history.replaceState(null, "", "/sessions");
+    let opened = 0;
+    const unfollow = followKey(() => opened++);
+    history.replaceState(null, "", "/sessions#main");
+    dispatchEvent(new HashChangeEvent("hashchange"));
+    expect([opened, key.value]).toEqual([0, ""]);
+    history.replaceState(null, "", "/sessions#key=mn_later");
+    dispatchEvent(new HashChangeEvent("hashchange"));
+    expect([opened, key.value]).toEqual([1, "mn_later"]);
+    expect(location.href).not.toContain("mn_later");
+    unfollow();
   });
 
   test("of the tab is there after a reload", () => {

@@ -1,5 +1,5 @@
 import { fireEvent, render, screen, waitFor } from "@testing-library/preact";
-import { beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import { keepKey, key, signInNeeded } from "../src/api/key";
 import { App } from "../src/app";
 import { PAGES } from "../src/pages";
@@ -63,6 +63,36 @@ test("a server that wants a key is given one that it takes", async () => {
   expect(sessionStorage.getItem("mneme-key")).toBe("mn_wrong");
 });
 
+test("a key that is being tried is not said to be refused", async () => {
+  let answer: (value: unknown) => void = () => undefined;
+  const asked = new Promise((resolve) => {
+    answer = resolve;
+  });
+  serve({ "EventService/ListSessions": () => asked });
+  signInNeeded.value = true;
+  open("/sessions");
+  fireEvent.input(await screen.findByLabelText("API key"), { target: { value: "mn_good" } });
+  fireEvent.click(screen.getByRole("button", { name: "Sign in" }));
+  await screen.findByRole("button", { name: "Signing in…" });
+  expect(screen.queryByText(/not taken any more/)).toBeNull();
+  answer({});
+  await screen.findByRole("heading", { name: "Sessions", level: 1 });
+});
+
+test("who goes back after signing out finds a page that begins anew", async () => {
+  serve({ "EventService/ListSessions": () => ({}) });
+  const left = vi.spyOn(location, "assign").mockImplementation(() => undefined);
+  const anew = vi.spyOn(location, "reload").mockImplementation(() => undefined);
+  keepKey("mn_good");
+  open("/sessions");
+  fireEvent.click(await screen.findByRole("button", { name: "Sign out" }));
+  expect(left).toHaveBeenCalledWith("/");
+  expect(anew).not.toHaveBeenCalled();
+  // What a browser says to a page that it kept.
+  dispatchEvent(new Event("pageshow"));
+  expect(anew).toHaveBeenCalled();
+});
+
 test("who asked to sign in may go on without a key", async () => {
   serve({ "EventService/ListSessions": () => ({}) });
   open("/sessions");
@@ -84,7 +114,8 @@ test("keys lead to pages, but not while something is typed", async () => {
 });
 
 test("ids of any kind find their way into an address and back", () => {
-  for (const id of ["a/b", "x?y#z", "50%", "ä ö"]) {
-    expect(partsOf(to("sessions", id))).toEqual(["sessions", id]);
+  for (const id of ["a/b", "x?y#z", "50%", "ä ö", ".", "..", "~.", "~~..", "...", "~", "%2E"]) {
+    const { pathname } = new URL(to("agents", "user", id), location.href);
+    expect(partsOf(pathname)).toEqual(["agents", "user", id]);
   }
 });

@@ -15,13 +15,27 @@ export const signInWanted = signal(false);
 
 /** Take the key of the address's fragment, which is removed at once, or the one this tab has. */
 export function takeKey(): void {
+  if (!takeGiven()) key.value = read();
+}
+
+/**
+ * Take the key of an address that is put into this tab later, too: where only the fragment is
+ * another, browsers load nothing anew, so that the key would stay in sight and open nothing.
+ */
+export function followKey(opened: () => void): () => void {
+  const changed = (): void => {
+    if (takeGiven()) opened();
+  };
+  addEventListener("hashchange", changed);
+  return () => removeEventListener("hashchange", changed);
+}
+
+function takeGiven(): boolean {
   const given = new URLSearchParams(location.hash.slice(1)).get("key");
-  if (given !== null) {
-    history.replaceState(history.state, "", location.pathname + location.search);
-    keepKey(given);
-    return;
-  }
-  key.value = read();
+  if (given === null) return false;
+  history.replaceState(history.state, "", location.pathname + location.search);
+  keepKey(given);
+  return true;
 }
 
 /** Use this key from now on; an empty one signs out. */

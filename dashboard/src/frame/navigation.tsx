@@ -85,7 +85,9 @@ function prepare(page: Page): void {
 
 function signOut(): void {
   keepKey("");
-  // What was loaded under the key is gone with the page.
+  // What was loaded under the key is gone with the page. Browsers keep pages as they are for the way
+  // back: this one begins anew there.
+  addEventListener("pageshow", () => location.reload());
   location.assign("/");
 }
 

@@ -13,7 +13,9 @@ export function SignIn() {
   const [typed, setTyped] = useState("");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<ApiError>();
-  const refused = key.value !== "" && !error;
+  // As it was when the form came: the key that is being tried has not been refused.
+  const [had] = useState(key.value !== "");
+  const refused = had && !busy && !error;
   const enter = async (event: Event): Promise<void> => {
     event.preventDefault();
     const before = key.value;
