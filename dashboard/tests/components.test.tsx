@@ -8,7 +8,7 @@ import { Bars } from "../src/components/chart";
 import { Confirm } from "../src/components/dialog";
 import { ChoiceFilter, Filters, TextFilter, timeRange } from "../src/components/filters";
 import { Pages } from "../src/components/table";
-import { Json, Outside, Text } from "../src/components/text";
+import { Json, linked, Outside, Text } from "../src/components/text";
 import { filter, navigate, startRouter } from "../src/router";
 
 const HOSTILE = `<img src=x onerror="alert(1)"><script>alert(2)</script>`;
@@ -36,6 +36,24 @@ describe("stored text", () => {
     expect(links[0]?.rel).toContain("noopener");
     render(<Outside url="javascript:alert(1)">click</Outside>);
     expect(screen.getByText("click").closest("a")).toBeNull();
+  });
+
+  test("has links that end where their address does, however many stops follow", () => {
+    const stops = ".".repeat(200_000);
+    const began = performance.now();
+    const parts = linked(`https://a.example/b${stops} https://a.example/${stops}x`);
+    expect(performance.now() - began).toBeLessThan(2000);
+    const urls = parts.filter((part) => typeof part === "object") as { props: { url: string } }[];
+    expect(urls.map((one) => one.props.url.length)).toEqual([19, 18 + 200_001]);
+  });
+
+  test("that is folded within an address has no link to a part of it", async () => {
+    const url = `https://a.example/${"x".repeat(2000)}`;
+    const { container } = render(<Text value={`https://a.example/first ${url}`} />);
+    const links = () => [...container.querySelectorAll("a")].map((a) => a.getAttribute("href"));
+    expect(links()).toEqual(["https://a.example/first"]);
+    await userEvent.click(screen.getByRole("button", { name: /Show all/ }));
+    expect(links()).toEqual(["https://a.example/first", url]);
   });
 
   test("that is long is folded until it is asked for", async () => {
@@ -117,6 +135,20 @@ describe("a list", () => {
       "c",
     ]);
     expect(screen.queryByRole("button", { name: "Load more" })).toBeNull();
+  });
+
+  test("says no more that a page failed once it is another list", async () => {
+    navigate("/?q=old");
+    const load = async (token: string): Promise<PageOf<string>> => {
+      if (token) throw new ApiError("unavailable", "The server is starting.");
+      return filter("q") === "old" ? { items: ["a"], next: "t" } : { items: ["b"] };
+    };
+    render(<List load={load} />);
+    await userEvent.click(await screen.findByRole("button", { name: "Load more" }));
+    await screen.findByRole("alert");
+    navigate("/?q=new");
+    await screen.findByText("b");
+    expect(screen.queryByRole("alert")).toBeNull();
   });
 
   test("says that there is nothing, and that it failed, and is tried again", async () => {

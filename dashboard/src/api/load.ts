@@ -70,7 +70,7 @@ export function usePages<T>(
 ): Paged<T> {
   const [later, setLater] = useState<{ pages: readonly PageOf<T>[]; of: unknown }>(EMPTY);
   const [turning, setTurning] = useState(false);
-  const [failed, setFailed] = useState<ApiError>();
+  const [failed, setFailed] = useState<{ error?: ApiError; of: unknown }>(EMPTY);
   const first = useLoad((signal) => load("", signal), inputs);
   const current = useRef<unknown>(undefined);
   current.current = first.data;
@@ -79,21 +79,22 @@ export function usePages<T>(
   const more = (): void => {
     if (turning || !last?.next) return;
     setTurning(true);
-    setFailed(undefined);
+    setFailed(EMPTY);
     const of = first.data;
     Promise.resolve(load(last.next, new AbortController().signal))
       .then(
         (page) => {
           if (current.current === of) setLater({ pages: [...pages, page], of });
         },
-        (error: unknown) => setFailed(asApiError(error)),
+        (error: unknown) => setFailed({ error: asApiError(error), of }),
       )
       .finally(() => setTurning(false));
   };
   return {
     items: first.data && [first.data, ...pages].flatMap((page) => page.items),
     total: last?.total,
-    error: first.error ?? failed,
+    // Of a list that is another by now, it says nothing.
+    error: first.error ?? (failed.of === first.data ? failed.error : undefined),
     loading: first.loading || turning,
     reload: first.reload,
     more: last?.next ? more : undefined,

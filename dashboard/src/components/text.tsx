@@ -4,7 +4,7 @@ import type { ComponentChild } from "preact";
 import { useState } from "preact/hooks";
 
 const LINK = /\bhttps?:\/\/[^\s<>"'`\\^{|}]+/gi;
-const TRAILING = /[.,;:!?)\]]+$/;
+const TRAILING = ".,;:!?)]";
 const FOLDED = 1200;
 
 /** Return the address when it may be opened: only http and https may. */
@@ -28,12 +28,13 @@ export function Outside({ url, children }: { url: string; children?: ComponentCh
   );
 }
 
-/** Return text with its http(s) addresses as links. */
-export function linked(text: string): ComponentChild[] {
+/** Return text with its http(s) addresses as links; one that the end cuts off leads nowhere. */
+export function linked(text: string, cut = false): ComponentChild[] {
   const parts: ComponentChild[] = [];
   let after = 0;
   for (const match of text.matchAll(LINK)) {
-    const url = match[0].replace(TRAILING, "");
+    if (cut && match.index + match[0].length === text.length) break;
+    const url = withoutTrailing(match[0]);
     parts.push(text.slice(after, match.index), <Outside url={url} />);
     after = match.index + url.length;
   }
@@ -41,14 +42,22 @@ export function linked(text: string): ComponentChild[] {
   return parts;
 }
 
+// Letter by letter from the end: an expression begins anew at every stop of thousands.
+function withoutTrailing(url: string): string {
+  let end = url.length;
+  while (TRAILING.includes(url.charAt(end - 1))) end--;
+  return url.slice(0, end);
+}
+
 /** Stored text with its line breaks; what is long is folded. */
 export function Text({ value, mono = false }: { value: string; mono?: boolean }) {
   const [whole, setWhole] = useState(false);
   const folds = value.length > FOLDED * 1.2;
-  const shown = folds && !whole ? `${value.slice(0, FOLDED)}…` : value;
+  const cut = folds && !whole;
   return (
     <div class={mono ? "text mono" : "text"}>
-      {linked(shown)}
+      {linked(cut ? value.slice(0, FOLDED) : value, cut)}
+      {cut && "…"}
       {folds && (
         <button type="button" class="link" onClick={() => setWhole(!whole)} aria-expanded={whole}>
           {whole ? "Show less" : `Show all ${value.length.toLocaleString()} characters`}
