@@ -2,7 +2,7 @@
 
 import type { ApiKeyJson, KeyScopeJson } from "@mneme/client/http";
 import { useState } from "preact/hooks";
-import { type ApiError, asApiError } from "../../api/errors";
+import { ApiError, asApiError } from "../../api/errors";
 import { usePages } from "../../api/load";
 import { admin } from "../../api/services";
 import { Badge, Empty, ErrorBox, Section, Time } from "../../components/basics";
@@ -15,6 +15,8 @@ import { count, word } from "../../format";
 import { filter } from "../../router";
 
 const SCOPES = ["read", "write", "learn", "admin"] as const;
+// Nothing is any number of calls; what is no number must not be.
+const LIMIT = /^([1-9][0-9]*)?$/;
 
 /** The keys of a tenant, or of all. */
 export function Keys() {
@@ -143,19 +145,28 @@ function KeyForm(props: { onCancel: () => void; onMade: (secret: string) => void
   const [rate, setRate] = useState("");
   const [scopes, setScopes] = useState<readonly string[]>(["read", "write"]);
   const [error, setError] = useState<ApiError>();
+  const [busy, setBusy] = useState(false);
   const make = async (event: Event): Promise<void> => {
     event.preventDefault();
+    // A second key of an impatient click would have a secret that nobody was shown.
+    if (busy) return;
     setError(undefined);
+    if (!LIMIT.test(rate.trim())) {
+      setError(new ApiError("invalid_argument", "Calls a minute are a whole number, such as 600."));
+      return;
+    }
+    setBusy(true);
     try {
       const asked = {
         tenantId: tenant,
         name,
         scopes: scopes.map((scope) => `KEY_SCOPE_${scope.toUpperCase()}` as KeyScopeJson),
-        rateLimit: Number(rate) || 0,
+        rateLimit: Number(rate),
       };
       props.onMade((await admin.createApiKey(asked)).secret ?? "");
     } catch (failed) {
       setError(asApiError(failed));
+      setBusy(false);
     }
   };
   const turn = (scope: string): void =>
@@ -179,7 +190,7 @@ function KeyForm(props: { onCancel: () => void; onMade: (secret: string) => void
         <button type="button" onClick={props.onCancel}>
           Cancel
         </button>
-        <button type="submit" class="primary" disabled={scopes.length === 0}>
+        <button type="submit" class="primary" disabled={busy || scopes.length === 0}>
           Create
         </button>
       </div>
