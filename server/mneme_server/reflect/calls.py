@@ -57,13 +57,15 @@ def find_calls(history: History) -> Calls:
 
     An error of a tool (TOOL_ERROR, or a TOOL_RESPONSE or TOOL_CALL that is severe enough) belongs
     to the call with its call id, else to the tool's last call before it in the session. An error
-    that answers no call stands for a call that was not recorded.
+    that answers no call stands for a call that was not recorded. A call that names no tool is one
+    of the tool that its answer names.
     """
     is_error = history.is_error
     is_call = kind_is(history, *playing(Part.CALL))
     answers = is_error & kind_is(history, *CALL_ANSWERS)
     failures = np.flatnonzero(answers | (is_error & is_call))
     recorded = np.flatnonzero(is_call)
+    tool = _tools(history, recorded)
     answered = _answered(history, recorded, failures)
     implied = failures[answered == NONE]
     answered = np.where(answered == NONE, failures, answered)
@@ -78,7 +80,7 @@ def find_calls(history: History) -> Calls:
     )
     return Calls(
         session=session,
-        tool=history[Column.NAME][events].astype(np.int64),
+        tool=tool[events],
         event=events,
         failures=failures,
         failed=np.searchsorted(events, answered),
@@ -86,6 +88,28 @@ def find_calls(history: History) -> Calls:
         outside=outside,
         after=np.where(none, NONE, after),
     )
+
+
+def _tools(history: History, recorded: Ints) -> Ints:
+    """Return the tool (n,) that each event is about: the one that it names, of a call that names
+    none the one that its answer does. That it goes through counts for a tool as that it fails."""
+    tool = history[Column.NAME].astype(np.int64)
+    named = _is_named(history)
+    if named[recorded].all():
+        return tool
+    answers = np.flatnonzero(kind_is(history, *CALL_ANSWERS) & named)
+    answered = _answered(history, recorded, answers)
+    telling = (answered != NONE) & ~named[answered]
+    tool[answered[telling]] = tool[answers[telling]]
+    return tool
+
+
+def _is_named(history: History) -> NDArray[np.bool_]:
+    """Return which events name a tool (n,)."""
+    named: NDArray[np.bool_] = np.array([name != "" for name in history.names], bool)[
+        history[Column.NAME]
+    ]
+    return named
 
 
 def _answered(history: History, recorded: Ints, failures: Ints) -> Ints:
@@ -106,11 +130,15 @@ def _answered(history: History, recorded: Ints, failures: Ints) -> Ints:
     # Else by the tool's name; without a name, whatever was called last.
     names = len(history.names) + 1
     open_ = (found == NONE) & ~has_id[failures]
-    named = open_ & (np.array([*history.names, "-"], object)[name[failures]] != "")
+    is_named = _is_named(history)
+    named = open_ & is_named[failures]
     by_name = session * names + name
     found[named] = _last_before(by_name, recorded, failures[named], failures[named])
-    nameless = open_ & ~named
-    found[nameless] = _last_before(session, recorded, failures[nameless], failures[nameless])
+    open_ &= found == NONE
+    last = _last_before(session, recorded, failures[open_], failures[open_])
+    # Or if neither names it.
+    fits = ~is_named[failures[open_]] | ~is_named[last]
+    found[open_] = np.where(fits, last, NONE)
     return found
 
 

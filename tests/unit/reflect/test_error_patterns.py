@@ -74,6 +74,23 @@ def test_an_error_is_of_the_tool_that_was_called_however_the_answer_spells_it() 
     assert (write.tool_name, write.rate) == ("write", 1)
 
 
+@pytest.mark.parametrize("with_ids", [True, False])
+def test_calls_that_name_no_tool_count_for_the_one_that_their_answers_name(
+    with_ids: bool,
+) -> None:
+    record = Record()
+    for number in range(8):
+        at, call = number * 100.0, f"call-{number}" if with_ids else ""
+        record.add("s", EventType.TOOL_CALL, at, call=call)
+        if number < 2:
+            record.add("s", EventType.TOOL_ERROR, at + 1, name="pay", call=call, error="full")
+        else:
+            record.add("s", EventType.TOOL_RESPONSE, at + 1, name="pay", call=call)
+    (pattern,) = patterns_in(record).patterns
+    assert (pattern.tool_name, pattern.count) == ("pay", 2)
+    assert pattern.rate == pytest.approx(2 / 8)
+
+
 def test_an_error_outside_tools_has_no_tool_and_no_rate() -> None:
     record = Record()
     record.call("s", "book", 0)
