@@ -111,7 +111,16 @@ export function exactTime(value: string | Date): string {
   return exact.format(new Date(value));
 }
 
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+const DAY_S = 86_400;
+
+/** Where a span of so many seconds begins. Days and weeks are cut in UTC: they keep their names. */
+export function spanStart(start: string | undefined, seconds: number): string {
+  if (!start) return "";
+  return seconds < DAY_S ? dateTime(start) : date(`${start.slice(0, 10)}T12:00`);
+}
+
+// In figures: "yesterday" and "last month" would be days of the calendar, which 47 hours are not.
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "always" });
 const STEPS = [
   ["year", 31_536_000],
   ["month", 2_592_000],

@@ -35,7 +35,10 @@ test("times long ago are told from now", () => {
   const now = Date.parse("2026-11-03T12:00:00Z");
   expect(ago("2026-11-03T11:59:58Z", now)).toBe("just now");
   expect(ago("2026-11-03T09:00:00Z", now)).toBe("3 hours ago");
-  expect(ago("2026-11-02T12:00:00Z", now)).toBe("yesterday");
+  expect(ago("2026-11-02T12:00:00Z", now)).toBe("1 day ago");
+  // The day before yesterday, and two months ago: in figures it is so all the same.
+  expect(ago("2026-11-01T13:00:00Z", now)).toBe("1 day ago");
+  expect(ago("2026-09-07T12:00:00Z", now)).toBe("1 month ago");
 });
 
 test("an enum's value becomes words", () => {

@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 
 from browser.conftest import Open
-from browser.showing import arrive
+from browser.showing import arrive, signed_in
 from mneme import MnemeClient
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 from support.server import ADMIN_KEY, LocalServer
 
 
@@ -133,3 +133,21 @@ def test_a_claim_links_to_the_sessions_that_show_it(filled: LocalServer, open_pa
     claims.get_by_role("link").first.click()
     arrive(page)
     expect(page).to_have_url(re.compile("/sessions/"))
+
+
+def test_a_day_has_the_same_name_wherever_it_is_looked_at(
+    filled: LocalServer, browser: Browser
+) -> None:
+    named = []
+    for zone in ("UTC", "America/New_York", "Asia/Tokyo"):
+        context = browser.new_context(timezone_id=zone, locale="en-US")
+        page = context.new_page()
+        page.goto(signed_in(filled, "/insights?type=performance_trends", ADMIN_KEY))
+        arrive(page)
+        row = as_table(page, "Share of sessions that succeed").nth(1)
+        named.append(row.get_by_role("cell").first.inner_text())
+        page.goto(f"{filled.http_address}/insights?type=cost_analysis")
+        arrive(page)
+        named.append(as_table(page, "Cost over time").nth(1).get_by_role("cell").first.inner_text())
+        context.close()
+    assert named == named[:2] * 3

@@ -22,18 +22,7 @@ import {
   timeRange,
 } from "../components/filters";
 import { Table } from "../components/table";
-import {
-  bytes,
-  cost,
-  count,
-  date,
-  dateTime,
-  duration,
-  num,
-  percent,
-  plural,
-  short,
-} from "../format";
+import { bytes, cost, count, duration, num, percent, plural, short, spanStart } from "../format";
 import { eventHref } from "../links";
 import { filter } from "../router";
 import { NoSessions, SESSION_COLUMNS } from "./sessions/parts";
@@ -41,7 +30,6 @@ import "../styles/overview.css";
 
 const NAMES = ["agent", "project", ...TIME_FILTERS] as const;
 const LATEST = 6;
-const DAY_S = 86_400;
 
 export default function Overview() {
   const stats = useLoad((signal) => admin.getStats({}, { signal }), []);
@@ -85,10 +73,10 @@ export default function Overview() {
             <AgentFilter />
           </Filters>
           <Health
-            sessions={latest.data?.totalSize ?? (latest.data && "0")}
-            performance={performance}
-            failures={failures}
-            costs={costs}
+            latest={current(latest)}
+            performance={current(performance)}
+            failures={current(failures)}
+            costs={current(costs)}
           />
           <Latest latest={latest} />
           <div class="grid">
@@ -130,15 +118,25 @@ function inTurn<T>(work: () => PromiseLike<T>, signal: AbortSignal): Promise<T> 
   return mine;
 }
 
+/** What is known under the filters as they are now: what was loaded under others is not of them. */
+function current<T>(of: Loaded<T>): Loaded<T> {
+  return of.loading || of.error ? { ...of, data: undefined } : of;
+}
+
+/** What stands for a figure that is not known: it is on its way, or could not be had. */
+function missing({ loading, error }: Loaded<unknown>): string {
+  return error && !loading ? "–" : "…";
+}
+
 interface HealthProps {
-  readonly sessions: string | undefined;
+  readonly latest: Loaded<ListSessionsResponseJson>;
   readonly performance: Loaded<PerformanceTrendsJson>;
   readonly failures: Loaded<ErrorPatternsJson>;
   readonly costs: Loaded<CostAnalysisJson>;
 }
 
 /** The figures that tell at a glance. */
-function Health({ sessions, performance, failures, costs }: HealthProps) {
+function Health({ latest, performance, failures, costs }: HealthProps) {
   const points = performance.data?.points ?? [];
   const rated = points.filter((point) => point.successRate !== undefined);
   const weight = rated.reduce((sum, point) => sum + num(point.sessionCount), 0);
@@ -148,26 +146,30 @@ function Health({ sessions, performance, failures, costs }: HealthProps) {
   const known = performance.data !== undefined;
   return (
     <div class="figures">
-      <Figure name="Sessions" href="/sessions" value={sessions ? short(sessions) : "…"} />
+      <Figure
+        name="Sessions"
+        href="/sessions"
+        value={latest.data ? short(latest.data.totalSize) : missing(latest)}
+      />
       <Figure
         name="Succeeded"
-        value={!known ? "…" : weight ? percent(succeeded / weight, 0) : "–"}
+        value={!known ? missing(performance) : weight ? percent(succeeded / weight, 0) : "–"}
         note={<TrendNote test={performance.data?.successRate} />}
       />
       <Figure
         name="Errors"
         href="/events?severity=error"
-        value={failures.data ? short(errors) : "…"}
+        value={failures.data ? short(errors) : missing(failures)}
         tone={num(errors) ? "bad" : "good"}
         note={<TrendNote test={performance.data?.errorRate} />}
       />
       <Figure
         name="Median latency"
-        value={!known ? "…" : timed ? duration(timed.latencyP50Ms) : "–"}
+        value={!known ? missing(performance) : timed ? duration(timed.latencyP50Ms) : "–"}
         note={
           timed && (
             <>
-              since {labelOf(timed.startTime, num(performance.data?.bucketSeconds))} ·{" "}
+              since {spanStart(timed.startTime, num(performance.data?.bucketSeconds))} ·{" "}
               <TrendNote test={performance.data?.latency} />
             </>
           )
@@ -175,7 +177,7 @@ function Health({ sessions, performance, failures, costs }: HealthProps) {
       />
       <Figure
         name="Cost"
-        value={costs.data ? cost(costs.data.totalCostUsd) : "…"}
+        value={costs.data ? cost(costs.data.totalCostUsd) : missing(costs)}
         note={
           costs.data && num(costs.data.costedSessions) > 0
             ? `${cost(costs.data.averageCostPerSession)} a session`
@@ -209,7 +211,7 @@ function Activity({ performance }: { performance: Loaded<PerformanceTrendsJson> 
             format={count}
             badShare={false}
             points={points.map((point) => ({
-              label: labelOf(point.startTime, num(bucketSeconds)),
+              label: spanStart(point.startTime, num(bucketSeconds)),
               value: num(point.sessionCount),
               bad: Math.round(num(point.errorsPerSession) * num(point.sessionCount)),
             }))}
@@ -218,12 +220,6 @@ function Activity({ performance }: { performance: Loaded<PerformanceTrendsJson> 
       </Show>
     </Section>
   );
-}
-
-function labelOf(start: string | undefined, seconds: number): string {
-  if (!start) return "";
-  // Days and weeks are cut in UTC: shown there, a day keeps its name.
-  return seconds < DAY_S ? dateTime(start) : date(`${start.slice(0, 10)}T12:00`);
 }
 
 function Failures({ failures }: { failures: Loaded<ErrorPatternsJson> }) {
@@ -270,7 +266,7 @@ function Latency({ performance }: { performance: Loaded<PerformanceTrendsJson> }
   return (
     <Section title="Latency" about="Of what was timed: tools and models.">
       <Show of={performance} lines={5}>
-        {({ points = [] }) => {
+        {({ points = [], bucketSeconds }) => {
           const timed = points.filter((point) => point.latencyP50Ms !== undefined);
           if (timed.length === 0) return <p class="muted">Nothing was timed.</p>;
           return (
@@ -280,7 +276,7 @@ function Latency({ performance }: { performance: Loaded<PerformanceTrendsJson> }
               time
               log
               x={timed.map((point) => new Date(point.startTime ?? 0).getTime() / 1000)}
-              formatX={(x) => date(new Date(x * 1000))}
+              formatX={(x) => spanStart(new Date(x * 1000).toISOString(), num(bucketSeconds))}
               format={duration}
               lines={[
                 { name: "Median", values: timed.map((point) => num(point.latencyP50Ms)) },

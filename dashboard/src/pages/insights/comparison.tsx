@@ -1,6 +1,6 @@
 /** Recent sessions beside earlier ones. */
 
-import type { ErrorChangeJson, SessionComparisonJson } from "@mneme/client/http";
+import type { ComparisonJson, ErrorChangeJson, SessionComparisonJson } from "@mneme/client/http";
 import { Badge, Empty, Figure, Section } from "../../components/basics";
 import { Table } from "../../components/table";
 import { Text } from "../../components/text";
@@ -28,21 +28,35 @@ export function ComparisonView({ of }: { of: SessionComparisonJson }) {
           keyOf={(row) => row.measure ?? ""}
           columns={[
             { name: "Measure", cell: (row) => row.measure?.replaceAll("_", " ") },
-            { name: "Recent", right: true, cell: (row) => figure(row.recentMean) },
-            { name: "Earlier", right: true, cell: (row) => figure(row.earlierMean) },
-            { name: "Difference", right: true, wide: true, cell: (row) => signed(row.difference) },
+            {
+              name: "Recent",
+              right: true,
+              cell: (row) => (num(row.recentCount) ? figure(row.recentMean) : "–"),
+            },
+            {
+              name: "Earlier",
+              right: true,
+              cell: (row) => (num(row.earlierCount) ? figure(row.earlierMean) : "–"),
+            },
+            {
+              name: "Difference",
+              right: true,
+              wide: true,
+              cell: (row) => (compared(row) ? signed(row.difference) : "–"),
+            },
             {
               name: "Between",
               right: true,
               wide: true,
               cell: (row) => between(row.differenceInterval, signed),
             },
-            { name: "Chance", right: true, wide: true, cell: (row) => chance(row.qValue) },
             {
-              name: "Verdict",
-              cell: (row) =>
-                row.differs ? <TrendBadge trend={row.trend} /> : <Badge>no change</Badge>,
+              name: "Chance",
+              right: true,
+              wide: true,
+              cell: (row) => (compared(row) ? chance(row.qValue) : "–"),
             },
+            { name: "Verdict", cell: (row) => <Verdict of={row} /> },
           ]}
         />
       </Section>
@@ -65,6 +79,19 @@ export function ComparisonView({ of }: { of: SessionComparisonJson }) {
       ))}
     </>
   );
+}
+
+/** Whether both sides have the measure: what nobody recorded is not 0. */
+function compared({ recentCount, earlierCount }: ComparisonJson): boolean {
+  return num(recentCount) > 0 && num(earlierCount) > 0;
+}
+
+/** That no difference is shown does not say that there is none; not each is for good or bad. */
+function Verdict({ of }: { of: ComparisonJson }) {
+  if (!compared(of)) return <Badge>not recorded</Badge>;
+  if (!of.differs) return <Badge>none shown</Badge>;
+  const valued = of.trend === "TREND_IMPROVING" || of.trend === "TREND_DEGRADING";
+  return valued ? <TrendBadge trend={of.trend} /> : <Badge tone="info">differs</Badge>;
 }
 
 function Changes(props: {

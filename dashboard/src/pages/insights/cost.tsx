@@ -5,10 +5,8 @@ import { Empty, Figure, Section } from "../../components/basics";
 import { Bars, Columns } from "../../components/chart";
 import { Table } from "../../components/table";
 import { Text } from "../../components/text";
-import { cost, count, date, dateTime, num, percent, plural, short } from "../../format";
+import { cost, count, num, percent, plural, short, spanStart } from "../../format";
 import { placeOf, TrendLine } from "./evidence";
-
-const DAY_S = 86_400;
 
 /** The analysis. */
 export function CostView({ of }: { of: CostAnalysisJson }) {
@@ -19,7 +17,6 @@ export function CostView({ of }: { of: CostAnalysisJson }) {
       </Empty>
     );
   }
-  const label = num(of.bucketSeconds) < DAY_S ? dateTime : date;
   return (
     <>
       <div class="figures">
@@ -48,7 +45,7 @@ export function CostView({ of }: { of: CostAnalysisJson }) {
             title="Cost over time"
             names={["From", "Cost"]}
             points={(of.overTime ?? []).map((point) => ({
-              label: label(point.startTime ?? ""),
+              label: spanStart(point.startTime, num(of.bucketSeconds)),
               value: num(point.costUsd),
               bad: 0,
             }))}

@@ -33,7 +33,12 @@ export function ErrorsView({ of }: { of: ErrorPatternsJson }) {
               wide: true,
               cell: (row) => count(row.sessionsAffected),
             },
-            { name: "Of calls", right: true, wide: true, cell: (row) => percent(row.rate) },
+            {
+              name: "Of calls",
+              right: true,
+              wide: true,
+              cell: (row) => (row.toolName ? percent(row.rate) : "–"),
+            },
             { name: "First seen", wide: true, cell: (row) => <Time value={row.firstSeen} /> },
             { name: "Last seen", cell: (row) => <Time value={row.lastSeen} /> },
           ]}

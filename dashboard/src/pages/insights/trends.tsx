@@ -3,22 +3,19 @@
 import type { PerformancePointJson, PerformanceTrendsJson } from "@mneme/client/http";
 import { Empty, Section } from "../../components/basics";
 import { Lines } from "../../components/chart";
-import { date, dateTime, duration, type Numeric, num, percent } from "../../format";
+import { duration, type Numeric, num, percent, spanStart } from "../../format";
 import { signed, TrendLine } from "./evidence";
-
-const DAY_S = 86_400;
 
 /** The analysis. */
 export function TrendsView({ of }: { of: PerformanceTrendsJson }) {
   const points = of.points ?? [];
   if (points.length === 0) return <Empty title="There is nothing to draw in this span." />;
   const x = points.map((point) => new Date(point.startTime ?? 0).getTime() / 1000);
-  const label = num(of.bucketSeconds) < DAY_S ? dateTime : date;
   const common = {
     xName: "From",
     x,
     time: true,
-    formatX: (at: number) => label(new Date(at * 1000)),
+    formatX: (at: number) => spanStart(new Date(at * 1000).toISOString(), num(of.bucketSeconds)),
   };
   const line = (name: string, value: (point: PerformancePointJson) => Numeric) => ({
     name,
