@@ -138,6 +138,15 @@ describe("a session", () => {
     await screen.findByText("Found another flight");
   });
 
+  test("that is long says of which events its errors are counted", async () => {
+    serve({
+      ...ANSWERS,
+      "EventService/ListEvents": () => ({ events: EVENTS, nextPageToken: "more" }),
+    });
+    open("/sessions/s-1");
+    await screen.findByRole("heading", { name: "1 error among the events loaded" });
+  });
+
   test("that is not there says so", async () => {
     serve({ "EventService/GetSession": () => failed(404, "not_found", "there is no session s-9") });
     open("/sessions/s-9");
@@ -214,6 +223,29 @@ test("events are listed newest first, with their place in the session", async ()
   });
 });
 
+test("what comes while one looks is shown in a list that had nothing, if it passes the filters", async () => {
+  const came = [
+    { cursor: "1" },
+    { event: event("e8", 8, { eventType: "message", text: "in time" }), cursor: "2" },
+    {
+      event: {
+        ...event("e9", 9, { eventType: "message", text: "too late" }),
+        timestamp: "2026-11-03T10:00:00Z",
+      },
+      cursor: "3",
+    },
+  ];
+  serve({
+    "EventService/ListEvents": () => ({}),
+    "EventService/ListAgents": () => ({}),
+    "EventService/WatchEvents": () => streamed(came),
+  });
+  open("/events?live=1&range=days&to=2026-11-01");
+  await screen.findByRole("link", { name: "in time" });
+  expect(screen.queryByText("too late")).toBeNull();
+  await screen.findByText("1 event");
+});
+
 test("the context is shown word for word, with what it rests on", async () => {
   serve({
     "ContextService/WakeUp": () => ({
@@ -229,6 +261,25 @@ test("the context is shown word for word, with what it rests on", async () => {
   expect(screen.getByRole("link", { name: "event e4" }).getAttribute("href")).toBe(
     "/sessions/s-1?event=e4",
   );
+});
+
+test("a text that was copied is not said to be when it is another", async () => {
+  Object.defineProperty(navigator, "clipboard", {
+    value: { writeText: async () => undefined },
+    configurable: true,
+  });
+  serve({
+    "ContextService/GetContext": ({ topic }) => ({ prompt: `about ${topic}` }),
+    "EventService/ListAgents": () => ({}),
+  });
+  open("/context?view=topic&topic=one");
+  fireEvent.click(await screen.findByRole("button", { name: "Copy" }));
+  await screen.findByRole("button", { name: "Copied" });
+  const topic = screen.getByLabelText("Topic");
+  fireEvent.input(topic, { target: { value: "two" } });
+  fireEvent.keyDown(topic, { key: "Enter" });
+  await screen.findByText("about two");
+  await screen.findByRole("button", { name: "Copy" });
 });
 
 test("a user is forgotten after a look at what would go, and the receipt is shown", async () => {
@@ -273,6 +324,30 @@ test("the overview says what to do when nothing was recorded", async () => {
   });
   open("/");
   await screen.findByText("No session was recorded yet.");
+});
+
+test("the overview's figures are those of its filters, or none", async () => {
+  const stats = { tenant: { tenantId: "default", sessionCount: "9" } };
+  let fails = false;
+  serve({
+    "AdminService/GetStats": () => stats,
+    "EventService/ListAgents": () => ({}),
+    "EventService/ListSessions": () =>
+      fails ? failed(503, "unavailable", "stopping") : { sessions: [SESSION], totalSize: "9" },
+    "ReflectService/Reflect": () =>
+      fails ? failed(503, "unavailable", "stopping") : { errorPatterns: { errorCount: "7" } },
+  });
+  open("/");
+  const figure = (name: string) =>
+    screen.getByText(name, { selector: ".figure-name" }).parentElement?.textContent;
+  await waitFor(() => expect(figure("Sessions")).toBe("Sessions9"));
+  await waitFor(() => expect(figure("Errors")).toBe("Errors7"));
+  fails = true;
+  const project = screen.getByLabelText("Project");
+  fireEvent.input(project, { target: { value: "shop" } });
+  fireEvent.keyDown(project, { key: "Enter" });
+  await waitFor(() => expect(figure("Sessions")).toBe("Sessions–"));
+  await waitFor(() => expect(figure("Errors")).toBe("Errors–"));
 });
 
 test("the overview leads to the errors that recur", async () => {

@@ -105,10 +105,11 @@ function OnTopic() {
 
 /** The text itself. */
 function Prompt({ text }: { text: string }) {
-  const [copied, setCopied] = useState(false);
+  // The text that was copied: the next one has not been.
+  const [copied, setCopied] = useState("");
   const copy = async (): Promise<void> => {
     await navigator.clipboard.writeText(text);
-    setCopied(true);
+    setCopied(text);
     announce("Copied");
   };
   return (
@@ -116,9 +117,11 @@ function Prompt({ text }: { text: string }) {
       title="What the agent is told"
       about={`${count(text.length)} characters, word for word`}
       actions={
-        text && (
+        // Browsers have no clipboard for pages that came unencrypted from another machine.
+        text &&
+        navigator.clipboard && (
           <button type="button" onClick={copy}>
-            {copied ? "Copied" : "Copy"}
+            {copied === text ? "Copied" : "Copy"}
           </button>
         )
       }

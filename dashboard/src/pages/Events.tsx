@@ -59,6 +59,8 @@ export default function Events() {
     return { items: page.events ?? [], next: page.nextPageToken };
   }, inputs);
   const live = useLive(filter("live") === "1", inputs);
+  // What came while one looks is part of the list: of one that had nothing, too.
+  const shown = { ...pages, items: pages.items && joined(live.events, pages.items) };
   const filtered = inputs.some((value) => value.replaceAll("|", ""));
   return (
     <>
@@ -77,12 +79,12 @@ export default function Events() {
         <Toggle name="live" label="Follow live" />
       </Filters>
       <div class="card">
-        <Pages of={pages} names={["event", "events"]} empty={<Nothing filtered={filtered} />}>
+        <Pages of={shown} names={["event", "events"]} empty={<Nothing filtered={filtered} />}>
           {(items) => (
             <Table
               caption="Events"
               columns={COLUMNS}
-              rows={joined(live.events, items)}
+              rows={items}
               keyOf={(event) => event.id ?? ""}
             />
           )}
@@ -108,6 +110,13 @@ function joined(live: readonly EventJson[], listed: readonly EventJson[]): Event
   return [...live, ...listed.filter((event) => !known.has(event.id))];
 }
 
+// What is watched has no span of time; what is listed may have.
+function inRange({ timestamp = "" }: EventJson): boolean {
+  const { startTime = "", endTime = "" } = timeRange();
+  const at = Date.parse(timestamp);
+  return !(at < Date.parse(startTime)) && !(at >= Date.parse(endTime));
+}
+
 /** What is recorded while one looks; what passes the filters of the address. */
 function useLive(wanted: boolean, inputs: readonly string[]) {
   const [seen, setSeen] = useState<readonly EventJson[]>([]);
@@ -125,7 +134,7 @@ function useLive(wanted: boolean, inputs: readonly string[]) {
           for await (const { event, cursor } of stream) {
             setOn(true);
             afterCursor = cursor ?? afterCursor;
-            if (event && (!name || event.name === name)) {
+            if (event && (!name || event.name === name) && inRange(event)) {
               setSeen((before) => [event, ...before].slice(0, KEPT));
             }
           }

@@ -72,7 +72,7 @@ function Loaded(props: { id: string; session: SessionJson; reload: () => void })
       />
       <Figures session={session} />
       <Verified id={id} count={num(session.eventCount)} />
-      <Errors steps={steps} />
+      <Errors steps={steps} partial={followed.more !== undefined} />
       <section class="card" aria-label="What happened">
         <div class="card-header">
           <h2>What happened</h2>
@@ -155,12 +155,15 @@ function Figures({ session }: { session: SessionJson }) {
 }
 
 /** The errors of the session, to go to. */
-function Errors({ steps }: { steps: readonly Step[] }) {
+function Errors({ steps, partial }: { steps: readonly Step[]; partial: boolean }) {
   const failed = steps.filter((step) => step.failed);
   if (failed.length === 0) return null;
   return (
     <section class="card errors" aria-label="Errors">
-      <h2>{plural(failed.length, "error")}</h2>
+      <h2>
+        {plural(failed.length, "error")}
+        {partial && " among the events loaded"}
+      </h2>
       <ul>
         {failed.slice(0, 12).map((step) => {
           const event = step.answer && isError(step.answer) ? step.answer : step.event;
