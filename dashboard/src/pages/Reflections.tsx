@@ -48,7 +48,8 @@ export default function Reflections({ rest: [linked] }: PageProps) {
         title="Reflections"
         about="What agents said of their attempts: what worked, what did not, what to try next."
       />
-      <Summary />
+      {/* It is of a project or a session: beside what other filters leave, it would not be of that. */}
+      {!["q", "outcome", "agent", "tag"].some(filter) && <Summary />}
       <Filters names={NAMES}>
         <TextFilter name="q" label="Search" placeholder="a task, in your words" wide />
         <ChoiceFilter name="outcome" label="Outcome" choices={OUTCOMES} />

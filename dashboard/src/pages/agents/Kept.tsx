@@ -130,6 +130,12 @@ function Everything({ whose }: { whose: Whose }) {
                     <a href={to("memories", memory.id ?? "")}>
                       <Time value={memory.since} exact />
                     </a>
+                    {memory.supersededBy && (
+                      <>
+                        {" "}
+                        <Badge>replaced</Badge>
+                      </>
+                    )}
                   </p>
                 </li>
               ))}
