@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from browser.conftest import Open
-from browser.showing import arrive, check_untouched
+from browser.showing import arrive, check_untouched, signed_in
 from browser.stories import fill, hostile, hostile_session, wait_until_indexed
 from mneme import MnemeClient
 from playwright.sync_api import Page, expect
@@ -75,6 +75,33 @@ def scripted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LocalSe
         yield running, session
 
 
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    """A server with sessions that say what has no place to break it."""
+    folder = tmp_path_factory.mktemp("unbroken")
+    with (
+        local_server(folder / "data", http_listen="127.0.0.1:0") as running,
+        MnemeClient(running.address, api_key=ADMIN_KEY) as client,
+    ):
+        for number in range(3):
+            session = f"{number}{'s' * 199}"
+            client.start_session(session_id=session, agent_id="a" * 200, user_id="u" * 200)
+            client.record_events(
+                [
+                    {"session_id": session, "event_type": "message", "text": "W" * 400},
+                    {
+                        "session_id": session,
+                        "event_type": "tool_error",
+                        "name": "t" * 128,
+                        "error": "E" * 2000,
+                    },
+                ]
+            )
+            client.end_session(session)
+        wait_until_indexed(client)
+        yield running
+
+
 @pytest.mark.parametrize("address", ADDRESSES + MORE)
 def test_what_is_stored_is_never_more_than_text(
     scripted: tuple[LocalServer, str], open_page: Open, address: str
@@ -113,6 +140,30 @@ def test_an_address_survives_a_reload_and_the_key_leaves_it(
     arrive(page)
     expect(page.get_by_text("Never add a sleep to a flaky test")).to_be_visible()
     expect(page.get_by_text("Large tables change in steps")).to_have_count(0)
+
+
+@pytest.mark.meets_errors
+def test_a_key_in_an_address_that_is_put_into_an_open_tab_is_taken_and_leaves_it(
+    filled: LocalServer, open_page: Open
+) -> None:
+    page = open_page(filled, "/lessons", key="")
+    expect(page.get_by_label("API key")).to_be_visible()
+    page.goto(signed_in(filled, "/lessons", ADMIN_KEY))
+    arrive(page)
+    expect(page.get_by_text("Large tables change in steps")).to_be_visible()
+    assert page.url == f"{filled.http_address}/lessons"
+
+
+@pytest.mark.parametrize("size", ["phone", "desktop"])
+def test_texts_without_a_blank_do_not_make_a_page_wider(
+    unbroken: LocalServer, open_page: Open, size: str
+) -> None:
+    page = open_page(unbroken, "/", size=size)
+    more = [one for one in MORE if one != LEARNING]
+    for address in (*ADDRESSES, *more, "/sessions?view=timeline", f"/search?q={'W' * 400}"):
+        page.goto(f"{unbroken.http_address}{address}")
+        arrive(page)
+        assert not page.evaluate("document.documentElement.scrollWidth > innerWidth"), address
 
 
 @pytest.mark.meets_errors
