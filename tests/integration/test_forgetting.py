@@ -21,6 +21,7 @@ from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import proof_service_pb2 as proof_pb
 from mneme.v1 import skill_service_pb2 as skill_pb
+from mneme_server.admin.store.backups import BackupFiles
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.context.summary_schedule import SUMMARY_JOB
 from mneme_server.forgetting.store.catalog import SqlForgettingCatalog
@@ -42,6 +43,7 @@ from support.forgetting import (
 from support.learning import Session, discrete, step
 from support.making import (
     at,
+    episode,
     event,
     ids_of,
     lesson,
@@ -244,6 +246,15 @@ def test_a_session_goes_whole_and_others_stay(api: Api) -> None:
     assert len(checked.head_hash) == 64
 
 
+def test_what_is_of_a_session_goes_though_nothing_of_it_was_recorded(api: Api) -> None:
+    lesson(api, "Mind the lantern", source_session_id="s", lesson_id="mine")
+    episode(api, "Light the lantern", success=True, reward=1.0, session_id="s", episode_id="e")
+    lesson(api, "Mind the harbour", source_session_id="other", lesson_id="others")
+    assert counts(preview(api, session_id="s")) == {"episode": 1, "lesson": 1}
+    assert counts(forget(api, session_id="s")) == {"episode": 1, "lesson": 1}
+    assert [one.id for one in list_lessons(api)] == ["others"]
+
+
 def test_single_things_are_forgotten_by_kind_and_id(api: Api) -> None:
     record(api, *(event(f"A violin {n}", id=f"e{n}") for n in range(3)))
     kept = insert(api, "The lantern is lit", memory_id="m1").memory.id
@@ -428,7 +439,7 @@ def test_whoever_is_called_the_same_but_for_capitals_is_not_forgotten_with_someb
         step({"who": "ann"}, "wait", 1.0, terminated=True),
         step({"who": "Ann"}, "wait", 5.0, terminated=True),
     )
-    assert counts(forget(api, user_id="Ann")) == {"learning_step": 1}
+    assert counts(forget(api, user_id="Ann")) == {"learning_step": 1, "policy": 1}
     assert session.metrics().total_reward == pytest.approx(1.0)
 
 
@@ -464,6 +475,43 @@ def test_a_restored_backup_forgets_again_what_was_forgotten_since(
     assert verify(api).valid
     own.close_tenant(api.tenant_id)
     assert not traces(folder_of(own, api), [*spellings(GONE[:6]), *spellings(USER)], STEMS)
+
+
+@pytest.mark.on_sqlite("it makes or restores a backup")
+def test_what_is_forgotten_while_a_backup_is_put_back_does_not_come_back(
+    own: LocalServer, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    insert(api, f"The {GONE} is lit", user_id=USER, memory_id="anns")
+    insert(api, "The harbour is open", user_id="bob", memory_id="bobs")
+    backup = Path(api.admin.Backup(admin_pb.BackupRequest()).path)
+    stage = BackupFiles.stage
+
+    def slowly(self: BackupFiles, *arguments: Any) -> None:
+        stage(self, *arguments)
+        assert counts(forget(api, user_id=USER)) == {"memory": 1}
+
+    monkeypatch.setattr(BackupFiles, "stage", slowly)
+    api.admin.Restore(admin_pb.RestoreRequest(backup=backup.name))
+    assert ids_of(recall(api, "lit")) == ids_of(recall(api, "harbour")) == ["bobs"]
+    own.close_tenant(api.tenant_id)
+    assert not traces(folder_of(own, api), [*spellings(GONE[:6]), *spellings(USER)], STEMS)
+
+
+@pytest.mark.on_sqlite("it makes or restores a backup")
+def test_a_restored_backup_forgets_who_is_named_in_states_alone(own: LocalServer, api: Api) -> None:
+    session = Session(api, "q_learning", "policy")
+    session.record(
+        step({"who": "bob"}, "wait", 1.0, terminated=True),
+        step({"who": "a" * 300, "and": [f'{USER} "\\']}, "ask", 5.0, terminated=True),
+        trajectory_id="first",
+    )
+    backup = Path(api.admin.Backup(admin_pb.BackupRequest()).path)
+    receipt = forget(api, user_id=f'{USER} "\\')
+    assert counts(receipt) == {"learning_step": 1, "policy": 1}  # Nothing of it was saved yet.
+    api.admin.Restore(admin_pb.RestoreRequest(backup=backup.name))
+    assert session.stored().transitions == 1
+    own.close_tenant(api.tenant_id)
+    assert not traces(folder_of(own, api), spellings(USER))
 
 
 @pytest.mark.on_sqlite("it makes or restores a backup")

@@ -324,6 +324,18 @@ def test_spans_that_wait_go_with_the_session_that_their_trace_has(
     assert waiting(patient, api) == 0
 
 
+@pytest.mark.on_sqlite("it makes or restores a backup")
+def test_a_restored_backup_forgets_spans_that_waited_of_a_trace_that_is_a_session_itself(
+    patient: LocalServer, exporting: Callable[[Api], Exporter]
+) -> None:
+    api, admin = patient.keys.tenant(), patient.keys.admin.admin
+    exporting(api).spans(span(5, chat("One", "Two"), parent=9, trace=5))
+    backup = Path(admin.Backup(admin_pb.BackupRequest(tenant_id=api.tenant_id)).path)
+    admin.Forget(admin_pb.ForgetRequest(tenant_id=api.tenant_id, session_id=f"{5:032x}"))
+    admin.Restore(admin_pb.RestoreRequest(tenant_id=api.tenant_id, backup=backup.name))
+    assert waiting(patient, api) == 0
+
+
 def test_a_tenant_that_is_deleted_takes_its_spans_with_it(
     patient: LocalServer, exporting: Callable[[Api], Exporter]
 ) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import InvalidArgument
 from mneme_server.corpus.forgetting import (
+    SESSION,
     ForgetSelection,
     Forgetter,
     Items,
@@ -35,7 +36,10 @@ def find(forgetters: Sequence[Forgetter], selection: ForgetSelection) -> Items:
             f" {', '.join(sorted(known))}",
             field="kind",
         )
-    return following(forgetters, merged(one.named(selection) for one in forgetters))
+    found = [one.named(selection) for one in forgetters]
+    if selection.session_id:  # It may be named by things, though nothing of it was recorded.
+        found += [one.derived({SESSION: {selection.session_id}}) for one in forgetters]
+    return following(forgetters, merged(found))
 
 
 def following(forgetters: Sequence[Forgetter], new: Items) -> Items:

@@ -123,11 +123,28 @@ class BackupFiles:
         except BaseException:
             self.discard(tenant_id, staged)
             raise
-        return self.replace(tenant_id, staged, lambda _before: None)
+        return self._replace(tenant_id, staged, lambda _before: None)
 
     def replace(self, tenant_id: str, staged: str, commit: Callable[[Backup], None]) -> Backup:
         """Put what was staged in the place of the tenant's database; return a backup of what was
         there. `commit` is told of that, before anything is replaced; it may raise to stop it."""
+
+        def apply_and_commit(before: Backup) -> None:
+            # Something may have been forgotten since it was staged; now nobody has the tenant.
+            database = SqliteTenantStore(self._staged(tenant_id, staged), tenant_id, self._schema)
+            try:
+                self._apply(tenant_id, database)
+            finally:
+                database.close()
+            commit(before)
+
+        return self._replace(tenant_id, staged, apply_and_commit)
+
+    def _apply(self, tenant_id: str, database: SqliteTenantStore) -> None:
+        for apply in self._applied:
+            apply(tenant_id, database)
+
+    def _replace(self, tenant_id: str, staged: str, commit: Callable[[Backup], None]) -> Backup:
         try:
             with self._registry.removing(tenant_id, replaced=True):
                 self._require_tenant(tenant_id)  # It may have been deleted since this began,
@@ -205,8 +222,7 @@ class BackupFiles:
             require_model(database, self._model, tenant_id)
             with database.write() as unit:  # What was said of another database is not true of it.
                 unit.feed.renew_generation()
-            for apply in self._applied:
-                apply(tenant_id, database)
+            self._apply(tenant_id, database)
         finally:
             database.close()
         modules = modules_of_tables(self._schema)

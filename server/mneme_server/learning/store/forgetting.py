@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import replace
@@ -25,7 +27,7 @@ from mneme_server.corpus.forgetting import AGENT, SESSION, USER, ForgetSelection
 from mneme_server.learning.importing.mapping import trajectory_of
 from mneme_server.learning.importing.plan import RecordKind
 from mneme_server.learning.live import sources_of
-from mneme_server.learning.model import Progress, Step
+from mneme_server.learning.model import Mode, Progress, Step
 from mneme_server.learning.recounting import recounted
 from mneme_server.learning.skills import skill_id
 from mneme_server.learning.store.sessions import SqlLearningSessions
@@ -50,6 +52,9 @@ _EPISODE = "episode"
 _PAGE = 500
 _ALL = 2**31 - 1
 _c, _t = steps.c, trajectories.c
+_TEXTS = (_c.state, _c.action, _c.next_state, _c.allowed, _c.available)
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_LONGEST_NAME = 200
 _ID = cast(_c.session, String) + ":" + cast(_c.number, String)
 
 
@@ -98,6 +103,7 @@ class LearningForgetter(SqlForgetter):
         if lost := found.get(STEP):
             numbers = {int(step.partition(":")[0]) for step in lost}
             learned = or_(
+                sessions.c.mode == Mode.INLINE,  # In memory it has, whatever was saved.
                 sessions.c.learned > 0,
                 sessions.c.number.in_(self._sessions_of(checkpoints)),
                 sessions.c.number.in_(self._sessions_of(exports)),
@@ -136,6 +142,7 @@ class LearningForgetter(SqlForgetter):
         """See `Forgetter`."""
         if what in (USER, AGENT):
             yield from self.distinct(_c.actor)
+            yield from self._named_in_texts()
         if what in (LEARNING_SESSION, POLICY):
             yield from self.distinct(sessions.c.id)
         if what == STEP:
@@ -143,8 +150,9 @@ class LearningForgetter(SqlForgetter):
 
     def _naming(self, name: str) -> set[str]:
         written = canonical_json(name)
-        texts = (_c.state, _c.action, _c.next_state, _c.allowed, _c.available)
-        found = self._steps_where(or_(_c.actor == name, *(_holds(text, written) for text in texts)))
+        found = self._steps_where(
+            or_(_c.actor == name, *(_holds(text, written) for text in _TEXTS))
+        )
         query = select(_t.session, _t.id).where(
             _t.tenant_id == self._tenant_id, _holds(_t.metadata, written)
         )
@@ -155,6 +163,15 @@ class LearningForgetter(SqlForgetter):
             theirs = _c.trajectory_id.in_(listed(array(ids)))
             found |= self._steps_where(_c.session == session, theirs)
         return found
+
+    def _named_in_texts(self) -> set[str]:
+        """Return all that `_naming` may find but actors."""
+        found: set[str] = set()
+        for text in (*_TEXTS, _t.metadata):
+            query = select(text).where(text.table.c.tenant_id == self._tenant_id)
+            for written in self._connection.execute(query).scalars():
+                found |= {json.loads(string) for string in _STRING.findall(written)}
+        return {name for name in found if len(name) <= _LONGEST_NAME}
 
     def _steps_where(self, *conditions: Any) -> set[str]:
         query = select(_c.session, _c.number).where(_c.tenant_id == self._tenant_id, *conditions)

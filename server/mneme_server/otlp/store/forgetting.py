@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from sqlalchemy import ColumnElement, Select, or_, select
 
 from mneme_server.corpus.forgetting import SESSION, ForgetSelection, Items, merged
@@ -34,8 +36,6 @@ class TelemetryForgetter(SqlForgetter):
             of_user = self._traces(columns.user_id == user)
             ids = self.select(columns.id, columns.user_id == "", columns.trace_id.in_(of_user))
             found.append({SPAN: ids})
-        if session := selection.session_id:  # Nothing of it may be recorded yet.
-            found.append(self.derived({SESSION: {session}}))
         return merged(found)
 
     def derived(self, found: Items) -> Items:
@@ -58,6 +58,12 @@ class TelemetryForgetter(SqlForgetter):
             ),
         )
         return merged((derived, {SPAN: silent}))
+
+    def names(self, what: str) -> Iterator[str]:
+        """See `Forgetter`. A trace is a session itself where nobody names one."""
+        yield from super().names(what)
+        if what == SESSION:
+            yield from self.distinct(otlp_inbox.c.trace_id)
 
     def _traces(self, condition: ColumnElement[bool]) -> Select[tuple[str]]:
         columns = otlp_inbox.c
