@@ -114,12 +114,17 @@ def _unknown_text(model: type[Arguments], unknown: list[str]) -> str:
 def _parsed(model: type[Arguments], field: str, value: Any) -> Any:
     """Lists and objects as such where a host sent them as JSON text, which some do."""
     wants = str(model.model_fields[field].annotation)
-    if isinstance(value, str) and ("list" in wants or "dict" in wants) and value[:1] in "[{":
-        try:
-            return json.loads(value)
-        except ValueError:
-            return value
-    return value
+    return unwrapped(value) if "list" in wants or "dict" in wants else value
+
+
+def unwrapped(value: Any) -> Any:
+    """The list or the object that a text holds as JSON; anything else as it is."""
+    if not isinstance(value, str) or value[:1] not in ("[", "{"):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):  # It is no JSON, or nested too deep to be meant.
+        return value
 
 
 _REASONS = {

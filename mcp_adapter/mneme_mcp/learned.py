@@ -10,6 +10,8 @@ from mneme.spaces import plain_value, space_fields, value_fields
 from mneme.types import Action
 from pydantic import BeforeValidator, WithJsonSchema
 
+from mneme_mcp.arguments import unwrapped
+
 # How an answer describes an action; agents hand it back as they got it.
 _DESCRIBED = {"type", "value"}
 _KINDS = ("discrete", "continuous")
@@ -25,25 +27,15 @@ def words(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _parsed(value: Any) -> Any:
-    """Objects and lists also as JSON text, which some hosts send."""
-    if isinstance(value, str) and value[:1] in "[{":
-        try:
-            return json.loads(value)
-        except ValueError:
-            return value
-    return value
-
-
 def _value(value: Any) -> Any:
-    value = _parsed(value)
+    value = unwrapped(value)
     if isinstance(value, Mapping) and value.get("type") in _KINDS and set(value) >= _DESCRIBED:
         value = value["value"]
     return value_fields(value)
 
 
 def _space(value: Any) -> Any:
-    return space_fields(_parsed(value))
+    return space_fields(unwrapped(value))
 
 
 Value = Annotated[

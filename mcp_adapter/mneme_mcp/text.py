@@ -13,6 +13,12 @@ _PIECE = re.compile(r"[^\W_]{1,4}|[^\s]")
 _LEAST_TOKENS = 24
 _HEAD_TOKENS = 48
 _ELLIPSIS = " …"
+# What runs on for longer is no word: compact JSON, a path, or a text without blanks, as in Chinese.
+_LONGEST_WORD = 32
+# Scripts without blanks between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
 
 STRUCTURED_HAS_ALL = "the structured form has all"
 """How to get the items that a listing leaves out, where a call cannot raise its budget."""
@@ -28,8 +34,10 @@ def cut(text: str, tokens: int) -> str:
     for place, piece in enumerate(_PIECE.finditer(text)):
         if place == tokens:
             kept = text[: piece.start()]
-            whole = kept[: kept.rfind(" ") + 1] if text[piece.start() - 1].isalnum() else kept
-            return (whole or kept).rstrip() + _ELLIPSIS
+            word = kept.rfind(" ") + 1
+            if kept[-1:].isalnum() and len(kept) - word <= _LONGEST_WORD:
+                kept = kept[:word] or kept
+            return kept.rstrip() + _ELLIPSIS
     return text
 
 
@@ -127,7 +135,8 @@ def whole(
     for item in map(one_line, items):
         if lines and count_tokens(item) > left:
             break
-        lines.append(cut(item, max(left, _LEAST_TOKENS)))
+        # The ellipsis is a token, too.
+        lines.append(item if count_tokens(item) <= left else cut(item, max(left - 1, 1)))
         left -= count_tokens(lines[-1])
     omitted = len(items) - len(lines)
     parts = [head, *lines, _left_out(omitted, more) if omitted else "", closing]
@@ -145,6 +154,8 @@ def _left_out(count: int, more: str) -> str:
 def fit(text: str, budget: int, more: str) -> str:
     """As many whole lines of a text as fit a budget, and a last line that says what is missing.
 
+    A line that is too long is cut where much room is left for it.
+
     Args:
         text: the text.
         budget: tokens that may be taken.
@@ -156,11 +167,12 @@ def fit(text: str, budget: int, more: str) -> str:
     left = budget - count_tokens(notice)
     kept: list[str] = []
     for line in text.splitlines():
-        left -= count_tokens(line)
-        if left < 0:
-            if not kept:
-                kept.append(cut(line, max(left + count_tokens(line), 1)))
+        tokens = count_tokens(line)
+        if tokens > left:
+            if not kept or left > _LEAST_TOKENS:
+                kept.append(cut(line, max(left - 1, 1)))
             break
+        left -= tokens
         kept.append(line)
     return "\n".join([*kept, notice])
 
@@ -168,7 +180,8 @@ def fit(text: str, budget: int, more: str) -> str:
 def shorten(value: Any, budget: int) -> Any:
     """JSON whose prose takes no more than a budget: the longest texts are cut first.
 
-    Texts of one word (ids, names, times) stay, and so does the structure.
+    Texts of one word (ids, names, times) stay, and so does the structure. What is written without
+    blanks between its words is as many words as another text.
     """
     most = budget
     while most > _LEAST_TOKENS and sum(min(n, most) for n in _prose(value)) > budget:
@@ -179,7 +192,7 @@ def shorten(value: Any, budget: int) -> Any:
 def _prose(value: Any) -> Iterator[int]:
     """The tokens of each text of several words."""
     if isinstance(value, str):
-        if " " in value:
+        if _has_words(value):
             yield count_tokens(value)
     elif isinstance(value, Mapping):
         for inner in value.values():
@@ -189,9 +202,13 @@ def _prose(value: Any) -> Iterator[int]:
             yield from _prose(item)
 
 
+def _has_words(text: str) -> bool:
+    return " " in text or _UNSPACED.search(text) is not None
+
+
 def _shortened(value: Any, most: int) -> Any:
     if isinstance(value, str):
-        return cut(value, most) if " " in value else value
+        return cut(value, most) if _has_words(value) else value
     if isinstance(value, Mapping):
         return {name: _shortened(inner, most) for name, inner in value.items()}
     return [_shortened(item, most) for item in value] if isinstance(value, list) else value

@@ -10,11 +10,14 @@ from pydantic import Field, model_validator
 
 from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, Labels, SnakeArguments, TokenBudget
 from mneme_mcp.outputs import Free, SnakeOutput
-from mneme_mcp.text import Item, counted, listing, paragraphs
+from mneme_mcp.text import Item, count_tokens, counted, fit, listing, paragraphs
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
 Reward = Annotated[float, Field(ge=-1e9, le=1e9)]
 _MOST = 2**53 - 1
+# What a list of attempts needs, and below what critiques say too little.
+_ATTEMPTS_TOKENS = 100
+_LEAST_TOKENS = 24
 
 
 class EpisodeOutput(SnakeOutput):
@@ -179,12 +182,19 @@ async def retrieve(call: Call, given: RetrieveArguments) -> Reply:
         Item(f"{place}. [{_outcome(one)}; id {one.episode_id}] {one.task}:", one.output)
         for place, one in enumerate(found, 1)
     ]
-    shown = listing(
-        "Past attempts, best match first:", items, given.token_budget, more="raise token_budget"
-    )
+    more = "raise token_budget"
+    told = _critiques_within(said, given.token_budget, more)
+    left = given.token_budget - count_tokens(told)
+    shown = listing("Past attempts, best match first:", items, left, more=more)
     for one, body in zip(found, shown.bodies, strict=False):
         one.output = body
-    return Reply(paragraphs([said, shown.text]), output, given.token_budget)
+    return Reply(paragraphs([told, shown.text]), output, given.token_budget)
+
+
+def _critiques_within(said: str, budget: int, more: str) -> str:
+    """What critiques say, in at most half a budget; nothing where the attempts need all of it."""
+    room = min(budget // 2, budget - _ATTEMPTS_TOKENS)
+    return fit(said, room, more) if room >= _LEAST_TOKENS else ""
 
 
 def _outcome(one: EpisodeOutput) -> str:

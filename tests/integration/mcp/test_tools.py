@@ -866,6 +866,37 @@ async def test_lists_and_objects_may_come_as_json_text(host: Client) -> None:
     assert handover["open_todos"][0]["content"] == "More"
 
 
+@pytest.mark.parametrize(
+    ("tool", "argument", "others"),
+    [
+        ("agentlens_recall", "tags", {"query": "q"}),
+        ("learning_predict", "allowed_actions", {"session_id": "s", "state": "x"}),
+    ],
+)
+async def test_json_text_that_is_nested_too_deep_is_refused_like_another_text(
+    host: Client, tool: str, argument: str, others: dict[str, Any]
+) -> None:
+    result = await host.call_tool(tool, {**others, argument: "[" * 100_000})
+    error = (result.structured_content or {})["error"]
+    assert error["code"] == "INVALID_ARGUMENT"
+    assert error["details"]["parameter"] == argument
+
+
+async def test_past_attempts_take_no_more_tokens_than_they_may(host: Client) -> None:
+    from mneme_mcp.text import count_tokens
+
+    for number in range(6):
+        critique = f"Attempt {number} held the lock while it waited for the network. " * 20
+        attempt = {"task": "Migrate the orders", "critique": critique, "reward": 0}
+        await host.call_tool("reflexion_store", {**attempt, "success": False, "project": "budget"})
+    asked = {"query": "migrate orders", "project": "budget"}
+    for budget in (100, 300, 800):
+        result = await host.call_tool("reflexion_retrieve", {**asked, "token_budget": budget})
+        assert count_tokens(text_of(result)) <= budget
+        assert "Migrate the orders" in text_of(result)
+        assert ("held the lock" in text_of(result)) == (budget > 100)
+
+
 async def test_a_recall_takes_no_more_tokens_than_it_may(host: Client) -> None:
     from mneme_mcp.text import count_tokens
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 from hypothesis import given
 from hypothesis import strategies as st
 from mneme_mcp.text import Item, count_tokens, cut, fit, listing, one_line, shorten, whole
@@ -31,6 +33,13 @@ def test_a_text_is_cut_between_words() -> None:
     assert cut("Add refresh tokens to the login", 3) == "Add refresh …"
 
 
+def test_what_has_no_blanks_between_its_words_is_cut_within() -> None:
+    chinese = "迁移失败了因为连接池已经耗尽需要增加最大连接数" * 20
+    assert cut(f"Progress: {chinese}", 20) == f"Progress: {chinese[:68]} …"
+    compact = json.dumps({"status": "ok", "rows": list(range(500))}, separators=(",", ":"))
+    assert count_tokens(cut(f"Result: {compact}", 50)) > 40
+
+
 @given(ITEMS, st.integers(100, 2000), st.lists(WORDS, max_size=3))
 def test_a_list_never_takes_more_than_its_budget(
     items: list[Item], budget: int, notes: list[str]
@@ -58,6 +67,18 @@ def test_a_long_text_keeps_whole_lines_and_says_where_the_rest_is() -> None:
     assert count_tokens("\n".join(shown)) <= 120
 
 
+def test_a_long_line_is_cut_where_it_alone_would_take_the_room() -> None:
+    text = "## Lessons\n" + "retry with a key of its own " * 90 + "\nlast"
+    shown = fit(text, 120, "raise tokenBudget")
+    assert 100 < count_tokens(shown) <= 120
+    assert shown.startswith("## Lessons\nretry with a key")
+
+
+@given(WORDS, st.integers(40, 300))
+def test_a_long_text_takes_no_more_than_it_may(text: str, budget: int) -> None:
+    assert count_tokens(fit(text, budget, "raise tokenBudget")) <= budget
+
+
 def test_a_text_that_fits_is_left_alone() -> None:
     assert fit("one\ntwo", 50, "raise tokenBudget") == "one\ntwo"
 
@@ -71,6 +92,12 @@ def test_structured_answers_lose_their_longest_texts_first_and_no_ids() -> None:
     assert shown["items"] == ["a b"]
     assert shown["long"].endswith("…")
     assert count_tokens(shown["long"]) <= 100
+
+
+def test_prose_without_blanks_is_cut_in_structured_answers_as_other_prose_is() -> None:
+    shown = shorten({"id": "文档", "text": "数据库迁移失败了。" * 300}, 100)
+    assert shown["id"] == "文档"
+    assert count_tokens(shown["text"]) <= 101
 
 
 def test_a_structured_answer_that_fits_is_left_alone() -> None:
@@ -93,6 +120,12 @@ def test_findings_are_whole_the_first_ones_first_and_the_rest_is_counted(
     assert ("more did not fit; ask for more." in shown.text) == bool(shown.omitted)
     assert "Caveat." in shown.text
     assert count_tokens(shown.text) <= budget
+
+
+def test_a_first_finding_is_cut_to_the_room_that_the_caveat_leaves() -> None:
+    shown = whole("Head:", ["1. " + "very long " * 99], 100, closing="no " * 80, notes=[], more="m")
+    assert count_tokens(shown.text) <= 100
+    assert shown.text.startswith("Head:\n1. very")
 
 
 def test_notes_give_way_to_findings() -> None:
