@@ -16,7 +16,8 @@ def user_in(metadata: JsonObject) -> str:
     for key in _KEYS:
         value = metadata.get(key)
         if isinstance(value, int | float) and not isinstance(value, bool):
-            value = f"{value:.15g}"
+            # Every digit of an id counts: fifteen are those of other users, too.
+            value = str(int(value)) if float(value).is_integer() else f"{value:.15g}"
         if isinstance(value, str) and 0 < len(value) <= _LONGEST and value.isprintable():
             return value
     return ""
