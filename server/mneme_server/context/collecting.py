@@ -13,11 +13,13 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from mneme_server.common.canonical import JsonObject
 from mneme_server.context.model import Collected, Decision, Handover, Todo
 from mneme_server.context.notes import SessionNotes
 from mneme_server.context.words import cut, sentences_of, telling
 from mneme_server.events.activity import EventDigest
 from mneme_server.events.event_types import Part, traits_of
+from mneme_server.events.roles import role_of
 
 MAX_STEPS = 10
 MAX_DECISIONS = 10
@@ -211,7 +213,7 @@ class Collector:
                 if event.name.lower().startswith("decision"):
                     self._decide(event.text, event.id)
             elif part in (Part.TALK, Part.REPLY):
-                self._said(event, str(payload.get("role") or ""))
+                self._said(event, role_of(event.event_type, payload, event.text))
 
     def handover(self, notes: SessionNotes, session_id: str) -> Handover:
         """Return what was gathered, with the events that each entry comes from."""
@@ -251,7 +253,7 @@ class Collector:
                 self._steps.popitem(last=False)
 
     def _said(self, event: EventDigest, role: str) -> None:
-        if role in ("system", "user", "human", "tool") or not event.text:
+        if role in ("system", "user", "tool") or not event.text:
             return
         answer = telling(event.text, answers_only=True)
         if answer:
@@ -346,7 +348,7 @@ def _committed(command: str) -> str:
     return ""
 
 
-def _object(payload_json: str) -> Mapping[str, object]:
+def _object(payload_json: str) -> JsonObject:
     """Return a payload; empty where it is none, or was too large to be read."""
     found = _json(payload_json) if payload_json not in ("", "{}") else None
     return found if isinstance(found, Mapping) else {}

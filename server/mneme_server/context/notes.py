@@ -16,6 +16,7 @@ from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.events.activity import EventDigest
 from mneme_server.events.event_types import Part, traits_of
 from mneme_server.events.model import Session, Severity
+from mneme_server.events.roles import role_of
 from mneme_server.index.languages import language_of
 
 MAX_TOOL_SEQUENCE = 50
@@ -30,8 +31,7 @@ MESSAGE_CHARS = 240
 _OPENING = 3
 """Messages that may tell what is wanted: "I need help with a flight" comes before which flight."""
 _ENOUGH_WORDS = 8
-_ROLES = {"user": "user", "human": "user", "assistant": "assistant", "agent": "assistant",
-          "ai": "assistant"}  # fmt: skip
+_ROLES = {"user": "user", "assistant": "assistant", "agent": "assistant"}
 
 _FILE_KEYS = ("file_path", "path", "file", "filename", "notebook_path")
 _FILE = re.compile(r"[^\s:*?\"<>|]{0,280}[^\s:*?\"<>|/\\]\.[A-Za-z]\w{0,7}")
@@ -181,7 +181,7 @@ class SessionNotes:
         error.event_ids = [*error.event_ids, event.id][-_EVENTS_OF_AN_ERROR:]
 
     def _said(self, event: EventDigest) -> None:
-        role = _role_of(event.payload_json)
+        role = _role_of(event)
         if not event.text or role == "system":
             return
         said = telling(event.text)
@@ -223,8 +223,6 @@ def _files_in(payload_json: str) -> list[str]:
     return [path for path in named if isinstance(path, str) and _FILE.fullmatch(path)]
 
 
-def _role_of(payload_json: str) -> str:
-    if '"role"' not in payload_json:
-        return ""
-    role = json.loads(payload_json).get("role")
-    return role if isinstance(role, str) else ""
+def _role_of(event: EventDigest) -> str:
+    payload = json.loads(event.payload_json) if '"role"' in event.payload_json else {}
+    return role_of(event.event_type, payload, event.text)

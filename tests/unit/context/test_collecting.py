@@ -41,6 +41,34 @@ def test_what_was_done_is_the_agents_last_word_and_the_calls_that_changed_someth
     assert _sources(found, "unresolved_errors") == [("e7",)]
 
 
+@pytest.mark.parametrize(
+    ("user", "agent"), [("User", "Assistant"), ("HUMAN", "AI"), ("user", "model"), ("", "")]
+)
+def test_what_the_user_says_is_none_of_the_agents_words_however_roles_are_spelled(
+    user: str, agent: str
+) -> None:
+    asked, answered, thanked = (
+        "I want a refund for the lamp.",
+        "The refund is paid.",
+        "We decided to keep the lamp because it is pretty.",
+    )
+    log = Log()
+    for role, label, said in (
+        (user, "User", asked), (agent, "Assistant", answered), (user, "User", thanked)
+    ):  # fmt: skip
+        if role:
+            log.said(role, said)
+        else:
+            log.add(EventType.MESSAGE, f"{label}: {said}")
+    found = _found(log)
+    label = "" if user else "Assistant: "
+    assert (found.progress, found.decisions) == ((f"{label}{answered}",), ())
+    notes = SessionNotes()
+    notes.add(log.events)
+    assert (asked in notes.need, notes.end) == (True, f"{label}{answered}")
+    assert answered not in notes.need
+
+
 def test_files_come_with_the_changed_ones_first() -> None:
     log = Log().call("read_file", path="docs/a.md").call("edit_file", file_path="src/b.py")
     found = _found(log)
