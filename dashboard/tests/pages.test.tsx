@@ -350,6 +350,23 @@ test("the overview's figures are those of its filters, or none", async () => {
   await waitFor(() => expect(figure("Errors")).toBe("Errors–"));
 });
 
+test("the overview's share of successes is that of sessions whose outcome is known", async () => {
+  const points = [
+    { startTime: "2026-11-01T00:00:00Z", sessionCount: "100", knownCount: "1", successRate: 1 },
+    { startTime: "2026-11-02T00:00:00Z", sessionCount: "99", knownCount: "99", successRate: 0.5 },
+    { startTime: "2026-11-03T00:00:00Z", sessionCount: "20" },
+  ];
+  serve({
+    "AdminService/GetStats": () => ({ tenant: { sessionCount: "219" } }),
+    "EventService/ListAgents": () => ({}),
+    "EventService/ListSessions": () => ({ totalSize: "219" }),
+    "ReflectService/Reflect": () => ({ performanceTrends: { points, bucketSeconds: "86400" } }),
+  });
+  open("/");
+  const named = await screen.findByText("Succeeded", { selector: ".figure-name" });
+  await waitFor(() => expect(named.parentElement?.textContent).toBe("Succeeded51%"));
+});
+
 test("the overview leads to the errors that recur", async () => {
   const patterns = [
     {
@@ -361,7 +378,13 @@ test("the overview leads to the errors that recur", async () => {
     },
   ];
   const points = [
-    { startTime: "2026-11-01T00:00:00Z", sessionCount: "3", successRate: 0.5, errorsPerSession: 2 },
+    {
+      startTime: "2026-11-01T00:00:00Z",
+      sessionCount: "3",
+      knownCount: "2",
+      successRate: 0.5,
+      errorsPerSession: 2,
+    },
   ];
   serve({
     "AdminService/GetStats": () => ({ tenant: { sessionCount: "3" }, server: {} }),

@@ -138,9 +138,9 @@ interface HealthProps {
 /** The figures that tell at a glance. */
 function Health({ latest, performance, failures, costs }: HealthProps) {
   const points = performance.data?.points ?? [];
-  const rated = points.filter((point) => point.successRate !== undefined);
-  const weight = rated.reduce((sum, point) => sum + num(point.sessionCount), 0);
-  const succeeded = rated.reduce((sum, p) => sum + num(p.successRate) * num(p.sessionCount), 0);
+  // Of a session whose outcome is not known, nobody can say that it is like those that are.
+  const ended = points.reduce((sum, point) => sum + num(point.knownCount), 0);
+  const succeeded = points.reduce((sum, p) => sum + num(p.successRate) * num(p.knownCount), 0);
   const timed = points.findLast((point) => point.latencyP50Ms !== undefined);
   const errors = failures.data?.errorCount;
   const known = performance.data !== undefined;
@@ -153,7 +153,7 @@ function Health({ latest, performance, failures, costs }: HealthProps) {
       />
       <Figure
         name="Succeeded"
-        value={!known ? missing(performance) : weight ? percent(succeeded / weight, 0) : "–"}
+        value={!known ? missing(performance) : ended ? percent(succeeded / ended, 0) : "–"}
         note={<TrendNote test={performance.data?.successRate} />}
       />
       <Figure

@@ -312,6 +312,7 @@ def _(result: model.PerformanceTrends, message: pb.ReflectResponse) -> None:
                 pb.PerformancePoint(
                     start_time=to_timestamp(point.start_us),
                     session_count=point.session_count,
+                    known_count=point.known_count,
                     success_rate=point.success_rate,
                     errors_per_session=point.errors_per_session,
                     latency_p50_ms=point.latency_p50_ms,

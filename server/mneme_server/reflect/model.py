@@ -224,6 +224,7 @@ class PerformancePoint:
 
     start_us: int
     session_count: int
+    known_count: int
     success_rate: float | None
     errors_per_session: float
     latency_p50_ms: float | None

@@ -99,6 +99,7 @@ class _Measured:
         place = buckets.place(sessions.start_us)
         self.sessions = np.bincount(place, minlength=size)
         known = sessions.outcome != Outcome.UNKNOWN
+        self.known = np.bincount(place[known], minlength=size)
         succeeded = (sessions.outcome == Outcome.SUCCESS).astype(float)
         self.success = mean_by(place[known], succeeded[known], size)
         errors = np.bincount(history.session[history.is_error], minlength=len(sessions))
@@ -122,6 +123,7 @@ class _Measured:
             PerformancePoint(
                 start_us=self._buckets.start_us(i),
                 session_count=int(self.sessions[i]),
+                known_count=int(self.known[i]),
                 success_rate=_or_none(self.success, i),
                 errors_per_session=_or_none(self.errors, i) or 0.0,
                 latency_p50_ms=_or_none(self.p50, i),

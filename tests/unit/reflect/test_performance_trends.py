@@ -30,14 +30,15 @@ def test_trend_data_has_success_rate_latency_and_sessions_an_hour_over_time() ->
         record.add(
             f"s{number}", EventType.LLM_RESPONSE, number * 60.0, duration=milliseconds * 1_000
         )
+    record.session("under way", at=180.0, status=SessionStatus.ACTIVE)
     record.session("later", at=2 * HOUR, status=SessionStatus.COMPLETED)
     record.add("later", EventType.ERROR, 2 * HOUR, error="x")
     first, empty, last = trends_in(record, Bucket.HOUR).points
-    assert first.session_count == 3
+    assert (first.session_count, first.known_count) == (4, 3)
     assert first.success_rate == pytest.approx(2 / 3)
     assert first.latency_p50_ms == first.latency_mean_ms == 200
     assert first.latency_p95_ms == pytest.approx(290)
-    assert first.sessions_per_hour == 3
+    assert first.sessions_per_hour == 4
     assert (empty.session_count, empty.sessions_per_hour) == (0, 0)
     assert empty.success_rate is None
     assert empty.latency_p50_ms is None

@@ -4549,6 +4549,11 @@ class PerformancePoint(
     latency_mean_ms: float | None
     """Mean of those durations."""
 
+    known_count: int
+    """Sessions that started in it and whose outcome is known: those that
+    success_rate is a share of.
+    """
+
 
 class PerformanceTrends(
     Answer[reflect_service_pb2.PerformanceTrends], of=reflect_service_pb2.PerformanceTrends

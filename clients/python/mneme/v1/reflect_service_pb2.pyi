@@ -497,7 +497,7 @@ class CostAnalysis(_message.Message):
     def __init__(self, total_cost_usd: _Optional[float] = ..., estimated_cost_usd: _Optional[float] = ..., average_cost_per_session: _Optional[float] = ..., total_input_tokens: _Optional[int] = ..., total_output_tokens: _Optional[int] = ..., by_model: _Optional[_Iterable[_Union[CostShare, _Mapping]]] = ..., by_tag: _Optional[_Iterable[_Union[CostShare, _Mapping]]] = ..., by_tool: _Optional[_Iterable[_Union[CostShare, _Mapping]]] = ..., by_agent: _Optional[_Iterable[_Union[CostShare, _Mapping]]] = ..., over_time: _Optional[_Iterable[_Union[CostPoint, _Mapping]]] = ..., cost_per_session: _Optional[_Union[TrendTest, _Mapping]] = ..., most_expensive: _Optional[_Iterable[_Union[CostlyOperation, _Mapping]]] = ..., unpriced_events: _Optional[int] = ..., bucket_seconds: _Optional[int] = ..., costed_sessions: _Optional[int] = ...) -> None: ...
 
 class PerformancePoint(_message.Message):
-    __slots__ = ("start_time", "session_count", "success_rate", "errors_per_session", "latency_p50_ms", "latency_p95_ms", "sessions_per_hour", "latency_mean_ms")
+    __slots__ = ("start_time", "session_count", "success_rate", "errors_per_session", "latency_p50_ms", "latency_p95_ms", "sessions_per_hour", "latency_mean_ms", "known_count")
     START_TIME_FIELD_NUMBER: _ClassVar[int]
     SESSION_COUNT_FIELD_NUMBER: _ClassVar[int]
     SUCCESS_RATE_FIELD_NUMBER: _ClassVar[int]
@@ -506,6 +506,7 @@ class PerformancePoint(_message.Message):
     LATENCY_P95_MS_FIELD_NUMBER: _ClassVar[int]
     SESSIONS_PER_HOUR_FIELD_NUMBER: _ClassVar[int]
     LATENCY_MEAN_MS_FIELD_NUMBER: _ClassVar[int]
+    KNOWN_COUNT_FIELD_NUMBER: _ClassVar[int]
     start_time: _timestamp_pb2.Timestamp
     session_count: int
     success_rate: float
@@ -514,7 +515,8 @@ class PerformancePoint(_message.Message):
     latency_p95_ms: float
     sessions_per_hour: float
     latency_mean_ms: float
-    def __init__(self, start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., session_count: _Optional[int] = ..., success_rate: _Optional[float] = ..., errors_per_session: _Optional[float] = ..., latency_p50_ms: _Optional[float] = ..., latency_p95_ms: _Optional[float] = ..., sessions_per_hour: _Optional[float] = ..., latency_mean_ms: _Optional[float] = ...) -> None: ...
+    known_count: int
+    def __init__(self, start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., session_count: _Optional[int] = ..., success_rate: _Optional[float] = ..., errors_per_session: _Optional[float] = ..., latency_p50_ms: _Optional[float] = ..., latency_p95_ms: _Optional[float] = ..., sessions_per_hour: _Optional[float] = ..., latency_mean_ms: _Optional[float] = ..., known_count: _Optional[int] = ...) -> None: ...
 
 class PerformanceTrends(_message.Message):
     __slots__ = ("points", "success_rate", "latency", "throughput", "error_rate", "bucket_seconds", "latency_p95")
