@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -33,6 +34,8 @@ from mneme_server.transport.logging import configure_logging
 
 _TOLD_EVERY_S = 1.0
 _FOLDER = "sqlite:"
+_WHO = re.compile(r"([^:@/]*)(?::[^@/]*)?@")
+"""A user, and a password, in which libpq takes a question mark as it is."""
 _KEYS = "keys"
 """The folder of a data folder that holds the keys of logs."""
 
@@ -248,9 +251,12 @@ def _folder(settings: ServerSettings, to: str) -> Path:
 
 def _shown(place: str) -> str:
     """Return a place as it may be shown: without a password, and what else may hold one."""
-    before, at, after = place.partition("?")[0].rpartition("@")
-    user = before.rpartition("/")[2].partition(":")[0]
-    return f"{before.partition('//')[0]}//{user}@{after}" if at and "//" in before else after
+    if _in_files(place):
+        return place
+    kind, slashes, rest = place.partition("://") if "://" in place else ("", "", place)
+    found = _WHO.match(rest)
+    user, where = (f"{found[1]}@", rest[found.end() :]) if found else ("", rest)
+    return f"{kind}{slashes}{user}{where.partition('?')[0].rpartition('@')[2]}"
 
 
 def _nonzero(sizes: Mapping[str, int]) -> dict[str, int]:

@@ -226,6 +226,7 @@ def test_what_postgresql_cannot_keep_stays_and_is_named(data: Path, url: str) ->
         ("postgresql://nobody@127.0.0.1:1/none", "cannot be reached"),
         ("mysql://somewhere/x", "is no place to move to"),
         ("postgresql://user:hidden@/x?host=/nowhere", "cannot be reached"),
+        ("postgresql://user:hidden?@/x?host=/nowhere", "postgresql://user@/x: "),
         ("sqlite:", "are in"),
         ("sqlite:/nowhere/at/all", "there is no folder"),
     ],
@@ -240,6 +241,13 @@ def test_a_place_that_is_none_is_named_without_its_password(to: str, said: str, 
     assert "Traceback" not in failed.stderr
     with local_server(data) as server:
         assert len(list_events(server.keys.api(secret))) == 21
+
+
+def test_a_folder_is_named_whatever_is_in_its_name(tmp_path: Path) -> None:
+    data = tmp_path / "me@home?"
+    with local_server(data):
+        pass
+    assert f"the tenants are in sqlite:{data} already" in migrate(data, "sqlite:").stderr
 
 
 def test_a_tenant_that_is_not_there_is_named(data: Path, url: str) -> None:
