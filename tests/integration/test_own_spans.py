@@ -292,6 +292,12 @@ def test_an_endpoint_without_what_exports_is_an_error_that_names_it(
         exporting.spans_from({ENDPOINT: "http://collector:4318"}, (), "1")
 
 
+@pytest.mark.parametrize("endpoint", ["http://c:4318x", "http://c:431888", "http://[::1"])
+def test_an_endpoint_that_is_no_address_is_an_error_that_names_it(endpoint: str) -> None:
+    with pytest.raises(FailedPrecondition, match="OTEL_EXPORTER_OTLP_ENDPOINT names http://"):
+        exporting.spans_from({ENDPOINT: endpoint}, ("127.0.0.1:50051",), "1")
+
+
 def test_a_protocol_that_is_none_is_an_error_that_names_those_that_are() -> None:
     variables = {ENDPOINT: "http://c:4318", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}
     with pytest.raises(FailedPrecondition, match="grpc or http/protobuf"):

@@ -54,7 +54,8 @@ def spans_from(environment: Mapping[str, str], listens: Sequence[str], version: 
         version: the server's.
 
     Raises:
-        FailedPrecondition: what exports is not installed, or cannot do what the variables say.
+        FailedPrecondition: what exports is not installed, or cannot do what the variables say, or
+            the endpoint is no address.
     """
     endpoint = _first(environment, _ENDPOINTS)
     off = environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
@@ -237,12 +238,21 @@ def _first(environment: Mapping[str, str], names: Sequence[str]) -> str:
 
 
 def _is_at(endpoint: str, listen: str) -> bool:
-    """Tell whether an endpoint is an address that the server listens on, as far as the words go."""
+    """Tell whether an endpoint is an address that the server listens on, as far as the words go.
+
+    Raises:
+        FailedPrecondition: it is no address.
+    """
     if not listen or is_unix(listen):
         return False
-    parts = urlsplit(endpoint if "//" in endpoint else f"//{endpoint}")
-    host = parts.hostname or ""
-    port = parts.port or _PORTS.get(parts.scheme, 0)
+    try:
+        parts = urlsplit(endpoint if "//" in endpoint else f"//{endpoint}")
+        host = parts.hostname or ""
+        port = parts.port or _PORTS.get(parts.scheme, 0)
+    except ValueError as error:
+        raise FailedPrecondition(
+            f"{_ENDPOINTS[1]} names {endpoint}, which is no address: {error}"
+        ) from error
     mine, my_port = split_host_port(listen)
     if port != my_port:
         return False
