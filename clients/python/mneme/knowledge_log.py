@@ -24,6 +24,7 @@ TYPES = ("error", "success", "pattern")
 _REPO = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _RATE = re.compile(r"(\d{1,9})/(\d{1,9})")
 _REQUIRED = ("repo", "event_type", "context", "lesson")
+_NOT_UNICODE = "holds what is not Unicode"
 _TEXTS = ("agent_id", "repo", "event_type", "context", "command", "lesson", "success_rate")
 
 
@@ -166,6 +167,9 @@ def problem_of(entry: Any) -> str:
     wrong = [key for key in _TEXTS if not isinstance(entry.get(key, ""), str)]
     if wrong:
         return f"{wrong[0]} is not a text"
+    broken = [key for key in _TEXTS if not _is_unicode(entry.get(key, ""))]
+    if broken:
+        return f"{broken[0]} {_NOT_UNICODE}"
     missing = [key for key in _REQUIRED if not entry.get(key)]
     if missing:
         return f"{missing[0]} is missing"
@@ -174,6 +178,15 @@ def problem_of(entry: Any) -> str:
     if not _REPO.fullmatch(entry["repo"]):
         return f"repo {entry['repo']!r} is not a name: letters, digits, '.', '_' and '-'"
     return _rate_problem(entry.get("success_rate", "")) or _rest_problem(entry)
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a text can be written: bytes of a command line that are no UTF-8 cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _rate_problem(rate: str) -> str:
@@ -189,6 +202,8 @@ def _rest_problem(entry: dict[str, Any]) -> str:
     tags = entry.get("tags", [])
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         return "tags is not a list of texts"
+    if not all(map(_is_unicode, tags)):
+        return f"tags {_NOT_UNICODE}"
     try:
         moment = datetime.fromisoformat(entry.get("timestamp", "1970-01-01T00:00:00Z"))
     except (TypeError, ValueError):

@@ -236,6 +236,7 @@ def test_wrong_usage_is_json_where_json_is_wanted(served: ScriptedServer) -> Non
         (["--success-rate", "11/10"], "success_rate '11/10' is not X/Y"),
         (["--repo", "my app"], "repo 'my app' is not a name"),
         (["--context", ""], "context is missing"),
+        (["--context", "caf\udce9"], "context holds what is not Unicode"),
     ],
 )
 def test_an_entry_of_the_log_that_cannot_be_used_is_refused_in_words(

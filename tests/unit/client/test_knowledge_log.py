@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mneme.knowledge_log import LogReader, append, entry_of, request_of
@@ -107,11 +108,13 @@ def test_a_success_rate_is_text_in_the_log_and_a_fraction_in_the_request() -> No
         ({"context": ""}, "context"),
         ({"lesson": ""}, "lesson"),
         ({"success_rate": "3/2"}, "success_rate"),
+        ({"lesson": "caf\udce9"}, "lesson holds what is not Unicode"),
+        ({"tags": ["caf\udce9"]}, "tags holds what is not Unicode"),
     ],
 )
 def test_an_entry_that_cannot_be_used_is_refused_before_it_is_written(
-    changed: dict[str, str], problem: str
+    changed: dict[str, Any], problem: str
 ) -> None:
-    values = {"project": "r", "event_type": "error", "context": "c", "lesson": "l"} | changed
+    values: dict[str, Any] = {"project": "r", "event_type": "error", "context": "c", "lesson": "l"} | changed
     with pytest.raises(ValueError, match=problem):
         entry_of(**values)
