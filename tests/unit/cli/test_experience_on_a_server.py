@@ -159,6 +159,22 @@ def test_an_agentdb_is_brought_over_with_what_is_not_named(
     assert len(documents("skills", "list")) == 2
 
 
+def test_a_row_of_an_agentdb_that_no_parser_takes_stops_none_of_the_others(
+    tenant: object, agentdb: Path
+) -> None:
+    with closing(sqlite3.connect(agentdb)) as database:
+        insert = "INSERT INTO vectors (id, embedding, text, metadata) VALUES"
+        database.execute(f"{insert} (7, x'00', CAST(x'636166e9' AS TEXT), '{{}}')")
+        database.execute(f"{insert} (8, x'00', 'told of', ?)", ["[" * 100_000])
+        database.execute(f"{insert} (9, x'00', 'the last one', '{{}}')")
+        database.commit()
+    (report,) = mneme("--json", "import", str(agentdb)).documents
+    broken = [one["place"] for one in report["broken"] if one["place"].startswith("vectors")]
+    assert broken == ["vectors 3", "vectors 8"]
+    texts = [one["text"] for one in documents("memories", "list", "--limit", "0")]
+    assert {"caf\ufffd", "the last one"} <= set(texts)
+
+
 def test_what_is_told_of_an_agentdb_reads_well(tenant: object, agentdb: Path) -> None:
     result = mneme("import", str(agentdb), "--dry-run")
     assert result.lines[-1].startswith("dry run, nothing was sent. ")

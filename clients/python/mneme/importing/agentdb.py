@@ -92,6 +92,8 @@ def import_agentdb(client: MnemeClient | None, file: Path) -> AgentDbReport:
         # As long as it is open elsewhere, what is in its log counts, too.
         with closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True)) as database:
             database.row_factory = sqlite3.Row
+            # One text that is no UTF-8 would end the reading of its table.
+            database.text_factory = _decoded
             return _Import(client, database, file).run()
     except sqlite3.Error as error:
         raise ArgumentError(f"{file} cannot be read: {error}") from error
@@ -329,8 +331,12 @@ def _text(row: Row, name: str, limit: int | None = _MOST_CHARS) -> str:
     value = row.get(name)
     if value is None:
         return ""
-    text = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+    text = _decoded(value) if isinstance(value, bytes) else str(value)
     return text.replace("\0", "")[:limit]
+
+
+def _decoded(text: bytes) -> str:
+    return text.decode(errors="replace")
 
 
 def _line(row: Row, name: str) -> str:
@@ -342,7 +348,7 @@ def _json(row: Row, name: str) -> Any:
     text = _text(row, name, limit=None)
     try:
         return json.loads(text) if text.strip() else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 
