@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
+from mneme_server.events.store.events import SqlEvents
 from support.api import Api
 from support.making import at, event, lesson, record
 from support.server import LocalServer
@@ -143,6 +145,26 @@ def test_a_page_of_large_events_reaches_the_caller(api: Api) -> None:
         record(api, event("", kind="custom", id=f"{n:02}", at=n, payload={"large": large}))
     found = all_pages(api.events.ListEvents, events_pb.ListEventsRequest(), "events")
     assert ids(found) == [f"{n:02}" for n in range(20)]
+
+
+def test_a_large_page_of_large_events_reads_no_more_than_an_answer_can_carry(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(300):
+        record(api, event("x" * 60_000, id=f"{n:03}", at=n, searchable=False))
+    read, page = 0, SqlEvents.page
+
+    def counted(*asked: Any, **more: Any) -> Any:
+        nonlocal read
+        rows = page(*asked, **more)
+        read += len(rows)
+        return rows
+
+    monkeypatch.setattr(SqlEvents, "page", counted)
+    request = events_pb.ListEventsRequest(page_size=1_000)
+    found = list(pages(api.events.ListEvents, request, "events"))
+    assert [one for page in found for one in ids(page)] == [f"{n:03}" for n in range(300)]
+    assert read <= 100 * len(found)
 
 
 def test_a_page_of_large_lessons_reaches_the_caller(api: Api) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 from mneme_server.common import deadline, fairness
+from mneme_server.common.answers import PAGE_BYTES
 from mneme_server.common.begun import Begun
 from mneme_server.common.errors import Unavailable
 from mneme_server.runtime.foreground import PART, Foreground, Shift, Size
@@ -194,6 +195,15 @@ def test_a_large_page_is_read_in_parts_and_a_small_one_at_once(
     found = Foreground().read_page(rows_after(reads, rows), None, limit, lambda row: row)
     assert found == list(range(1, min(rows, limit) + 1))
     assert reads == expected
+
+
+def test_of_a_large_page_no_more_is_read_than_an_answer_can_carry() -> None:
+    reads: list[tuple[int | None, int]] = []
+    found = Foreground().read_page(
+        rows_after(reads, 1_000), None, 1_000, lambda row: row, lambda _row: PAGE_BYTES // 150
+    )
+    assert len(found) == 200
+    assert reads == [(None, 100), (100, 100)]
 
 
 def test_other_tenants_have_their_turn_between_the_parts_of_a_large_page() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from mneme_server.common.answers import least_bytes
 from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.events.model import Agent, Event, EventFilter, Session, SessionFilter
 from mneme_server.events.ports import EventsUnit
@@ -58,6 +59,10 @@ class ReadEvents:
                 after,
                 limit,
                 lambda event: (event.timestamp_us, event.cursor),
+                lambda event: least_bytes(
+                    len(event.text) + len(event.error),
+                    len(event.payload_json) + len(event.metadata_json),
+                ),
             )
 
     def agents(self, tenant_id: str, after: str | None, limit: int) -> Sequence[Agent]:

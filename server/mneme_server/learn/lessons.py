@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from mneme_server.common import deadline
+from mneme_server.common.answers import least_bytes
 from mneme_server.common.clock import later_us, now_us
 from mneme_server.common.errors import Aborted, FailedPrecondition, NotFound
 from mneme_server.common.ids import new_id
@@ -70,6 +71,7 @@ class Lessons:
                 after,
                 limit,
                 lambda one: (one.updated_us, one.id),
+                lambda one: least_bytes(len(one.content), len(one.context_json)),
             )
             total = unit.lessons.count(filter_)
         return [self.usage.shown(tenant_id, lesson) for lesson in page], total

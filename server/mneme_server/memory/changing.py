@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from mneme_server.common.answers import least_bytes
 from mneme_server.common.clock import later_us
 from mneme_server.common.errors import Aborted, FailedPrecondition, NotFound
 from mneme_server.corpus.ports import Matrix
@@ -47,6 +48,7 @@ class Memories:
                 after,
                 limit,
                 lambda one: (one.since_us, one.id),
+                lambda one: least_bytes(len(one.text), len(one.metadata_json)),
             )
             return page, unit.remembered.count(filter_)
 

@@ -15,6 +15,7 @@ from enum import Enum
 from typing import TypeVar
 
 from mneme_server.common import deadline, interpreter
+from mneme_server.common.answers import PAGE_BYTES
 from mneme_server.common.begun import Begun
 from mneme_server.common.fairness import FairGate
 
@@ -155,6 +156,7 @@ class Foreground:
         after: K | None,
         limit: int,
         key: Callable[[T], K],
+        least_bytes: Callable[[T], int] = lambda _row: 0,
     ) -> list[T]:
         """Return a page of rows, computing: a large one is read part by part, each after the last.
 
@@ -163,18 +165,22 @@ class Foreground:
             after: where the page begins; None for the first row.
             limit: rows at most. It tells the call's size.
             key: a row's.
+            least_bytes: what a row takes in an answer, at least. Of rows that are more than an
+                answer can carry, no more are read: the page ends among them.
 
         Raises:
             Abandoned: nobody waits for the call any more.
         """
         size = size_of(limit)
         rows: list[T] = []
+        room = PAGE_BYTES
         with self.computing(size, cost=limit / PART):
             while True:
                 wanted = min(limit - len(rows), _READ_PART if size is Size.LARGE else limit)
                 part = read(after, wanted)
                 rows += part
-                if len(part) < wanted or len(rows) >= limit:
+                room -= sum(map(least_bytes, part))
+                if len(part) < wanted or len(rows) >= limit or room < 0:
                     return rows
                 after = key(part[-1])
                 self._give_way_to_others()

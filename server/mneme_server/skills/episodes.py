@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from mneme_server.common import deadline
+from mneme_server.common.answers import least_bytes
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists, NotFound
 from mneme_server.common.ids import new_id
@@ -90,6 +91,9 @@ class Episodes:
                 after,
                 limit,
                 lambda one: (one.occurred_us, one.id),
+                lambda one: least_bytes(
+                    len(one.input) + len(one.output) + len(one.critique), len(one.metadata_json)
+                ),
             )
             return page, unit.episodes.count(filter_)
 

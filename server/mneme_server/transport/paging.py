@@ -17,6 +17,7 @@ from typing import Any, TypeVar, overload
 
 from google.protobuf.message import Message
 
+from mneme_server.common.answers import PAGE_BYTES
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.common.parts import parts
 from mneme_server.runtime.foreground import Foreground, size_of
@@ -31,10 +32,6 @@ _DIGEST_BYTES = 9
 
 _PART = 100
 """Rows of a page that are made into messages in one turn."""
-
-_PAGE_BYTES = 3 * 1024 * 1024
-"""A page holds fewer rows when they are large: gRPC's clients refuse answers above 4 MiB unless
-they are told otherwise, and the server those above `MNEME_MAX_MESSAGE_BYTES`."""
 
 
 class Pages:
@@ -134,7 +131,7 @@ def fitting(messages: Iterable[_Message], *, times: int = 1) -> list[_Message]:
     """Return as many of the first messages as an answer can carry, at least one if there is one,
     where it says so many `times` what they do."""
     taken: list[_Message] = []
-    room = _PAGE_BYTES // times
+    room = PAGE_BYTES // times
     for message in messages:
         room -= message.ByteSize()
         if taken and room < 0:
