@@ -24,7 +24,6 @@ TYPES = ("error", "success", "pattern")
 _REPO = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _RATE = re.compile(r"(\d{1,9})/(\d{1,9})")
 _REQUIRED = ("repo", "event_type", "context", "lesson")
-_NOT_UNICODE = "holds what is not Unicode"
 _TEXTS = ("agent_id", "repo", "event_type", "context", "command", "lesson", "success_rate")
 
 
@@ -167,9 +166,6 @@ def problem_of(entry: Any) -> str:
     wrong = [key for key in _TEXTS if not isinstance(entry.get(key, ""), str)]
     if wrong:
         return f"{wrong[0]} is not a text"
-    broken = [key for key in _TEXTS if not _is_unicode(entry.get(key, ""))]
-    if broken:
-        return f"{broken[0]} {_NOT_UNICODE}"
     missing = [key for key in _REQUIRED if not entry.get(key)]
     if missing:
         return f"{missing[0]} is missing"
@@ -202,8 +198,10 @@ def _rest_problem(entry: dict[str, Any]) -> str:
     tags = entry.get("tags", [])
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         return "tags is not a list of texts"
-    if not all(map(_is_unicode, tags)):
-        return f"tags {_NOT_UNICODE}"
+    texts = {"tags": "".join(tags), **{key: entry.get(key, "") for key in _TEXTS}}
+    broken = [key for key, text in texts.items() if not _is_unicode(text)]
+    if broken:
+        return f"{broken[0]} holds what is not Unicode"
     try:
         moment = datetime.fromisoformat(entry.get("timestamp", "1970-01-01T00:00:00Z"))
     except (TypeError, ValueError):

@@ -115,6 +115,6 @@ def test_a_success_rate_is_text_in_the_log_and_a_fraction_in_the_request() -> No
 def test_an_entry_that_cannot_be_used_is_refused_before_it_is_written(
     changed: dict[str, Any], problem: str
 ) -> None:
-    values: dict[str, Any] = {"project": "r", "event_type": "error", "context": "c", "lesson": "l"} | changed
+    values: dict[str, Any] = {"project": "r", "event_type": "error", "context": "c", "lesson": "l"}
     with pytest.raises(ValueError, match=problem):
-        entry_of(**values)
+        entry_of(**values | changed)
