@@ -46,8 +46,8 @@ test("what one side of a comparison never recorded is no 0, and a verdict says n
     />,
   );
   const of = (row: string) => cells("What differs", row);
-  expect(of("cost")).toEqual(["cost per session", "–", "0.5", "–", "–", "–", "not recorded"]);
-  expect(of("errors")).toEqual(["errors per session", "2", "1", "+1", "–", "0.400", "none shown"]);
+  expect(of("cost")).toEqual(["cost per session", "–", "0.5", "–", "–", "–", "–"]);
+  expect(of("errors")).toEqual(["errors per session", "2", "1", "+1", "–", "0.400", "unclear"]);
   expect(of("events").at(-1)).toBe("differs");
   expect(of("success").at(-1)).toBe("improving");
 });

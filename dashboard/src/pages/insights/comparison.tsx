@@ -88,8 +88,8 @@ function compared({ recentCount, earlierCount }: ComparisonJson): boolean {
 
 /** That no difference is shown does not say that there is none; not each is for good or bad. */
 function Verdict({ of }: { of: ComparisonJson }) {
-  if (!compared(of)) return <Badge>not recorded</Badge>;
-  if (!of.differs) return <Badge>none shown</Badge>;
+  if (!compared(of)) return <span class="muted">–</span>;
+  if (!of.differs) return <Badge>unclear</Badge>;
   const valued = of.trend === "TREND_IMPROVING" || of.trend === "TREND_DEGRADING";
   return valued ? <TrendBadge trend={of.trend} /> : <Badge tone="info">differs</Badge>;
 }
