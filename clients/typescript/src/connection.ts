@@ -82,7 +82,8 @@ export function connectionOf(options: ConnectionOptions): Connection {
   const endpoint = endpointOf(options.address || env["MNEME_ADDRESS"] || DEFAULT_ADDRESS);
   const tls = tlsOf(options.tls, endpoint, env["MNEME_TLS"] ?? "");
   const key = (options.apiKey ?? env["MNEME_API_KEY"] ?? "").trim();
-  const insecure = options.insecure ?? TRUE.includes((env["MNEME_INSECURE"] ?? "").toLowerCase());
+  const word = (env["MNEME_INSECURE"] ?? "").trim().toLowerCase();
+  const insecure = options.insecure ?? TRUE.includes(word);
   if (/[^\x21-\x7e]/.test(key)) {
     throw new ConfigurationError("the API key holds characters that no key has; copy it again");
   }

@@ -143,9 +143,11 @@ test("a key goes in the clear to this machine only, unless the network is truste
       apiKey,
     });
     createMneme({ address });
-    await withEnvironment({ MNEME_INSECURE: "1" }, () => {
-      createMneme({ address, apiKey });
-    });
+    for (const yes of ["1", " True\n"]) {
+      await withEnvironment({ MNEME_INSECURE: yes }, () => {
+        createMneme({ address, apiKey });
+      });
+    }
     await withEnvironment({ MNEME_TLS: "1" }, () => {
       createMneme({ address, apiKey });
     });
