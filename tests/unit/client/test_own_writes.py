@@ -77,6 +77,22 @@ def test_a_token_whose_state_is_lost_is_dropped(served: ScriptedServer) -> None:
     assert asked(served, "Recall") == [ONE, None]
 
 
+def test_a_token_that_an_asynchronous_stream_was_opened_with_is_dropped_when_it_is_lost(
+    served: ScriptedServer,
+) -> None:
+    answers_with(served, "StreamEvents", (FRESH, "newest"))
+
+    async def main() -> str:
+        async with AsyncMnemeClient(served.address) as client:
+            stream = client.stream_events([EVENT])
+            client.consistency_token = ONE  # It is opened by whoever reads it first.
+            assert [answer.recorded_count async for answer in stream] == [1]
+            return client.consistency_token
+
+    assert asyncio.run(main()) == ""
+    assert asked(served, "StreamEvents") == [ONE]
+
+
 def test_a_client_may_be_told_to_read_whatever_there_is(served: ScriptedServer) -> None:
     answers_with(served, "RecordEvents", ("mneme-consistency-token", ONE))
     with MnemeClient(served.address, read_own_writes=False) as client:

@@ -296,8 +296,11 @@ class AsyncCaller(Caller):
         resumption: Resumption | None = None,
     ) -> AsyncStream[AnswerT]:
         """A stream; `kind` is the name of the channel's method that makes such calls."""
+        asked = ""
 
         def open_call() -> tuple[Any, grpc.aio.Channel | None]:
+            nonlocal asked
+            asked = self._freshness.token
             options = self._options(timeout if resumption is None else resumption.time_left)
             if not rpc.long_lived:
                 call = self._callable(rpc, getattr(self._channel, kind))
@@ -306,8 +309,6 @@ class AsyncCaller(Caller):
                 raise ClosedError
             channel = self._make_apart()
             return callable_of(rpc, getattr(channel, kind))(given(), **options), channel
-
-        asked = self._freshness.token
 
         async def finished(call: Any) -> None:
             self._freshness.note(await call.trailing_metadata(), asked)
