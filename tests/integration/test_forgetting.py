@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
@@ -428,6 +429,37 @@ def test_nothing_is_taken_over_that_was_forgotten_meanwhile(
     # Of the call, or of the next attempt, to which the source knows nothing.
     assert failure.code in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.FAILED_PRECONDITION}
     assert not target.predict({"who": GONE}).trained
+
+
+def test_what_is_left_of_a_session_is_numbered_and_counted_anew(own: LocalServer, api: Api) -> None:
+    session = Session(api, "sarsa", "policy")
+    for name, rewards in (("small", (1.0, 2.0, 4.0)), ("large", (1.7e308, 1.0, 1.7e308))):
+        session.record(
+            *(
+                step(
+                    {"n": n},
+                    "wait",
+                    reward,
+                    actor_id="ann" if n == 1 else "bob",
+                    probability=0.5,
+                    terminated=True,
+                )
+                for n, reward in enumerate(rewards)
+            ),
+            trajectory_id=name,
+        )
+    before = session.stored().experience_bytes
+    assert counts(forget(api, user_id="ann")) == {"learning_step": 2, "policy": 1}
+    # Six steps of one size, and for each of both trajectories "{}" is noted.
+    assert session.stored().experience_bytes - 4 == pytest.approx((before - 4) * 4 / 6)
+    request = learning_service_pb2.ListTrajectoriesRequest(session_id="policy")
+    large, small = api.learning.ListTrajectories(request).trajectories
+    assert (small.first_transition, small.steps, small.total_reward) == (1, 2, 5.0)
+    assert (large.first_transition, large.steps) == (3, 2)
+    assert large.total_reward == sys.float_info.max
+    own.close_tenant(api.tenant_id)
+    session.record(step({"n": 1}, "wait", 1.0, probability=0.5), trajectory_id="next")
+    assert session.stored().transitions == session.stored().learned == 5
 
 
 def test_whoever_is_called_the_same_but_for_capitals_is_not_forgotten_with_somebody(

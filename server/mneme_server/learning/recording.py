@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -306,7 +306,7 @@ def _noted(pieces: Sequence[_Piece], kept: Sequence[Sequence[Step]]) -> list[Tra
             id=piece.id or "",
             metadata_json=piece.metadata_json,
             steps=len(steps),
-            total_reward=_sum_of(steps),
+            total_reward=sum_of(step.reward for step in steps),
             first=steps[0].number,
             recorded_us=steps[0].recorded_us,
         )
@@ -315,8 +315,9 @@ def _noted(pieces: Sequence[_Piece], kept: Sequence[Sequence[Step]]) -> list[Tra
     ]
 
 
-def _sum_of(steps: Sequence[Step]) -> float:
-    total = sum(step.reward for step in steps)
+def sum_of(rewards: Iterable[float]) -> float:
+    """Return the sum of rewards, which is a number, also of the largest ones."""
+    total = sum(rewards)
     return total if math.isfinite(total) else math.copysign(sys.float_info.max, total)
 
 

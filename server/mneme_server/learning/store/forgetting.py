@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +27,8 @@ from mneme_server.corpus.forgetting import AGENT, SESSION, USER, ForgetSelection
 from mneme_server.learning.importing.mapping import trajectory_of
 from mneme_server.learning.importing.plan import RecordKind
 from mneme_server.learning.live import sources_of
-from mneme_server.learning.model import Mode, Progress, Step
+from mneme_server.learning.model import Mode, Progress, Step, Trajectory
+from mneme_server.learning.recording import sum_of
 from mneme_server.learning.recounting import recounted
 from mneme_server.learning.skills import skill_id
 from mneme_server.learning.store.sessions import SqlLearningSessions
@@ -211,15 +212,16 @@ class LearningForgetter(SqlForgetter):
         mine = (_c.tenant_id == self._tenant_id, _c.session == number)
         for some in chunks(places):
             self._connection.execute(delete(steps).where(*mine, _c.number.in_(some)))
-        left = select(_c.number).where(*mine, _c.number > places[0]).order_by(_c.number)
-        following = self._connection.execute(left).scalars().all()
-        for new, old in enumerate(
-            following, places[0]
-        ):  # Upwards: each takes a place that is free.
-            self._connection.execute(
-                update(steps).where(*mine, _c.number == old).values(number=new)
-            )
-        self._note_again(number)
+        place = func.row_number().over(order_by=_c.number) + (places[0] - 1)
+        following = select(_c.number, place.label("place")).where(*mine, _c.number > places[0])
+        left = following.subquery()
+        # Below 0 first, where every place is free: statements change rows in any order.
+        for which, moved in (
+            (_c.number == left.c.number, -left.c.place),
+            (_c.number < 0, -_c.number),
+        ):
+            self._connection.execute(update(steps).where(*mine, which).values(number=moved))
+        noted = self._note_again(number)
         self._delete_of(points, number)  # They are of episodes that are counted anew.
         session = self._session(number)
         counts, seen = recounted(session.definition.actions, self._left(number))
@@ -231,31 +233,36 @@ class LearningForgetter(SqlForgetter):
             "ended_reward": counts.ended_reward,
             "lowest": counts.lowest,
             "highest": counts.highest,
-            "bytes": counts.bytes,
+            "bytes": counts.bytes + sum(len(one.metadata_json) for one in noted),
         }
         self._change(number, values)
 
-    def _note_again(self, number: int) -> None:
-        """Have what is noted of a session's trajectories fit the steps that are left of them."""
+    def _note_again(self, number: int) -> Sequence[Trajectory]:
+        """Have what is noted of a session's trajectories fit the steps that are left of them, and
+        return it."""
         repository = SqlLearningSteps(self._connection, self._tenant_id)
         noted = repository.trajectories(number, None, _ALL)
         self._delete_of(trajectories, number)
         query = (
-            select(_c.trajectory_id, func.min(_c.number), func.count(), func.sum(_c.reward))
+            select(_c.trajectory_id, _c.number, _c.reward)
             .where(_c.tenant_id == self._tenant_id, _c.session == number)
-            .group_by(_c.trajectory_id)
+            .order_by(_c.number)
         )
-        left = {row[0]: row[1:] for row in self._connection.execute(query)}
-        repository.add_trajectories(
-            number,
-            [
-                replace(
-                    one, first=left[one.id][0], steps=left[one.id][1], total_reward=left[one.id][2]
-                )
-                for one in noted
-                if one.id in left
-            ],
-        )
+        left: dict[str | None, list[tuple[int, float]]] = defaultdict(list)
+        for trajectory, place, reward in self._connection.execute(query):
+            left[trajectory].append((place, reward))
+        again = [
+            replace(
+                one,
+                first=steps_left[0][0],
+                steps=len(steps_left),
+                total_reward=sum_of(reward for _, reward in steps_left),
+            )
+            for one in noted
+            if (steps_left := left.get(one.id))
+        ]
+        repository.add_trajectories(number, again)
+        return again
 
     def _sessions_of(self, table: Table) -> Any:
         return select(table.c.session).where(table.c.tenant_id == self._tenant_id)
