@@ -193,7 +193,9 @@ def _error(
     Few large weights make an estimate less sure than its deviation shows: Student's t has as many
     degrees of freedom as the arms have effective episodes (Kish), less one, joined as Welch and
     Satterthwaite do. And each arm counts as if an outcome half the spread off had been missed
-    (after Agresti and Coull, 1998): outcomes that were all the same so far are not certain.
+    (after Agresti and Coull, 1998), or surprised as often as both do together if that is more:
+    outcomes that were all the same so far are not certain, least of all those of a few episodes
+    that had what is rare, where nearly all succeed.
 
     Args:
         sides: of each arm: what was expected, the weighed surprises, and the weights, (n,) each.
@@ -204,10 +206,14 @@ def _error(
     influence = having - lacking + up - down
     variance = float(influence.var(ddof=1)) / count
     parts = [(float((having - lacking).var(ddof=1)) / count, count - 1.0)]
-    for _, left, weights in sides:
-        effective = float(weights.sum()) ** 2 / float(weights @ weights)
-        missed = (spread / 2 / effective) ** 2
+    arms = [
+        (float(left @ left) / count**2, float(weights.sum()) ** 2 / float(weights @ weights))
+        for _, left, weights in sides
+    ]
+    usual = sum(own * effective**2 for own, effective in arms) / sum(of for _, of in arms)
+    for own, effective in arms:
+        missed = max((spread / 2 / effective) ** 2, usual / effective - own)
         variance += missed
-        parts.append((float(left @ left) / count**2 + missed, effective - 1))
+        parts.append((own + missed, effective - 1))
     freedom = sum(part for part, _ in parts) ** 2 / sum(part**2 / of for part, of in parts)
     return math.sqrt(variance), max(freedom, 1.0)

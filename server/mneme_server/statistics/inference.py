@@ -236,6 +236,13 @@ def _welch(first: Floats, second: Floats) -> Interval:
     return welch(first, second).interval
 
 
+def variance_within(first: Floats, second: Floats) -> float:
+    """Return the variance that two samples (n,) and (m,) of at least two values each have together,
+    each around its own mean."""
+    squares = sum(float(((one - one.mean()) ** 2).sum()) for one in (first, second))
+    return squares / (len(first) + len(second) - 2)
+
+
 class Welch(NamedTuple):
     """The difference of two means with its 95 % interval, by Welch's test (1947)."""
 
@@ -247,12 +254,15 @@ class Welch(NamedTuple):
 def welch(first: Floats, second: Floats, *, spread: float = 0.0) -> Welch:
     """Compare the means of two samples (n,) and (m,) of at least two values each.
 
-    With a `spread`, how far apart values are, a sample whose values are all the same counts as if
-    one half of that off had been missed (after Agresti and Coull, 1998): three successes of three
-    do not say that there are no failures.
+    With a `spread`, how far apart values are, a sample whose values are all the same varies as both
+    do together, and counts at least as if one half of that off had been missed (after Agresti and
+    Coull, 1998): three successes of three do not say that there are no failures.
     """
+    usual = variance_within(first, second) if spread else 0.0
     parts = [
-        float(one.var(ddof=1)) / len(one) if np.ptp(one) else (spread / 2 / len(one)) ** 2
+        float(one.var(ddof=1)) / len(one)
+        if np.ptp(one)
+        else max(usual / len(one), (spread / 2 / len(one)) ** 2)
         for one in (first, second)
     ]
     variance = float(sum(parts))

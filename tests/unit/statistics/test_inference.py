@@ -202,3 +202,11 @@ def test_q_values_of_p_values_that_depend_on_each_other_in_any_way() -> None:
     p_values = np.array([0.001, 0.04, 0.02, 0.9])
     expected = scipy.stats.false_discovery_control(p_values, method="by")
     np.testing.assert_allclose(benjamini_yekutieli(p_values), expected)
+
+
+def test_a_few_that_all_succeeded_do_not_differ_from_many_of_which_nearly_all_did() -> None:
+    # One in eight of thirteen that succeed at this rate all do: that is no discovery.
+    few, many = np.ones(13), np.r_[np.zeros(150), np.ones(850)]
+    found = welch(few, many, spread=1.0)
+    assert found.p_value > 0.05
+    assert found.interval.low < 0 < found.interval.high

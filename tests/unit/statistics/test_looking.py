@@ -55,3 +55,13 @@ def test_an_arm_of_equal_outcomes_is_not_taken_for_certain() -> None:
     found = difference_at_any_look(np.zeros(50), np.array([0.0] * 49 + [1.0]))
     assert found is not None
     assert found.high - found.low > 0.1
+
+
+def test_it_holds_for_an_arm_of_few_that_succeed_nearly_always() -> None:
+    chance = np.random.default_rng(3)
+    missed = 0
+    for _ in range(200):
+        few, many = (1.0 * (chance.random(n) < 0.95) for n in (100, 900))
+        looks = (difference_at_any_look(few[:n], many[: 9 * n]) for n in range(4, 101, 4))
+        missed += any(look is not None and not look.low <= 0 <= look.high for look in looks)
+    assert missed <= 200 * 0.05
