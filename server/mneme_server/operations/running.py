@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeVar
 
 import structlog
 
@@ -20,9 +20,11 @@ from mneme_server.operations.ports import OperationStore
 
 _MOST_ATTEMPTS = 5
 """So often work may end the server before it is given up."""
-_FINISHES = 5
-_FINISH_AGAIN_S = 1.0
-"""How often, and how long apart, the end is written when the catalog cannot be."""
+_WRITES = 5
+_WRITE_AGAIN_S = 1.0
+"""How often, and how long apart, beginning and end are written when the catalog cannot be."""
+
+T = TypeVar("T")
 
 _log = structlog.get_logger(__name__)
 
@@ -65,7 +67,7 @@ class Run:
             self.ended.set()
 
     def _run(self, step: Step) -> None:
-        operation = self._begin()
+        operation = self._insist("beginning", self._begin)
         if operation is None:
             return
         try:
@@ -123,23 +125,28 @@ class Run:
     def _finish(
         self, state: State, *, result: JsonObject | None = None, error: JsonObject | None = None
     ) -> None:
-        """Write how it ended, also when the catalog cannot be written for a moment. It is done
-        again at the next start if it never can."""
-        for attempt in range(_FINISHES):
-            now = now_us()
+        """Write how it ended. It is done again at the next start if it never can be written."""
+        now = now_us()
+        self._insist(
+            "end",
+            lambda: self._store.finish(
+                self._key, state, now_us=now, expires_us=now + self._kept_us,
+                progress=self.progress, result=result, error=error,
+            ),
+        )  # fmt: skip
+
+    def _insist(self, what: str, write: Callable[[], T]) -> T | None:
+        """Write, also when the catalog cannot be written for a moment; None if it never can be."""
+        for attempt in range(_WRITES):
             try:
-                self._store.finish(
-                    self._key, state, now_us=now, expires_us=now + self._kept_us,
-                    progress=self.progress, result=result, error=error,
-                )  # fmt: skip
+                return write()
             except MnemeError as problem:
-                _log.error("an operation's end cannot be written", operation=self._key.id,
+                _log.error(f"an operation's {what} cannot be written", operation=self._key.id,
                            error=problem.message)  # fmt: skip
-                if self._server.stopping or attempt == _FINISHES - 1:
-                    return
-                threading.Event().wait(_FINISH_AGAIN_S)
-            else:
-                return
+                if self._server.stopping or attempt == _WRITES - 1:
+                    break
+                threading.Event().wait(_WRITE_AGAIN_S)
+        return None
 
 
 class _Task:
