@@ -25,7 +25,7 @@ from mneme_server.otlp.reading import (
     tokens_of,
     value_of,
 )
-from mneme_server.otlp.vocabulary import Field
+from mneme_server.otlp.vocabulary import DETAIL_EVENTS, Field
 
 MAX_PAYLOAD = 262_144
 """Characters of JSON that are kept of what a tool was given, or answered."""
@@ -247,10 +247,14 @@ def _calls(messages: Iterable[Said]) -> Iterator[ToolCall]:
 
 
 def _together(logs: Sequence[Span]) -> Iterator[list[Span]]:
-    """Yield log records by the spans they were written in."""
+    """Yield log records by the spans they were written in. Outside of any, what tells the details
+    of a call is all that is told of it: another record's would take their place."""
     by_span: dict[str, list[Span]] = {}
     for log in logs:
-        by_span.setdefault(log.span_id, []).append(log)
+        if not log.span_id and log.name in DETAIL_EVENTS:
+            yield [log]
+        else:
+            by_span.setdefault(log.span_id, []).append(log)
     yield from by_span.values()
 
 

@@ -273,6 +273,17 @@ def test_a_later_export_makes_the_same_ids_for_the_history() -> None:
     assert [e.text for e in then if e.id not in ids and e.event_type == "message"] == ["Thanks!"]
 
 
+def test_details_of_calls_outside_of_any_span_are_each_told() -> None:
+    def details(at: int, told: str, answer: str) -> Received:
+        attributes = gen_ai([text("user", told)], [text("assistant", answer)])
+        name = "gen_ai.client.inference.operation.details"
+        log = Span("", "", "", name, at, at, dict(attributes), is_log=True)
+        return Received(f"log:{at}", log, "c", "", 0)
+
+    found = mapped([details(1, "A", "B"), details(2, "C", "D")], (), ()).events
+    assert [event.text for event in found if event.event_type == "message"] == list("ABCD")
+
+
 def test_agents_are_aggregates_and_are_not_counted_twice() -> None:
     model = gen_ai([text("user", ASK)], [text("assistant", SAY)])
     agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "helper",
