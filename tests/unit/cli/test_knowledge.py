@@ -29,5 +29,5 @@ def test_a_line_that_no_request_can_hold_is_reported_and_the_others_are_sent(
     assert [seen.request.lesson for seen in served.seen] == ["first", "last"]
     assert result.code == 1
     assert result.out == "2 logged, 0 already there, 3 broken\n"
-    for number, said in ((2, "surrogate"), (3, "outside the years"), (4, "nested too deep")):
+    for number, said in ((2, "Unicode"), (3, "outside the years"), (4, "nested too deep")):
         assert any(f"{log}:{number}: " in one and said in one for one in result.err.splitlines())
