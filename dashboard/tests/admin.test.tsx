@@ -1,20 +1,11 @@
-import { fireEvent, render, screen } from "@testing-library/preact";
-import { beforeEach, expect, test } from "vitest";
-import { keepKey, signInNeeded } from "../src/api/key";
-import { App } from "../src/app";
-import { startRouter } from "../src/router";
+import { fireEvent, screen } from "@testing-library/preact";
+import { expect, test } from "vitest";
+import { open } from "./opening";
 import { serve } from "./serving";
-
-beforeEach(() => {
-  keepKey("");
-  signInNeeded.value = false;
-});
 
 async function form(answers: Parameters<typeof serve>[0]) {
   const asked = serve({ "AdminService/ListApiKeys": () => ({}), ...answers });
-  history.replaceState(null, "", "/admin?part=keys");
-  startRouter();
-  render(<App />);
+  open("/admin?part=keys");
   fireEvent.click(await screen.findByRole("button", { name: "New key" }));
   fireEvent.input(await screen.findByLabelText("Name"), { target: { value: "nightly" } });
   const limit = screen.getByLabelText("Calls a minute, at most");

@@ -1,8 +1,6 @@
-import { fireEvent, render, screen, waitFor, within } from "@testing-library/preact";
-import { beforeEach, expect, test } from "vitest";
-import { keepKey, signInNeeded } from "../src/api/key";
-import { App } from "../src/app";
-import { startRouter } from "../src/router";
+import { fireEvent, screen, waitFor, within } from "@testing-library/preact";
+import { expect, test } from "vitest";
+import { open } from "./opening";
 import { failed, serve } from "./serving";
 
 const RULE = {
@@ -42,17 +40,6 @@ const ANSWERS = {
   "AlertService/GetAlertRule": () => ({ rule: RULE }),
   "AlertService/ListAlertHistory": () => ({ entries: [ENTRY], totalSize: "1" }),
 };
-
-beforeEach(() => {
-  keepKey("");
-  signInNeeded.value = false;
-});
-
-function open(address: string) {
-  history.replaceState(null, "", address);
-  startRouter();
-  return render(<App />);
-}
 
 function type(field: HTMLElement, value: string): void {
   fireEvent.input(field, { target: { value } });

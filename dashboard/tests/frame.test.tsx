@@ -1,21 +1,10 @@
-import { fireEvent, render, screen, waitFor } from "@testing-library/preact";
-import { beforeEach, expect, test, vi } from "vitest";
+import { fireEvent, screen, waitFor } from "@testing-library/preact";
+import { expect, test, vi } from "vitest";
 import { keepKey, key, signInNeeded } from "../src/api/key";
-import { App } from "../src/app";
 import { PAGES } from "../src/pages";
-import { partsOf, startRouter, to } from "../src/router";
+import { partsOf, to } from "../src/router";
+import { open } from "./opening";
 import { failed, serve } from "./serving";
-
-beforeEach(() => {
-  keepKey("");
-  signInNeeded.value = false;
-});
-
-function open(address: string) {
-  history.replaceState(null, "", address);
-  startRouter();
-  return render(<App />);
-}
 
 test("every page has a name and a key of its own", () => {
   expect(new Set(PAGES.map((page) => page.name)).size).toBe(PAGES.length);

@@ -1,8 +1,6 @@
-import { render, screen, waitFor } from "@testing-library/preact";
-import { beforeEach, expect, test } from "vitest";
-import { keepKey, signInNeeded } from "../src/api/key";
-import { App } from "../src/app";
-import { startRouter } from "../src/router";
+import { screen, waitFor } from "@testing-library/preact";
+import { expect, test } from "vitest";
+import { open } from "./opening";
 import { serve } from "./serving";
 
 const HOSTILE = `"'><img src=x onerror="broken=1"><script>broken=1</script><svg onload="broken=1">
@@ -92,18 +90,11 @@ const ADDRESSES = [
   `/agents/user/${encodeURIComponent(HOSTILE)}`,
 ];
 
-beforeEach(() => {
-  keepKey("");
-  signInNeeded.value = false;
-});
-
 const NAMED = ADDRESSES.map((address) => [address.slice(0, 40), address] as const);
 
 test.each(NAMED)("%s shows scripts that were stored as text", async (_name, address) => {
   serve(ANSWERS);
-  history.replaceState(null, "", address);
-  startRouter();
-  const { container } = render(<App />);
+  const { container } = open(address);
   await screen.findAllByRole("heading", { level: 1 });
   await waitFor(() => {
     expect(container.querySelector("[role=status][aria-label=Loading]")).toBeNull();

@@ -1,20 +1,7 @@
-import { fireEvent, render, screen, waitFor } from "@testing-library/preact";
-import { beforeEach, expect, test } from "vitest";
-import { keepKey, signInNeeded } from "../src/api/key";
-import { App } from "../src/app";
-import { startRouter } from "../src/router";
+import { fireEvent, screen, waitFor } from "@testing-library/preact";
+import { expect, test } from "vitest";
+import { open } from "./opening";
 import { serve } from "./serving";
-
-beforeEach(() => {
-  keepKey("");
-  signInNeeded.value = false;
-});
-
-function open(address: string) {
-  history.replaceState(null, "", address);
-  startRouter();
-  return render(<App />);
-}
 
 test("what is kept of a user says which memory was replaced", async () => {
   serve({

@@ -1,9 +1,7 @@
-import { fireEvent, render, screen, waitFor, within } from "@testing-library/preact";
-import { beforeEach, describe, expect, test, vi } from "vitest";
-import { keepKey, signInNeeded } from "../src/api/key";
-import { App } from "../src/app";
+import { fireEvent, screen, waitFor, within } from "@testing-library/preact";
+import { describe, expect, test, vi } from "vitest";
 import { exampleOf, listedStates, nameOf, readState } from "../src/pages/learning/values";
-import { startRouter } from "../src/router";
+import { open } from "./opening";
 import { failed, serve } from "./serving";
 
 // There is no canvas here to draw on.
@@ -86,17 +84,6 @@ const EVALUATION = {
   doublyRobust: { value: 0.7, low: 0.6, high: 0.8 },
   gain: { value: 0.2, low: 0.1, high: 0.3 },
 };
-
-beforeEach(() => {
-  keepKey("");
-  signInNeeded.value = false;
-});
-
-function open(address: string) {
-  history.replaceState(null, "", address);
-  startRouter();
-  return render(<App />);
-}
 
 test("learning sessions are listed with what they have reached", async () => {
   const asked = serve({

@@ -1,21 +1,8 @@
-import { render, screen } from "@testing-library/preact";
-import { beforeEach, expect, test } from "vitest";
-import { keepKey, signInNeeded } from "../src/api/key";
-import { App } from "../src/app";
+import { screen } from "@testing-library/preact";
+import { expect, test } from "vitest";
 import { sourceHref } from "../src/links";
-import { startRouter } from "../src/router";
+import { open } from "./opening";
 import { serve } from "./serving";
-
-beforeEach(() => {
-  keepKey("");
-  signInNeeded.value = false;
-});
-
-function open(address: string) {
-  history.replaceState(null, "", address);
-  startRouter();
-  return render(<App />);
-}
 
 test("a link to a reflection opens that one, on whichever page it is", async () => {
   const pages: Record<string, object> = {

@@ -1,8 +1,6 @@
-import { fireEvent, render, screen, waitFor, within } from "@testing-library/preact";
-import { beforeEach, describe, expect, test } from "vitest";
-import { keepKey, signInNeeded } from "../src/api/key";
-import { App } from "../src/app";
-import { startRouter } from "../src/router";
+import { fireEvent, screen, waitFor, within } from "@testing-library/preact";
+import { describe, expect, test } from "vitest";
+import { open } from "./opening";
 import { failed, serve, streamed } from "./serving";
 
 const SESSION = {
@@ -51,17 +49,6 @@ const ANSWERS = {
     ],
   }),
 };
-
-beforeEach(() => {
-  keepKey("");
-  signInNeeded.value = false;
-});
-
-function open(address: string) {
-  history.replaceState(null, "", address);
-  startRouter();
-  return render(<App />);
-}
 
 describe("a session", () => {
   test("shows its steps, folds noise, and says that its chain verifies", async () => {

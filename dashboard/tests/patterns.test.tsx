@@ -1,8 +1,6 @@
-import { fireEvent, render, screen, waitFor, within } from "@testing-library/preact";
-import { beforeEach, expect, test } from "vitest";
-import { keepKey, signInNeeded } from "../src/api/key";
-import { App } from "../src/app";
-import { startRouter } from "../src/router";
+import { fireEvent, screen, waitFor, within } from "@testing-library/preact";
+import { expect, test } from "vitest";
+import { open } from "./opening";
 import { serve } from "./serving";
 
 const PATTERN = {
@@ -15,17 +13,6 @@ const STATS = { pattern: PATTERN, uses: "4", matchCount: "9", rightCount: "3", w
 const ANSWERS = {
   "MemoryService/GetPatternStats": () => ({ stats: [{ ...STATS, successRate: 0.75 }] }),
 };
-
-beforeEach(() => {
-  keepKey("");
-  signInNeeded.value = false;
-});
-
-function open(address: string) {
-  history.replaceState(null, "", address);
-  startRouter();
-  return render(<App />);
-}
 
 test("patterns are listed with their kind, their uses, and how often they were right", async () => {
   serve(ANSWERS);
