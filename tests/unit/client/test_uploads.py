@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from grpc import StatusCode
 from mneme import errors
-from mneme._core import resuming
+from mneme._core import resuming, time_left
 from mneme._core.uploading import Unacknowledged, unacknowledged
 from mneme.v1.event_service_pb2 import StreamEventsRequest, StreamEventsResponse
 
@@ -24,7 +24,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(resuming, "time", SimpleNamespace(monotonic=clock.monotonic))
+    for module in (resuming, time_left):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=clock.monotonic))
     return clock
 
 

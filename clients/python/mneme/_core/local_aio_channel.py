@@ -21,10 +21,10 @@ from mneme._core.local_joining import (
     Calls,
     Membership,
     Method,
-    TimeLeft,
     Tries,
     options_of,
 )
+from mneme._core.time_left import TimeLeft
 from mneme.errors import ClosedError
 
 

@@ -100,21 +100,6 @@ class Membership:
             )
 
 
-class TimeLeft:
-    """What is left of a call's time, of which joining takes some.
-
-    Args:
-        timeout: seconds; None: no limit.
-    """
-
-    def __init__(self, timeout: float | None) -> None:
-        self._end = None if timeout is None else time.monotonic() + timeout
-
-    def __call__(self) -> float | None:
-        """Seconds until the end, at least 0; None without one."""
-        return None if self._end is None else max(0.0, self._end - time.monotonic())
-
-
 class Calls:
     """The four kinds of calls of a channel, each to whichever server is joined when it begins."""
 

@@ -12,6 +12,7 @@ from grpc import StatusCode
 
 from mneme._core.retry import Attempts
 from mneme._core.rpc import Rpc
+from mneme._core.time_left import TimeLeft
 from mneme.errors import MnemeError
 
 _FIRST_PAUSE_S = 0.2
@@ -42,14 +43,14 @@ class Backoff:
 
     def __init__(self, patience_s: float, timeout: float | None) -> None:
         self._patience_s = patience_s
-        self._end = None if timeout is None else time.monotonic() + timeout
+        self._time_left = TimeLeft(timeout)
         self._lost_at: float | None = None
         self._pause_s = _FIRST_PAUSE_S
 
     @property
     def time_left(self) -> float | None:
         """Seconds until the deadline; None without one."""
-        return None if self._end is None else max(0.0, self._end - time.monotonic())
+        return self._time_left()
 
     def reset(self) -> None:
         """Begin anew: something came of it."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-import time
 from typing import Any
 
 from grpc import StatusCode
 
 from mneme._core.rpc import Rpc
+from mneme._core.time_left import TimeLeft
 from mneme.errors import MnemeError
 
 _FIRST_BACKOFF_S = 0.2
@@ -33,12 +33,12 @@ class Attempts:
         self._rpc = rpc
         self._left = retries
         self._backoff_s = _FIRST_BACKOFF_S
-        self._end = None if timeout is None else time.monotonic() + timeout
+        self._time_left = TimeLeft(timeout)
 
     @property
     def time_left(self) -> float | None:
         """Seconds until the deadline, at least 0; None without one."""
-        return None if self._end is None else max(0.0, self._end - time.monotonic())
+        return self._time_left()
 
     def pause_after(self, error: MnemeError) -> float | None:
         """Seconds to wait before the next attempt; None when the error is final."""
