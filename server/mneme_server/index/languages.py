@@ -142,3 +142,13 @@ def pairs_of(run: str) -> list[str]:
     """Return all pairs of neighbouring characters of what is written in one run; itself, if it is
     a character only."""
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+
+
+def spaced_pairs(run: re.Match[str]) -> str:
+    """Return the pairs of what is written in one run, with spaces around each."""
+    return f" {' '.join(pairs_of(run[0]))} "
+
+
+def in_pairs(text: str) -> str:
+    """Return a text whose words are apart, whatever script they are in: with `spaced_pairs`."""
+    return UNSPACED.sub(spaced_pairs, text)

@@ -22,6 +22,7 @@ from mneme_server.index.languages import (
     UNSPACED,
     language_of,
     pairs_of,
+    spaced_pairs,
 )
 from mneme_server.index.names import with_names
 
@@ -162,15 +163,11 @@ def _abreast(readers: Sequence[TextAnalyzer], text: str) -> list[tuple[str, ...]
     return [tuple(dict.fromkeys(word)) for word in words]
 
 
-def _pairs(run: re.Match[str]) -> str:
-    return f" {' '.join(pairs_of(run[0]))} "
-
-
 def _pairs_and_characters(run: re.Match[str]) -> str:
     characters = run[0]
     if len(characters) == 1:
         return f" {characters} "
-    return f"{_pairs(run)}{' '.join(_HAN_CHARACTER.findall(characters))} "
+    return f"{spaced_pairs(run)}{' '.join(_HAN_CHARACTER.findall(characters))} "
 
 
 def _segments(run: re.Match[str]) -> str:

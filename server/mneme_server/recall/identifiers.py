@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from mneme_server.index.languages import in_pairs
+
 _FEW_WORDS = 2
 _SUFFIXES = (
     "py|js|ts|tsx|go|rs|java|c|cc|cpp|h|rb|php|sh|sql|md|json|ya?ml|toml|lock|cfg|conf|ini|txt|csv"
@@ -35,9 +37,11 @@ _UNUSUAL = re.compile(r"[\d_/\\.:]|[a-z][A-Z]|[A-Z]{6}|Error|Exception|Warning")
 def identifiers_in(query: str) -> list[str]:
     """Return the names in code, paths and codes that a query holds, each once.
 
-    A few words with a digit among them are one: "v1.2.3", "4412".
+    A few words with a digit among them are one: "v1.2.3", "4412". One ends where Chinese, Japanese
+    or Korean begins, which is written around it without spaces.
     """
-    found = _IDENTIFIER.findall(query) if _UNUSUAL.search(query) else []
-    if not found and len(query.split()) <= _FEW_WORDS and any(map(str.isdigit, query)):
-        return [query]
+    apart = in_pairs(query)
+    found = _IDENTIFIER.findall(apart) if _UNUSUAL.search(apart) else []
+    if not found and len(apart.split()) <= _FEW_WORDS and any(map(str.isdigit, apart)):
+        return [apart.strip()]
     return list(dict.fromkeys(found))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from mneme_server.corpus.names import naming, words_of
 from mneme_server.corpus.stopwords import STOP_WORDS
+from mneme_server.index.languages import in_pairs
 from mneme_server.recall.dates import NamedDate, named_dates
 from mneme_server.recall.identifiers import identifiers_in
 
@@ -62,13 +63,13 @@ def read(query: str) -> Reading:
         names=naming(words),
         words=len(words),
         speakers=_speakers(query, words, asks=asks),
-        identified=_identified(query, words),
+        identified=_identified(query),
     )
 
 
-def _identified(query: str, words: set[str]) -> float:
+def _identified(query: str) -> float:
     identifiers = identifiers_in(query)
-    telling = words.difference(STOP_WORDS) if identifiers else set[str]()
+    telling = words_of(in_pairs(query)).difference(STOP_WORDS) if identifiers else set[str]()
     if not telling:
         return 0.0
     return len(telling & words_of(" ".join(identifiers))) / len(telling)

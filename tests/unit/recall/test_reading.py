@@ -66,7 +66,25 @@ def test_any_text_can_be_read(query: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["a/", "a\\", "a.", "a-", "-", "aB", "a/.", "./", "a_", "1", " ", "you ", "please "]
+    "query",
+    [
+        "a/",
+        "a\\",
+        "a.",
+        "a-",
+        "-",
+        "aB",
+        "a/.",
+        "./",
+        "a_",
+        "1",
+        " ",
+        "you ",
+        "please ",
+        "错",
+        "错a",
+        "错a_",
+    ],
 )
 def test_a_query_is_read_in_time_proportional_to_its_length(query: str) -> None:
     longest = f"{query * LONGEST} you? 1"[-LONGEST:]
@@ -83,6 +101,9 @@ def test_a_query_is_read_in_time_proportional_to_its_length(query: str) -> None:
         ("what happened yesterday?", 0.0),
         ("", 0.0),
         ("the one and only", 0.0),
+        ("在utils.py里", 2 / 4),
+        ("KeyError异常", 1 / 2),
+        ("端口5000", 1.0),
     ],
 )
 def test_a_query_says_how_much_of_it_identifiers_are(query: str, share: float) -> None:
