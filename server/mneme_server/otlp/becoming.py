@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import structlog
 
@@ -101,15 +101,15 @@ class TelemetryWorker(TenantWorker):
     def _become(
         self,
         memory: OpenTenant[TelemetryUnit],
-        due: Mapping[str, Sequence[Received]],
-        waiting: Mapping[str, Sequence[Received]],
+        due: Mapping[_Trace, Sequence[Received]],
+        waiting: Mapping[_Trace, Sequence[Received]],
         known: Mapping[str, Sequence[Known]],
     ) -> None:
         """Make events of several traces at once; of each by itself when that fails."""
         try:
             made = [
-                mapped(rows, waiting.get(trace_id, ()), known.get(trace_id, ()))
-                for trace_id, rows in due.items()
+                mapped(rows, waiting.get(trace, ()), known.get(trace.id, ()))
+                for trace, rows in due.items()
             ]
             self._finish(memory, made, [row for rows in due.values() for row in rows])
         except (ResourceExhausted, Unavailable):
@@ -118,8 +118,8 @@ class TelemetryWorker(TenantWorker):
             if len(due) == 1:
                 self._put_off(memory, [row for rows in due.values() for row in rows], error)
                 return
-            for trace_id, rows in due.items():
-                self._become(memory, {trace_id: rows}, waiting, known)
+            for trace, rows in due.items():
+                self._become(memory, {trace: rows}, waiting, known)
 
     def _finish(
         self, memory: OpenTenant[TelemetryUnit], made: Sequence[Mapped], rows: Sequence[Received]
@@ -162,11 +162,19 @@ class TelemetryWorker(TenantWorker):
         )  # fmt: skip
 
 
-def _by_trace(rows: Sequence[Received]) -> dict[str, list[Received]]:
-    """Return rows by their traces; those of none by their sessions, which they name."""
-    found: dict[str, list[Received]] = {}
+class _Trace(NamedTuple):
+    """What belongs together: a trace, or what is outside of any and names the same session."""
+
+    id: str
+    session_id: str
+
+
+def _by_trace(rows: Sequence[Received]) -> dict[_Trace, list[Received]]:
+    found: dict[_Trace, list[Received]] = {}
     for row in rows:
-        found.setdefault(row.span.trace_id or row.session_id, []).append(row)
+        trace_id = row.span.trace_id
+        trace = _Trace(trace_id, "" if trace_id else row.session_id)
+        found.setdefault(trace, []).append(row)
     return found
 
 

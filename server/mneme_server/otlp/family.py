@@ -26,7 +26,7 @@ class Family:
     ) -> None:
         rows = sorted((*due, *waiting), key=lambda one: (not one.span.is_root, one.span.start_us))
         self._rows = {one.span.span_id: one for one in rows if not one.span.is_log}
-        self._logs = {one.span.span_id: one for one in rows if one.span.is_log}
+        self._has_logs = any(one.span.is_log for one in rows)
         self._known = {one.span_id: one for one in known}
         self._trace_id = rows[0].span.trace_id if rows else ""
         chosen = self._known.get("")
@@ -38,23 +38,20 @@ class Family:
         self._holds_model = self._above_all(lambda one: self.kind(one) is SpanKind.MODEL)
         self._fails_below = self._above_all(self._failed)
 
-    def session(self, span_id: str) -> str:
-        """Return the session of a span, or of what was written in it."""
-        log = self._logs.get(span_id)
-        if log is not None and log.session_id and span_id not in self._rows:
-            return log.session_id
-        return self._from_above(span_id).session_id or self._trace_session
+    def session(self, span: Span) -> str:
+        """Return the session of a span, or of a log record."""
+        return self._of(span).session_id or self._trace_session
 
-    def user(self, span_id: str) -> str:
+    def user(self, span: Span) -> str:
         """Return the user that a span names, or one above it, or any of the trace."""
-        return self._from_above(span_id).user_id or self._user
+        return self._of(span).user_id or self._user
 
-    def agent(self, span_id: str) -> str:
+    def agent(self, span: Span) -> str:
         """Return the agent that a span names, or one above it; else the service."""
-        if agent := self._from_above(span_id).agent_id:
+        if agent := self._of(span).agent_id:
             return agent
-        row = self._rows.get(span_id) or self._logs.get(span_id)
-        service = row.span.service if row else ""
+        row = self._rows.get(span.span_id)
+        service = (row.span if row else span).service
         return "" if service.startswith(_NO_SERVICE) else as_id(service)
 
     def kind(self, span_id: str) -> SpanKind:
@@ -81,7 +78,7 @@ class Family:
                 span.trace_id,
                 span.span_id,
                 span.parent_id,
-                self.session(span.span_id),
+                self.session(span),
                 self.kind(span.span_id),
                 span.failed,
             )
@@ -89,7 +86,7 @@ class Family:
             if self.kind(span.span_id) is not SpanKind.OTHER
         ]
         named = self._trace_session != self._trace_id
-        if self._trace_id and not self._chosen and (kept or self._logs or named):
+        if self._trace_id and not self._chosen and (kept or self._has_logs or named):
             kept.append(Known(self._trace_id, "", "", self._trace_session, SpanKind.TRACE))
         return kept
 
@@ -106,6 +103,15 @@ class Family:
             return row.span.parent_id
         known = self._known.get(span_id)
         return known.parent_id if known is not None else ""
+
+    def _of(self, span: Span) -> _FromAbove:
+        """Return what is named for a span, or for a log record: by itself where its span is not
+        here, then by its span and those above."""
+        above = self._from_above(span.span_id)
+        if not span.is_log or span.span_id in self._rows:
+            return above
+        wanted = (Field.SESSION, Field.USER, Field.AGENT)
+        return _FromAbove(*(name_of(span.attributes, one) for one in wanted)).or_else(above)
 
     def _from_above(self, span_id: str) -> _FromAbove:
         """Return what a span names or takes from above; each span is looked at once."""

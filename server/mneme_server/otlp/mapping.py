@@ -90,11 +90,23 @@ class _Trace:
             self._model(span, told, said)
         for span in by_kind[SpanKind.AGENT]:
             self._agent(span)
-        for logs in _together(self._alone):
+        for logs in self._together():
             told, said = conversation(logs[0], logs)
             self._talk(logs[0], told, said)
         events = sorted(self._events.values(), key=lambda e: e.timestamp_us or 0)
         return Mapped(events, self._family.now_known(self._spans))
+
+    def _together(self) -> Iterator[list[Span]]:
+        """Yield the log records whose spans are not here by their spans and sessions. Outside of
+        any span, what tells the details of a call is all that is told of it: another record's would
+        take their place."""
+        found: dict[tuple[str, str], list[Span]] = {}
+        for log in self._alone:
+            if not log.span_id and log.name in DETAIL_EVENTS:
+                yield [log]
+            else:
+                found.setdefault((log.span_id, self._family.session(log)), []).append(log)
+        yield from found.values()
 
     def _model(self, span: Span, told: Sequence[Said], said: Sequence[Said]) -> None:
         error = clean_text(error_of(span))
@@ -124,7 +136,7 @@ class _Trace:
             self._note_silence(span)
 
     def _note_silence(self, span: Span) -> None:
-        session = self._family.session(span.span_id)
+        session = self._family.session(span)
         self._add(
             span, f"otel:silent:{_short(session)}", EventType.CUSTOM, span.start_us,
             name="no texts were sent", text=SILENT, searchable=False,
@@ -133,7 +145,7 @@ class _Trace:
     def _talk(self, span: Span, told: Sequence[Said], said: Sequence[Said]) -> None:
         """Record messages that were not recorded before. What is told is recorded at the start of
         the call, what is said at its end."""
-        session = self._family.session(span.span_id)
+        session = self._family.session(span)
         hashed = _short(session)
         for place, one in enumerate((*told, *said)):
             hashed = one.after(hashed)
@@ -167,7 +179,7 @@ class _Trace:
         name = name_of(span.attributes, Field.TOOL) or as_id(span.name)
         arguments = read_json(value_of(span.attributes, Field.ARGUMENTS))
         call_id = name_of(span.attributes, Field.CALL_ID) or asked.take(name, arguments)
-        session = self._family.session(span.span_id)
+        session = self._family.session(span)
         event_id = _of_call(session, call_id) if call_id else _of_span(span, "")
         self._add(
             span, f"{event_id}:call", EventType.TOOL_CALL, span.start_us, name=name,
@@ -204,13 +216,13 @@ class _Trace:
         metadata: dict[str, Json] = {"source": "opentelemetry"}
         if span.trace_id:
             metadata |= {"trace_id": span.trace_id, "span_id": span.span_id}
-        if user := self._family.user(span.span_id):
+        if user := self._family.user(span):
             metadata["user_id"] = user
         event = NewEvent(
-            session_id=self._family.session(span.span_id),
+            session_id=self._family.session(span),
             event_type=event_type.value,
             id=event_id,
-            agent_id=self._family.agent(span.span_id),
+            agent_id=self._family.agent(span),
             timestamp_us=time_us,
             metadata=metadata,
         )
@@ -244,18 +256,6 @@ def _spelled(name: str, arguments: Json) -> str:
 def _calls(messages: Iterable[Said]) -> Iterator[ToolCall]:
     for one in messages:
         yield from one.calls
-
-
-def _together(logs: Sequence[Span]) -> Iterator[list[Span]]:
-    """Yield log records by the spans they were written in. Outside of any, what tells the details
-    of a call is all that is told of it: another record's would take their place."""
-    by_span: dict[str, list[Span]] = {}
-    for log in logs:
-        if not log.span_id and log.name in DETAIL_EVENTS:
-            yield [log]
-        else:
-            by_span.setdefault(log.span_id, []).append(log)
-    yield from by_span.values()
 
 
 def _payload(name: str, value: Json) -> JsonObject:

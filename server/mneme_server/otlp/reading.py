@@ -65,18 +65,20 @@ def result_of(attributes: Attributes) -> Json:
 
 def tokens_of(attributes: Attributes, field: Field) -> int:
     """Return a number of tokens; 0 when it is not told or none."""
-    value = value_of(attributes, field)
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= _MAX_TOKENS:
-        return int(value)
-    return 0
+    return int(_number_of(attributes, field, _MAX_TOKENS))
 
 
 def cost_of(attributes: Attributes) -> float:
     """Return the cost in USD; 0 when it is not told."""
-    value = value_of(attributes, Field.COST)
-    if isinstance(value, int | float) and 0 < value <= _MAX_COST_USD:
-        return float(value)
-    return 0.0
+    return float(_number_of(attributes, Field.COST, _MAX_COST_USD))
+
+
+def _number_of(attributes: Attributes, field: Field, most: float) -> int | float:
+    """Return a number that something counts or costs; 0 when it is none, as true and false are."""
+    value = value_of(attributes, field)
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= most:
+        return value
+    return 0
 
 
 def error_of(span: Span) -> str:

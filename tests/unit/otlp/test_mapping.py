@@ -284,6 +284,33 @@ def test_details_of_calls_outside_of_any_span_are_each_told() -> None:
     assert [event.text for event in found if event.event_type == "message"] == list("ABCD")
 
 
+def log(at: int, told: str, session: str, user: str = "") -> Received:
+    """A log record of a message, outside of any span."""
+    attributes = {"gen_ai.conversation.id": session, "user.id": user}
+    name, body = "gen_ai.user.message", {"content": told}
+    one = Span(TRACE, "", "", name, at, at, attributes, is_log=True, body=body)
+    return Received(f"log:{at}", one, session, user, 0)
+
+
+def test_log_records_without_a_span_are_of_the_conversations_that_they_name() -> None:
+    found = mapped([log(1, "A", "a", "ann"), log(2, "B", "b", "bob"), log(3, "C", "a")], (), ())
+    assert {(e.text, e.session_id, e.metadata["user_id"]) for e in found.events} == {
+        ("A", "a", "ann"), ("B", "b", "bob"), ("C", "a", "ann"),
+    }  # fmt: skip
+
+
+def test_a_log_record_of_no_conversation_is_of_its_traces() -> None:
+    found = mapped([log(1, "A", ""), log(2, "B", "b")], (), ())
+    assert [(event.text, event.session_id) for event in found.events] == [("A", "b"), ("B", "b")]
+
+
+@pytest.mark.parametrize("said", [True, "12", -1, float("nan")])
+def test_what_is_no_number_counts_and_costs_nothing(said: Any) -> None:
+    more = {"gen_ai.usage.cost": said, "gen_ai.usage.input_tokens": said}
+    call = events_of(span(1, gen_ai([text("user", ASK)], [], **more)))[1]
+    assert (call.cost_usd, call.input_tokens) == (0, 0)
+
+
 def test_agents_are_aggregates_and_are_not_counted_twice() -> None:
     model = gen_ai([text("user", ASK)], [text("assistant", SAY)])
     agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "helper",
