@@ -12,6 +12,8 @@ from mneme_server.corpus.ports import Rows
 from mneme_server.corpus.scanning import Texts
 from mneme_server.corpus.stopwords import STOP_WORDS
 from mneme_server.index import bm25
+from mneme_server.index.languages import KANA_STOPS, UNSPACED, in_pairs
+from mneme_server.index.words import asked_pairs
 
 _WORDS = 24
 """Words of a question that are looked for, the longest."""
@@ -60,9 +62,11 @@ def best(doc_ids: Rows, scores: NDArray[np.floating], count: int) -> Rows:
 
 def starts_of(query: str) -> list[set[bytes]]:
     """Return how the words of a query begin, each in the spellings that texts may have."""
-    words = dict.fromkeys(_WORD.findall(query.lower()))
-    telling = [word for word in words if word not in STOP_WORDS] or list(words)
-    telling = sorted(telling, key=len, reverse=True)[:_WORDS]
+    query = query.lower()
+    words = _WORD.findall(UNSPACED.sub(asked_pairs, query))
+    telling = [word for word in words if word not in STOP_WORDS and word not in KANA_STOPS]
+    telling = telling or _WORD.findall(in_pairs(query))
+    telling = sorted(dict.fromkeys(telling), key=len, reverse=True)[:_WORDS]
     starts = dict.fromkeys(word[: max(_SURE, len(word) - _ENDING)] for word in telling)
     return [
         {form.encode().lower() for form in (start, start.capitalize(), start.upper())}

@@ -128,7 +128,7 @@ class Words:
 
     def _asked(self, query: str) -> str:
         """Return a query with spaces around every word, less what only puts the question."""
-        return self._named(query, _segments)
+        return self._named(query, asked_pairs)
 
     def _named(self, text: str, spaced: Callable[[re.Match[str]], str]) -> str:
         """Return a text whose runs are `spaced` so, with what is to be found of its names."""
@@ -170,7 +170,7 @@ def _pairs_and_characters(run: re.Match[str]) -> str:
     return f"{spaced_pairs(run)}{' '.join(_HAN_CHARACTER.findall(characters))} "
 
 
-def _segments(run: re.Match[str]) -> str:
+def asked_pairs(run: re.Match[str]) -> str:
     """Return the pairs of a question's parts, which end where another script begins and at what
     only puts the question. A Chinese character between such is a word, and so is a whole run."""
     parts = _SEGMENT.findall(run[0])

@@ -49,6 +49,25 @@ def test_a_word_is_found_in_any_case_and_with_another_ending(query: str, said: s
     assert found(query, "nothing of it", said, "") == [2]
 
 
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("数据库在哪里？", "数据库已经迁移到法兰克福的机房"),
+        ("花瓶是谁打碎的？", "我们的猫昨天晚上把客厅的花瓶打碎了"),
+        ("猫", "我们的猫昨天晚上把客厅的花瓶打碎了"),
+        ("的", "我们的猫"),
+        ("証明書はいつ切れましたか", "決済サーバーの証明書が切れたので再発行しました"),
+        ("서버에서 오류가", "서버가 멈췄다"),
+        ("KeyError异常", "the KeyErrors again"),
+        ("KeyError异常", "抛出KeyError了"),
+    ],
+)
+def test_what_is_written_without_spaces_is_found_by_its_pairs_as_with_an_index(
+    query: str, said: str
+) -> None:
+    assert found(query, "昨日は来月を予約済みです", said, "nothing of it") == [2]
+
+
 @pytest.mark.parametrize("said", ["charred", "discard", "a scar", "3card"])
 def test_a_word_is_not_found_inside_another(said: str) -> None:
     assert found("card", said) == []
