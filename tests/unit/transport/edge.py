@@ -23,6 +23,7 @@ from mneme_server.admin.store.catalog import Catalog
 from mneme_server.admin.tenants import Tenants
 from mneme_server.common.identity import ALL_SCOPES, KeyScope
 from mneme_server.transport.call import Call
+from mneme_server.transport.interceptors.consistency import Newest
 from mneme_server.transport.methods import StreamKind, methods_of
 from mneme_server.transport.metrics import Metrics
 from mneme_server.transport.server import GrpcServer, ServerOptions
@@ -84,7 +85,10 @@ def _path(method: MethodDescriptor) -> str:
 class Edge:
     """One server under test."""
 
-    def __init__(self, folder: Path, **options: Any) -> None:
+    def __init__(
+        self, folder: Path, *, newest: Newest = lambda _tenant: None, **options: Any
+    ) -> None:
+        self._newest = newest
         self.options = replace(OPTIONS, **options)
         self.catalog = Catalog(folder / "catalog.db")
         self.authenticator = Authenticator(self.catalog.keys)
@@ -107,6 +111,7 @@ class Edge:
             [Service(descriptor, self.servicers[name]) for name, descriptor in SERVICES.items()],
             self.authenticator,
             self.metrics,
+            newest=self._newest,
         )
         self.address = self.server.start()
         return self

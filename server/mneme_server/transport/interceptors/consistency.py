@@ -11,9 +11,11 @@ from contextlib import contextmanager
 from typing import TypeAlias, cast
 
 import grpc
+import structlog
 
 from mneme_server.common import consistency
 from mneme_server.common.consistency import ConsistencyToken
+from mneme_server.common.errors import MnemeError
 from mneme_server.common.identity import KeyScope
 from mneme_server.transport.call import AT_LEAST_AS_FRESH, Call
 from mneme_server.transport.methods import StreamKind
@@ -31,13 +33,16 @@ WaitUntilAsFresh: TypeAlias = Callable[[str, ConsistencyToken], bool]
 Newest: TypeAlias = Callable[[str], ConsistencyToken | None]
 """Returns a token of what there is of a tenant now; None where only this server writes."""
 
+_log = structlog.get_logger(__name__)
+
 
 def consistent(wait_until_as_fresh: WaitUntilAsFresh, newest: Newest) -> Layer:
     """Return the layer that waits for what readers ask for, and tells writers their tokens. It must
     be inside those that refuse.
 
     A call that would write what there is already writes nothing: another server may have written
-    it, for the same caller, who did not hear of it.
+    it, for the same caller, who did not hear of it. What it did stands: where the store cannot be
+    asked for a token it is answered without one.
     """
 
     @contextmanager
@@ -51,13 +56,24 @@ def consistent(wait_until_as_fresh: WaitUntilAsFresh, newest: Newest) -> Layer:
             yield
         token_of_it = written.token
         if token_of_it is None and call.method.scope is KeyScope.WRITE:
-            token_of_it = newest(call.tenant)
+            token_of_it = _token_of(newest, call)
         if token_of_it is not None:
             trailers.append((TOKEN, str(token_of_it)))
         if trailers:
             cast(grpc.ServicerContext, call.edge).set_trailing_metadata(tuple(trailers))
 
     return layer
+
+
+def _token_of(newest: Newest, call: Call) -> ConsistencyToken | None:
+    try:
+        return newest(call.tenant)
+    except Exception as error:
+        _log.warning(
+            "a write was answered without a token", method=call.method.path, tenant=call.tenant,
+            error=str(error), exc_info=not isinstance(error, MnemeError),
+        )  # fmt: skip
+        return None
 
 
 def _reads(call: Call) -> bool:
