@@ -82,11 +82,15 @@ class Delete:
     def run(self, task: Task) -> JsonObject:
         """Delete it, also when its last calls take their time."""
         began = "begun" in task.kept
-        task.commit(begun=True)
+        if not began:
+            task.commit(begun=True, created_us=self.tenants.created_us(task.tenant_id))
+        created_us = task.kept.get("created_us")  # None where an older version began it.
         while True:
             task.report("deleting")
             try:
-                absent = self.tenants.delete(task.request["caller_tenant"], task.tenant_id)
+                absent = self.tenants.delete(
+                    task.request["caller_tenant"], task.tenant_id, created_us
+                )
             except Unavailable:
                 began = True  # Its calls are still running; it takes no new ones.
             except NotFound:

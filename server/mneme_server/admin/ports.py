@@ -41,8 +41,17 @@ class TenantCatalog(Protocol):
         """Return up to `limit` tenants whose ids are greater, by id."""
         ...
 
-    def mark_deleting(self, tenant_id: str, now_us: int) -> None:
-        """Take the tenant out of service, durably, and revoke its keys.
+    def created_us(self, tenant_id: str) -> int:
+        """Return when a tenant was created, also one that is being deleted.
+
+        Raises:
+            NotFound: there is none.
+        """
+        ...
+
+    def mark_deleting(self, tenant_id: str, now_us: int, created_us: int | None = None) -> None:
+        """Take the tenant out of service, durably, and revoke its keys; only the one that was
+        created then, where `created_us` says when.
 
         Doing so again is fine, so that a deletion that failed can be tried again.
 

@@ -117,9 +117,24 @@ class Tenants:
         if tenant_id not in self._catalog.being_deleted():
             self._catalog.get(tenant_id)
 
-    def delete(self, caller_tenant: str, tenant_id: str) -> Sequence[str]:
+    def created_us(self, tenant_id: str) -> int:
+        """Return when a tenant was created, also one that is being deleted.
+
+        Raises:
+            NotFound: there is none.
+        """
+        return self._catalog.created_us(tenant_id)
+
+    def delete(
+        self, caller_tenant: str, tenant_id: str, created_us: int | None = None
+    ) -> Sequence[str]:
         """Delete a tenant with its keys and its folder; return the names of servers that are away,
         and may have an index of it on their disks until they start.
+
+        Args:
+            caller_tenant: whose key asks for it.
+            tenant_id: its id.
+            created_us: when it was created: another may have its id by now. None: whenever.
 
         Raises:
             NotFound: there is none.
@@ -128,7 +143,7 @@ class Tenants:
                 takes no more calls, and is gone at the next try.
         """
         self._require_other(caller_tenant, tenant_id)
-        self._catalog.mark_deleting(check_tenant_id(tenant_id), now_us())
+        self._catalog.mark_deleting(check_tenant_id(tenant_id), now_us(), created_us)
         self._remove(tenant_id)
         absent = () if self._elsewhere is None else self._elsewhere.removed(tenant_id)
         self._catalog.remove(tenant_id)

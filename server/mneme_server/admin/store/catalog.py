@@ -152,9 +152,20 @@ class SqlTenants:
         with self._database.read() as connection:
             return [_to_tenant(row) for row in connection.execute(query)]
 
-    def mark_deleting(self, tenant_id: str, now_us: int) -> None:
+    def created_us(self, tenant_id: str) -> int:
+        """Return when a tenant was created, also one that is being deleted, or raise NotFound."""
+        query = select(tenants.c.created_at).where(tenants.c.id == tenant_id)
+        with self._database.read() as connection:
+            found = connection.execute(query).scalar()
+        if found is None:
+            raise _no_tenant(tenant_id)
+        return int(found)
+
+    def mark_deleting(self, tenant_id: str, now_us: int, created_us: int | None = None) -> None:
         """Take the tenant out of service and revoke its keys, or raise NotFound."""
         mark = update(tenants).where(tenants.c.id == tenant_id).values(state=DELETING)
+        if created_us is not None:
+            mark = mark.where(tenants.c.created_at == created_us)
         revoke = (
             update(api_keys)
             .where(api_keys.c.tenant_id == tenant_id, api_keys.c.revoked_at.is_(None))

@@ -1,0 +1,71 @@
+"""Deletions of tenants that a server's end cuts short, as operations that go on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from mneme_server.admin.long_work import Delete
+from mneme_server.admin.tenants import Tenants
+from mneme_server.common.errors import NotFound
+from mneme_server.common.identity import DEFAULT_TENANT
+from unit.admin.fakes import Folders
+
+
+class Kept:
+    """The task of a deletion, which knows at each run what it kept."""
+
+    tenant_id = "acme"
+
+    def __init__(self) -> None:
+        self.request = {"caller_tenant": DEFAULT_TENANT}
+        self.kept: dict[str, Any] = {}
+
+    def report(self, stage: str, done: int = 0, total: int = 0) -> None:
+        """Do nothing."""
+
+    def apart(self, function: str, /, **arguments: Any) -> Any:
+        raise AssertionError(function)
+
+    def commit(self, **facts: Any) -> None:
+        self.kept |= facts
+
+    keep = commit
+
+
+def test_a_deletion_that_goes_on_spares_a_tenant_that_was_made_under_the_same_id_since(
+    tenants: Tenants, folders: Folders
+) -> None:
+    tenants.create("acme", "the first")
+    deletion, task = Delete(tenants), Kept()
+    folders.failure = OSError("killed here")
+    with pytest.raises(OSError, match="killed here"):
+        deletion.run(task)
+    folders.failure = None
+    tenants.resume_deletions()
+    tenants.create("acme", "the second")
+    assert deletion.run(task) == {}
+    assert tenants.get("acme").display_name == "the second"
+
+
+@pytest.mark.parametrize("resumed", [True, False])
+def test_a_deletion_that_was_cut_short_goes_on_to_its_end(
+    tenants: Tenants, folders: Folders, resumed: bool
+) -> None:
+    tenants.create("acme", "")
+    deletion, task = Delete(tenants), Kept()
+    folders.failure = OSError("killed here")
+    with pytest.raises(OSError, match="killed here"):
+        deletion.run(task)
+    folders.failure = None
+    if resumed:
+        tenants.resume_deletions()
+    assert deletion.run(task) == {}
+    with pytest.raises(NotFound):
+        tenants.get("acme")
+    assert folders.removed == ["acme"]
+
+
+def test_what_is_not_there_cannot_be_deleted(tenants: Tenants) -> None:
+    with pytest.raises(NotFound):
+        Delete(tenants).run(Kept())
