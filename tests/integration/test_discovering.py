@@ -107,6 +107,29 @@ def test_a_dry_run_writes_nothing_and_what_others_say_stays(api: Api) -> None:
     assert {one.id for one in edges(api)} == {"stated", "back"}
 
 
+def test_edges_that_one_run_makes_close_no_circle_together(api: Api) -> None:
+    chance = np.random.default_rng(0)
+    told = []
+    for number in range(600):
+        tags = [tag for tag in ("first", "second") if chance.random() < 0.5]
+        works = chance.random() < 0.2 + 0.3 * len(tags)
+        told.append(
+            episode_pb2.Episode(
+                id=f"e-{number:05}", task=EASY, success=works, reward=float(works), tags=tags,
+                occurred_at=at(number),
+            )
+        )  # fmt: skip
+    tell(api, told)
+    add_edge(api, "reward", "tag:first", 0.5)
+    add_edge(api, "success", "tag:second", 0.5)
+    for dry_run in (True, False):
+        effects = discover(api, dry_run=dry_run).findings
+        changes = [effect.change for effect in effects]
+        assert changes.count(change("CREATED")) == 1
+        assert changes.count(change("CIRCLE")) == 3
+    assert len(edges(api)) == 3
+
+
 def test_an_effect_that_no_longer_holds_loses_its_edge(api: Api) -> None:
     told = confounded(400)
     tell(api, told)

@@ -200,7 +200,8 @@ def _changed(
             findings.append(finding)
             continue
         known = unit.causal_edges.between(finding.cause, finding.outcome)
-        change, edge = _change(unit, known, _edge(finding, question, gathered, found.adjusted_for))
+        new_edge = _edge(finding, question, gathered, found.adjusted_for)
+        change, edge = _change(unit, known, new_edge, edges)
         if edge is not None and change in (Change.CREATED, Change.UPDATED):
             edges.append(edge)
         new = change is Change.CREATED and question.dry_run
@@ -216,11 +217,14 @@ def _changed(
     return replace(found, findings=findings, removed=len(gone)), edges, gone
 
 
-def _change(unit: CausalUnit, known: Edge | None, edge: Edge) -> tuple[Change, Edge | None]:
-    """Return what becomes of an edge that was discovered, and the edge that there is then."""
+def _change(
+    unit: CausalUnit, known: Edge | None, edge: Edge, unsaved: Sequence[Edge]
+) -> tuple[Change, Edge | None]:
+    """Return what becomes of an edge that was discovered, beside others that are to be saved, and
+    the edge that there is then."""
     if known is None:
         try:
-            refuse_circle(unit, edge.cause, edge.effect)
+            refuse_circle(unit, edge.cause, edge.effect, unsaved)
         except FailedPrecondition:
             return Change.CIRCLE, None
         return Change.CREATED, edge

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -19,7 +20,7 @@ from mneme_server.common.errors import (
 from mneme_server.common.ids import new_id
 from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.runtime.foreground import Foreground
-from mneme_server.skills.links import circle_closed_by
+from mneme_server.skills.links import NextTo, circle_closed_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,18 +108,36 @@ class Edges:
         return edge
 
 
-def refuse_circle(unit: CausalUnit, cause: str, effect: str) -> None:
-    """Check that an edge from the cause to the effect closes no circle.
+def refuse_circle(unit: CausalUnit, cause: str, effect: str, unsaved: Sequence[Edge] = ()) -> None:
+    """Check that an edge from the cause to the effect closes no circle, also with others that are
+    to be saved together with it.
 
     Raises:
         FailedPrecondition: it would; the message names the circle.
     """
+    edges = unit.causal_edges
     circle = circle_closed_by(
-        cause, effect, unit.causal_edges.effects_of, unit.causal_edges.causes_of
+        cause,
+        effect,
+        _also(edges.effects_of, ((one.cause, one.effect) for one in unsaved)),
+        _also(edges.causes_of, ((one.effect, one.cause) for one in unsaved)),
     )
     if circle:
         path = " → ".join(map(repr, circle))
         raise FailedPrecondition(f"these would bring each other about: {path}", field="effect")
+
+
+def _also(next_to: NextTo, unsaved: Iterable[tuple[str, str]]) -> NextTo:
+    """Return what looks up nodes that are next to some, also by pairs that are not saved yet."""
+    more: dict[str, set[str]] = defaultdict(set)
+    for here, there in unsaved:
+        more[here].add(there)
+
+    def both(nodes: Collection[str]) -> Mapping[str, Collection[str]]:
+        found = next_to(nodes)
+        return {node: {*found.get(node, ()), *more.get(node, ())} for node in nodes}
+
+    return both
 
 
 def _existing(unit: CausalUnit, edge_id: str) -> Edge:
