@@ -123,6 +123,8 @@ class Nightly:
         next_us = _next(minute, self.now()) if enabled else None
         if enabled and known.enabled and known.minute == minute:
             next_us = known.next_us  # It may be due: a new question does not put it off.
+        elif next_us is not None and _operation_of(next_us) == known.last_operation:
+            next_us += _DAY_US  # That night was discovered in, at an earlier time.
         asked = replace(known, minute=minute, question=question, next_us=next_us)
         self.schedules.set(tenant_id, asked)
         return asked
@@ -143,8 +145,7 @@ class Nightly:
         schedule = self.get(tenant_id)
         if schedule.next_us is None:
             return  # It was set anew meanwhile.
-        night = datetime.fromtimestamp(schedule.next_us / MICROSECONDS, UTC).date()
-        operation_id = f"nightly-discovery-{night}"
+        operation_id = _operation_of(schedule.next_us)
         request: JsonObject = {"question": schedule.question.as_json()}
         with suppress(AlreadyExists):  # It began before the schedule was given another question.
             self.operations.start(
@@ -182,6 +183,12 @@ def _require_lasting(question: Question) -> None:
                 f" {name.removesuffix('_id')}",
                 field=f"question.filter.{name}",
             )
+
+
+def _operation_of(start_us: int) -> str:
+    """Return the id of the operation of the night in which it is to start."""
+    night = datetime.fromtimestamp(start_us / MICROSECONDS, UTC).date()
+    return f"nightly-discovery-{night}"
 
 
 def _next(minute: int, after_us: int) -> int:

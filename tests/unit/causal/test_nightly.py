@@ -180,6 +180,16 @@ def test_a_new_question_puts_nothing_off_and_a_new_time_does(world: World) -> No
     assert world.nightly.get("shop").next_us == us("2026-03-03T01:00")
 
 
+def test_a_night_that_was_discovered_in_is_not_again_at_a_later_time_of_it(world: World) -> None:
+    world.on()
+    assert world.at("2026-03-02T02:30") == ["shop: nightly-discovery-2026-03-02"]
+    world.on(minute=240)
+    assert world.nightly.get("shop").next_us == us("2026-03-03T04:00")
+    assert world.at("2026-03-02T04:00") == []
+    assert world.nightly.get("shop").last_us == us("2026-03-02T02:30")
+    assert world.at("2026-03-03T04:00") == ["shop: nightly-discovery-2026-03-03"]
+
+
 def test_once_it_is_off_nothing_starts_and_what_was_last_is_still_known(world: World) -> None:
     world.on()
     world.at("2026-03-02T02:30")
