@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import scipy.stats
-from mneme.v1 import causal_pb2
+from mneme.v1 import causal_pb2, discovery_pb2, episode_pb2, skill_service_pb2
 from mneme.v1 import experiment_pb2 as pb
 from support.api import Api, grpc, refused
 from support.making import add_edge, at, struct
@@ -140,6 +140,21 @@ def test_an_arm_that_a_caller_says_is_told_from_one_of_chance(api: Api) -> None:
     assert result.HasField("p_value")
 
 
+def test_a_subject_that_was_observed_in_both_arms_counts_in_neither(api: Api) -> None:
+    create(api)
+    for outcome in (0, 1, 1):
+        observe(api, outcome, treatment=True)
+        observe(api, 1 - outcome, treatment=False)
+    before = analyze(api)
+    for treatment in (True, False, False):
+        observe(api, 100, subject="bo", treatment=treatment)
+    result = analyze(api)
+    told = "1 subject was observed in both arms: it counts in neither."
+    assert set(result.notes) == {told, *before.notes}
+    del result.notes[:], before.notes[:]
+    assert result == before
+
+
 def test_what_never_differs_is_not_tested(api: Api) -> None:
     create(api)
     for treatment in (True, False) * 3:
@@ -176,6 +191,30 @@ def test_a_concluded_experiment_keeps_its_result_and_makes_an_edge(api: Api) -> 
         analyze(api)
     assert failure.code == grpc.StatusCode.NOT_FOUND
     assert api.causal.GetEdge(causal_pb2.GetEdgeRequest(edge_id=done.edge.id)).edge == done.edge
+
+
+def test_an_edge_that_was_discovered_keeps_no_figure_of_it_beside_those_of_an_experiment(
+    api: Api,
+) -> None:
+    told = [
+        episode_pb2.Episode(
+            id=f"e-{number:03}", task="Fix a typo", success=number % 3 > 0,
+            reward=number % 3, tags=["review"] * (number % 3 > 0), occurred_at=at(number),
+        )
+        for number in range(150)
+    ]  # fmt: skip
+    api.skill.ImportEpisodes(skill_service_pb2.ImportEpisodesRequest(episodes=told))
+    found = api.causal.Discover(discovery_pb2.DiscoverRequest(min_success_rate=0)).findings
+    edge_id = next(one.edge_id for one in found if one.outcome == "success")
+    edge = api.causal.GetEdge(causal_pb2.GetEdgeRequest(edge_id=edge_id)).edge
+    assert "plain_difference" in edge.metadata
+    create(api, cause="tag:review")
+    for number in range(8):
+        observe(api, number // 3, treatment=number % 2 == 0)
+    after = conclude(api).edge
+    assert (after.id, after.origin) == (edge.id, causal_pb2.EDGE_ORIGIN_EXPERIMENT)
+    assert not after.metadata
+    assert not after.evidence_ids
 
 
 def test_an_edge_that_a_caller_states_is_left_alone_and_a_circle_is_refused(api: Api) -> None:

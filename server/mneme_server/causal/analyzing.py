@@ -21,19 +21,22 @@ ONE_LOOK = (
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """Observations by subject, each with the mean of its outcomes.
+    """Observations by subject, each with the mean of its outcomes, of those in one arm.
 
     Args:
         values: the means, shape (n,).
         treated: whether the subject got the cause, shape (n,).
         assigned: whether chance said so, shape (n,).
         repeated: subjects that were observed more than once.
+        in_both: subjects that were observed in both arms, which are left out: they belong to
+            neither, and to count in both would take them for two.
     """
 
     values: Floats
     treated: NDArray[np.bool_]
     assigned: NDArray[np.bool_]
     repeated: int
+    in_both: int = 0
 
 
 def analyzed(outcomes: Outcomes) -> Result:
@@ -88,6 +91,12 @@ def _notes(outcomes: Outcomes, not_assigned: int, arms: Sequence[Floats]) -> lis
         notes.append(
             f"Of {not_assigned} subjects a caller said the arm, not chance: what they differ in"
             " otherwise is in the uplift."
+        )
+    if outcomes.in_both == 1:
+        notes.append("1 subject was observed in both arms: it counts in neither.")
+    elif outcomes.in_both:
+        notes.append(
+            f"{outcomes.in_both} subjects were observed in both arms: they count in neither."
         )
     if outcomes.repeated:
         notes.append(

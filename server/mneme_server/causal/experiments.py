@@ -261,6 +261,9 @@ def _edge(unit: CausalUnit, experiment: Experiment, result: Result) -> Edge | No
     if known is None:
         refuse_circle(unit, experiment.cause, experiment.effect)
         known = Edge(new_id(), experiment.cause, experiment.effect, 0, 0, created_us=now)
+    elif known.origin is Origin.DISCOVERED:
+        # These say what Discover's figures rest on.
+        known = replace(known, evidence_ids=(), metadata_json="{}")
     edge = replace(
         known,
         uplift=result.uplift,

@@ -130,7 +130,7 @@ class ExperimentRepository(Protocol):
         ...
 
     def outcomes(self, experiment_id: str) -> Outcomes:
-        """Return all observations, by subject, those first observed first."""
+        """Return all observations, by subject."""
         ...
 
 

@@ -2188,7 +2188,8 @@ class ExperimentArm(Answer[experiment_pb2.ExperimentArm], of=experiment_pb2.Expe
 
     count: int
     """Subjects that were observed. One that was observed several times counts
-    once, with the mean of its outcomes.
+    once, with the mean of its outcomes; one that was observed in both arms
+    counts in neither, and a note says how many did.
     """
 
     mean: float | None

@@ -163,27 +163,27 @@ class SqlExperiments:
 
     def outcomes(self, experiment_id: str) -> Outcomes:
         columns = causal_observations.c
+        treated, assigned = (cast(one, Integer) for one in (columns.treatment, columns.assigned))
         # One without a subject is a subject of its own, told by its id.
         query = (
             select(
-                columns.treatment,
+                func.min(treated),
+                func.max(treated),
                 func.avg(columns.outcome),
-                func.max(cast(columns.assigned, Integer)),
+                func.max(assigned),
                 func.count(),
             )
             .where(columns.tenant_id == self._tenant_id, columns.experiment_id == experiment_id)
-            .group_by(
-                columns.treatment,
-                columns.subject,
-                case((columns.subject == "", columns.id), else_=""),
-            )
+            .group_by(columns.subject, case((columns.subject == "", columns.id), else_=""))
         )
         rows = self._connection.execute(query).all()
+        of_one_arm = [row for row in rows if row[0] == row[1]]
         return Outcomes(
-            values=np.array([row[1] for row in rows], np.float64),
-            treated=np.array([row[0] for row in rows], np.bool_),
-            assigned=np.array([row[2] for row in rows], np.bool_),
-            repeated=sum(row[3] > 1 for row in rows),
+            values=np.array([row[2] for row in of_one_arm], np.float64),
+            treated=np.array([row[0] for row in of_one_arm], np.bool_),
+            assigned=np.array([row[3] for row in of_one_arm], np.bool_),
+            repeated=sum(row[4] > 1 for row in of_one_arm),
+            in_both=len(rows) - len(of_one_arm),
         )
 
     def _of(self, table: Table, experiment_id: str) -> Select[Any]:

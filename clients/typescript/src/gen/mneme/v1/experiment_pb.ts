@@ -275,7 +275,8 @@ export const ExperimentSchema: GenMessage<Experiment, {jsonType: ExperimentJson}
 export type ExperimentArm = Message<"mneme.v1.ExperimentArm"> & {
   /**
    * Subjects that were observed. One that was observed several times counts
-   * once, with the mean of its outcomes.
+   * once, with the mean of its outcomes; one that was observed in both arms
+   * counts in neither, and a note says how many did.
    *
    * @generated from field: int64 count = 1;
    */
@@ -304,7 +305,8 @@ export type ExperimentArm = Message<"mneme.v1.ExperimentArm"> & {
 export type ExperimentArmJson = {
   /**
    * Subjects that were observed. One that was observed several times counts
-   * once, with the mean of its outcomes.
+   * once, with the mean of its outcomes; one that was observed in both arms
+   * counts in neither, and a note says how many did.
    *
    * @generated from field: int64 count = 1;
    */
