@@ -248,7 +248,8 @@ def test_well_known_secrets_are_masked_wherever_they_stand(kind: str, secret: st
     ("text", "shown"),
     [
         ("DB_PASSWORD=hunter2hunter2 make", "DB_PASSWORD=[masked: assignment] make"),
-        ('{"api_key": "abcdefgh12345"}', '{"api_key": "[masked: assignment]"}'),
+        ('{"api_key": "abcdefgh12345"}', '{"api_key": "[masked: named value]"}'),
+        ('body: {"api_key": "abcdefgh12345"}', 'body: {"api_key": "[masked: assignment]"}'),
         ('{\\"secret\\": \\"abcdefgh12345\\"}', '{\\"secret\\": \\"[masked: assignment]\\"}'),
         (
             "curl -H 'Authorization: Bearer abcdefghijklmnop.qrs'",
@@ -258,6 +259,23 @@ def test_well_known_secrets_are_masked_wherever_they_stand(kind: str, secret: st
             "postgres://me:s3cr3t@db/x",
             "postgres://me:[masked: password in a URL]@db/x",
         ),
+        ("postgres://me:s3@cr3t@db/x", "postgres://me:[masked: password in a URL]@db/x"),
+        ("HTTPS://me:s3cr3t@host", "HTTPS://me:[masked: password in a URL]@host"),
+        (
+            "Authorization: Basic YWRtaW46YWRtaW4=",
+            "Authorization: Basic [masked: authorization header]",
+        ),
+        ("AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7", "AWS_SECRET_ACCESS_KEY=[masked: assignment]"),
+        ('"SecretAccessKey": "wJalrXUtnFEMI/K7"', '"SecretAccessKey": "[masked: assignment]"'),
+        (
+            "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEAabcd\nefghijklmnopqrst\n[cut]",
+            "[masked: private key]\n[cut]",
+        ),
+        (
+            r'curl -d "{\\\"password\\\": \\\"hunter2hunter2\\\"}"',
+            r'curl -d "{\\\"password\\\": \\\"[masked: assignment]\\\"}"',
+        ),
+        ('if "-----BEGIN PRIVATE KEY-----" in text:', 'if "-----BEGIN PRIVATE KEY-----" in text:'),
         ("max_tokens: 123456789", "max_tokens: 123456789"),
         ("token = get_token(request)", "token = get_token(request)"),
         ("the secret of good bread is time", "the secret of good bread is time"),
@@ -269,6 +287,25 @@ def test_named_secrets_are_masked_and_what_only_looks_like_one_is_not(
     text: str, shown: str
 ) -> None:
     assert Redactor(Counter())(text) == shown
+
+
+@pytest.mark.parametrize(("kind", "secret"), SECRETS.items())
+def test_a_secret_behind_a_line_break_is_masked_in_json_that_stands_in_a_text_too(
+    kind: str, secret: str
+) -> None:
+    text = "answered: " + json.dumps(f"key:\n{secret}\n")
+    assert Redactor(Counter())(text) == f'answered: "key:\\n[masked: {kind}]\\n"'
+
+
+def test_what_stands_under_a_secret_s_name_in_arguments_that_are_a_text_is_masked() -> None:
+    said = {"password": "hunter2", "phrases": [{"passphrase": "correct horse, battery"}], "n": 1}
+    text = json.dumps({"body": json.dumps(said)})
+    masked = Redactor(Counter())(text)
+    assert json.loads(json.loads(masked)["body"]) == {
+        "password": "[masked: named value]",
+        "phrases": [{"passphrase": "[masked: named value]"}],
+        "n": 1,
+    }
 
 
 def test_a_value_under_a_secret_s_name_is_masked() -> None:

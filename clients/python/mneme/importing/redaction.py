@@ -6,6 +6,7 @@ not what is one: a password in a sentence stays.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -13,48 +14,70 @@ from functools import partial
 from typing import Any
 
 # Bounded, so that no text takes longer than in proportion to its length.
-_NAME = r"[A-Za-z0-9_.-]{0,64}(?:api[_-]?key|secret|token|passw(?:or)?d|passphrase|private[_-]?key)"
+_NAME = (
+    r"[A-Za-z0-9_.-]{0,64}"
+    r"(?:(?:api|private|secret|access)[_-]?key|secret|token|passw(?:or)?d|passphrase)"
+)
 _NAMED = re.compile(rf"(?i)^{_NAME}s?$|^(?:authorization|cookie|set-cookie)$")
 # Counts and settings, such as max_tokens and input_tokens, are called tokens, too.
 _HARMLESS = re.compile(r"(?i)tokens?$")
+
+# Also behind a line break that stands as two characters, as JSON has it.
+_BEGINNING = r"(?:\b|(?<=\\[nrt]))"
+# Around names and values in JSON, which may stand in a text of JSON, and that in another one.
+_QUOTE = r"\\{0,7}[\"']?"
+
+
+def _word(pattern: str) -> re.Pattern[str]:
+    """What begins a word."""
+    return re.compile(_BEGINNING + pattern)
+
 
 # What to mask, by kind. Where a pattern has a group `secret`, only that is masked.
 _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "private key",
         re.compile(
-            r"-----BEGIN [A-Z ]*PRIVATE KEY( BLOCK)?-----(?:.(?!-----BEGIN))*?"
-            r"-----END [A-Z ]*PRIVATE KEY( BLOCK)?-----",
+            r"-----BEGIN [A-Z ]*PRIVATE KEY( BLOCK)?-----(?:(?:.(?!-----BEGIN))*?"
+            r"-----END [A-Z ]*PRIVATE KEY( BLOCK)?-----"
+            r"|(?:(?:\s|\\[nr])*[A-Za-z0-9+/=]{16,})+)",  # Cut off: as far as it goes.
             re.DOTALL,
         ),
     ),
-    ("Anthropic key", re.compile(r"\bsk-ant-[A-Za-z0-9_-]{20,}")),
-    ("OpenAI key", re.compile(r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{20,}")),
-    ("AWS key", re.compile(r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b")),
-    ("GitHub token", re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{50,})")),
-    ("GitLab token", re.compile(r"\bglpat-[A-Za-z0-9_-]{20,}")),
-    ("Slack token", re.compile(r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}")),
+    ("Anthropic key", _word(r"sk-ant-[A-Za-z0-9_-]{20,}")),
+    ("OpenAI key", _word(r"sk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{20,}")),
+    ("AWS key", _word(r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b")),
+    ("GitHub token", _word(r"(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{50,})")),
+    ("GitLab token", _word(r"glpat-[A-Za-z0-9_-]{20,}")),
+    ("Slack token", _word(r"xox[abeoprs]-[A-Za-z0-9-]{10,}")),
     ("Slack webhook", re.compile(r"https://hooks\.slack\.com/services/[A-Za-z0-9/_-]{20,}")),
-    ("Google key", re.compile(r"\bAIza[A-Za-z0-9_-]{35}")),
-    ("Stripe key", re.compile(r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}")),
-    ("npm token", re.compile(r"\bnpm_[A-Za-z0-9]{36}\b")),
-    ("PyPI token", re.compile(r"\bpypi-[A-Za-z0-9_-]{50,}")),
-    ("Hugging Face token", re.compile(r"\bhf_[A-Za-z0-9]{30,}")),
-    ("Mneme key", re.compile(r"\bmn_[A-Za-z0-9_-]{20,}")),
-    ("JWT", re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}")),
+    ("Google key", _word(r"AIza[A-Za-z0-9_-]{35}")),
+    ("Stripe key", _word(r"[rs]k_(?:live|test)_[A-Za-z0-9]{16,}")),
+    ("npm token", _word(r"npm_[A-Za-z0-9]{36}\b")),
+    ("PyPI token", _word(r"pypi-[A-Za-z0-9_-]{50,}")),
+    ("Hugging Face token", _word(r"hf_[A-Za-z0-9]{30,}")),
+    ("Mneme key", _word(r"mn_[A-Za-z0-9_-]{20,}")),
+    ("JWT", _word(r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}")),
     (
         "authorization header",
-        re.compile(r"(?i)\b(?:bearer|basic)\s+(?P<secret>[A-Za-z0-9._~+/-]{16,}=*)"),
+        re.compile(
+            rf"(?i)(?:{_BEGINNING}(?:bearer|basic)\s+(?=[A-Za-z0-9._~+/-]{{16}})"
+            rf"|authorization{_QUOTE}\s*[:=]\s*{_QUOTE}(?:bearer|basic|token)\s+)"
+            r"(?P<secret>[A-Za-z0-9._~+/-]{4,}=*)"
+        ),
     ),
     (
         "password in a URL",
-        re.compile(r"\b[a-z][a-z0-9+.-]{0,30}://[^\s/:@]{0,256}:(?P<secret>[^\s/@]{1,256})@"),
+        re.compile(
+            r"(?i)\b[a-z][a-z0-9+.-]{0,30}://[^\s/:@]{0,256}:"
+            r"(?P<secret>[^\s/@]{1,256}(?:@[^\s/@\"'\\,;]{1,256}){0,4})@"
+        ),
     ),
     (
         "assignment",
         re.compile(
-            rf"(?i)\b(?P<name>{_NAME})\b\\?[\"']?\s*(?:=|:)\s*"
-            r"\\?[\"']?(?P<secret>(?![A-Za-z_][\w.]{0,200}[(\[])[^\s\"'\\,;&]{8,})"
+            rf"(?i)\b(?P<name>{_NAME})\b{_QUOTE}\s*(?:=|:)\s*{_QUOTE}"
+            r"(?P<secret>(?![A-Za-z_][\w.]{0,200}[(\[])[^\s\"'\\,;&]{8,})"
         ),
     ),
 )
@@ -94,9 +117,21 @@ class Redactor:
     def _text(self, text: str) -> str:
         if not _HINT.search(text):
             return text
+        text = self._json(text)
         for kind, pattern in _PATTERNS:
             text = pattern.sub(partial(self._found, kind), text)
         return text
+
+    def _json(self, text: str) -> str:
+        """A text of JSON masked as what it says: only there is a short secret told by its name."""
+        if not text.lstrip().startswith(("{", "[")):
+            return text
+        try:
+            value = json.loads(text)
+            masked = self(value)
+        except (ValueError, RecursionError):
+            return text
+        return text if masked == value else json.dumps(masked, ensure_ascii=False)
 
     def _found(self, kind: str, found: re.Match[str]) -> str:
         groups = found.groupdict()
