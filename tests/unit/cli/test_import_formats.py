@@ -132,6 +132,20 @@ def test_a_trajectory_that_was_not_submitted_ends_in_error_and_an_unfinished_one
         assert (len(kept.of("tool_response")), kept.of("tool_error")) == (1, [])
 
 
+def test_calls_stay_with_their_actions_where_a_trajectory_has_steps_that_were_refused() -> None:
+    """SWE-agent keeps what it refused to run out of the history, and not what had no action."""
+
+    def said(action: str) -> dict[str, Any]:
+        call = {"id": f"call {action}", "function": {"name": "bash", "arguments": "{}"}}
+        return {"role": "assistant", "content": "", "action": action, "tool_calls": [call]}
+
+    steps = [{"action": action, "observation": "o"} for action in ("vim", "ls", "", "cat", "make")]
+    history = list(map(said, ("ls", "", "cat", "make")))
+    kept = read({"trajectory": steps, "history": history, "info": {}}, form="swe-agent")
+    found = [event.call_id for event in kept.of("tool_call")]
+    assert found == ["step-0", "call ls", "step-2", "call cat", "call make"]
+
+
 def test_events_of_agentlens_are_told_from_mneme_s_own() -> None:
     event = {"id": "e", "sessionId": "s", "agentId": "a", "eventType": "tool_error"}
     event |= {"payload": {"toolName": "f", "callId": "c", "error": "no"}, "severity": "error"}

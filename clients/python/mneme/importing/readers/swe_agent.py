@@ -7,6 +7,7 @@ messages, and alone has the prompts and the calls' structured arguments.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
@@ -63,7 +64,7 @@ class SweAgent(Reader):
             event = message_event(str(message.get("role")), _content(message), planned)
             flags = {key: True for key in ("is_demo",) if message.get(key)}
             planned.add(session_id, f"{session_id}:prompt:{number}", event | _with(event, flags))
-        calls = iter(_calls(history))
+        calls = deque(_calls(history))
         for number, step in enumerate(value["trajectory"]):
             for place, event in enumerate(_step(step, number, calls, planned)):
                 planned.add(session_id, f"{session_id}:{number}:{place}", event)
@@ -117,11 +118,13 @@ def _calls(history: list[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str,
         if message.get("role") != "assistant" or message.get("is_demo"):
             continue
         call = calls[0] if isinstance(calls, list) and calls else {}
-        yield str(message.get("action") or ""), call if isinstance(call, Mapping) else {}
+        action = str(message.get("action") or "").strip()
+        if action:
+            yield action, call if isinstance(call, Mapping) else {}
 
 
 def _step(
-    step: Any, number: int, calls: Iterator[tuple[str, Mapping[str, Any]]], planned: Planned
+    step: Any, number: int, calls: deque[tuple[str, Mapping[str, Any]]], planned: Planned
 ) -> Iterator[dict[str, Any]]:
     if not isinstance(step, Mapping):
         yield raw("step", step, "step that is no object", planned.notes, planned.kept)
@@ -153,13 +156,12 @@ def _step(
     yield answer | {"duration": timedelta(seconds=took) if isinstance(took, int | float) else None}
 
 
-def _matching(action: str, calls: Iterator[tuple[str, Mapping[str, Any]]]) -> Mapping[str, Any]:
-    """The call of an action: the history's next, when it is of this action."""
-    for known, call in calls:
-        if known.strip() == action.strip():
-            return call
-        break
-    return {}
+def _matching(action: str, calls: deque[tuple[str, Mapping[str, Any]]]) -> Mapping[str, Any]:
+    """The call of an action: the history's next, when it is of this action.
+
+    Else the action was refused, and the history does not tell of it.
+    """
+    return calls.popleft()[1] if calls and calls[0][0] == action.strip() else {}
 
 
 def _content(message: Mapping[str, Any]) -> str:
