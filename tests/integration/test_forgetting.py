@@ -405,6 +405,36 @@ def test_a_policy_that_took_over_what_was_learned_from_somebody_begins_anew(
     assert third.stored().learned == 1
 
 
+@pytest.mark.on_sqlite("it reads the tenant's files")
+@pytest.mark.parametrize("by", ["user", "session"])
+def test_a_policy_that_took_over_from_a_session_deleted_since_begins_anew(
+    own: LocalServer, api: Api, by: str
+) -> None:
+    labels = learning_pb2.Space(open_labels=learning_pb2.OpenLabelsSpace())
+    start_session(api, "s", "bob")
+    source, target, apart = (
+        Session(api, "q_learning", name, action_space=labels)
+        for name in ("source", "target", "apart")
+    )
+    for session in (source, target, apart):
+        session.record(step({"who": "bob"}, "wait", 1.0, terminated=True))
+    source.record(
+        step({"who": GONE}, "wait", 5.0, actor_id=USER, terminated=True), trajectory_id="s"
+    )
+    api.learning.Transfer(
+        learning_service_pb2.TransferRequest(source_session_id="source", target_session_id="target")
+    )
+    request = learning_service_pb2.DeleteLearningSessionRequest(session_id="source")
+    api.learning.DeleteLearningSession(request)
+    what = {"user_id": USER} if by == "user" else {"session_id": "s"}
+    assert list(preview(api, **what).policies) == ["target"]
+    assert list(forget(api, **what).policies) == ["target"]
+    own.close_tenant(api.tenant_id)
+    assert not traces(folder_of(own, api), spellings(GONE[:6]))
+    assert target.values({"who": "bob"})["wait"] > 0
+    assert not list(forget(api, user_id="somebody").policies)  # It rests on its own steps now.
+
+
 def test_nothing_is_taken_over_that_was_forgotten_meanwhile(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from sqlalchemy import (
@@ -65,7 +66,8 @@ class LearningForgetter(SqlForgetter):
     A step is of a user or an agent who acted in it, or whom its state or action names; it follows
     from a session or an episode that its trajectory is called after. A policy that learned from a
     step begins anew, with the steps that are left; so does one that took over what such a policy
-    had learned.
+    had learned. Where a session was deleted that a policy had taken over from, nobody can tell any
+    more of whom that was: it begins anew when anybody is forgotten, or any session or episode.
     """
 
     renumbered = frozenset({STEP, POLICY})
@@ -79,6 +81,8 @@ class LearningForgetter(SqlForgetter):
         """See `Forgetter`."""
         names = {selection.user_id, selection.agent_id} - {""}
         found: list[Items] = [{STEP: self._naming(name)} for name in names]
+        if names:
+            found.append({POLICY: self._of_deleted})
         if wanted := selection.items.get(LEARNING_SESSION):
             of_these = sessions.c.id.in_(listed(array(wanted)))
             found.append({LEARNING_SESSION: self.select(sessions.c.id, of_these)})
@@ -95,7 +99,7 @@ class LearningForgetter(SqlForgetter):
             named |= {trajectory_of(kind, one) for one in found.get(which, ())}
         if named:
             trajectory = _c.trajectory_id.in_(listed(array(named)))
-            follow.append({STEP: self._steps_where(trajectory)})
+            follow.append({STEP: self._steps_where(trajectory), POLICY: self._of_deleted})
         if gone := found.get(LEARNING_SESSION):
             theirs = select(sessions.c.number).where(
                 sessions.c.tenant_id == self._tenant_id, sessions.c.id.in_(listed(array(gone)))
@@ -184,6 +188,18 @@ class LearningForgetter(SqlForgetter):
         for step in lost:
             session, _, place = step.partition(":")
             first[int(session)] = min(int(place), first.get(int(session), _ALL))
+        return self._that_took_over(lambda number, steps: first.get(number, _ALL) <= steps)
+
+    @cached_property
+    def _of_deleted(self) -> set[str]:
+        """The policies that took over what a session had learned that is deleted now."""
+        query = select(sessions.c.number).where(sessions.c.tenant_id == self._tenant_id)
+        there = set(self._connection.execute(query).scalars())
+        return self._that_took_over(lambda number, steps: number not in there and steps > 0)
+
+    def _that_took_over(self, wanted: Callable[[int, int], bool]) -> set[str]:
+        """Return the policies with a wanted source, by its number and the number of steps that it
+        had learned from."""
         query = select(sessions.c.id, checkpoints.c.data).where(
             sessions.c.tenant_id == self._tenant_id,
             checkpoints.c.tenant_id == self._tenant_id,
@@ -196,7 +212,7 @@ class LearningForgetter(SqlForgetter):
             except ValueError:  # It cannot be loaded any more, either.
                 found.add(session_id)
                 continue
-            if any(first.get(number, _ALL) <= steps for number, steps in sources.items()):
+            if any(wanted(number, steps) for number, steps in sources.items()):
                 found.add(session_id)
         return found
 
