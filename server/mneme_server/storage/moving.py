@@ -88,6 +88,7 @@ def catch_up(source: Unit, target: TenantStore[Unit], after: int) -> CaughtUp:
             for keys in chunks(changed[table]):
                 there = source.rows.having(table, keys)
                 unit.rows.take_out(table, [key for key in keys if key not in there])
+                unit.rows.free_names(table, keys)
         for table in tables:
             for keys in chunks(changed[table]):
                 unit.rows.put(table, source.rows.having(table, keys))

@@ -121,6 +121,17 @@ class SqlRows:
                     *self._named(of, key_columns(table), key))  # fmt: skip
             self._connection.execute(delete(of).where(*mine))
 
+    def free_names(self, table: str, keys: Sequence[tuple[object, ...]]) -> None:
+        """Take their names, where only one row may have each, from rows that are all `put` then:
+        one may get the name of another, which gets its own later."""
+        of = metadata.tables[table]
+        for name in _own_names(of):
+            for key in keys:
+                mine = (of.c.tenant_id == self._tenant_id,
+                        *self._named(of, key_columns(table), key))  # fmt: skip
+                unlike_any = f"\x01{key!r}"
+                self._connection.execute(update(of).where(*mine).values({name: unlike_any}))
+
     @staticmethod
     def _named(
         of: Table, names: Sequence[str], key: tuple[object, ...]
@@ -143,6 +154,12 @@ class SqlRows:
     def number_after(self, table: str, last: int) -> None:
         """Have the next row of a table get a number after this one."""
         number_after(self._connection, self._tenant_id, metadata.tables[table], last)
+
+
+def _own_names(table: Table) -> Sequence[str]:
+    """Return the columns, besides the key, of whose values a tenant has each once."""
+    unique = [list(index.columns.keys()) for index in table.indexes if index.unique]
+    return [columns[1] for columns in unique if columns[0] == "tenant_id" and len(columns) == 2]
 
 
 def _row_with_nul(table: Table, rows: Sequence[tuple[Any, ...]]) -> str:

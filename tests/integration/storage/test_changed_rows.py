@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mneme_server.capabilities import tenant_schema
+from mneme_server.skills.skill_model import Skill
 from mneme_server.storage.moving import catch_up, copy_rows, rows_of
 from mneme_server.storage.sqlite_store import FILE_NAME, SqliteStores, SqliteTenantStore
 from store_contract.conftest import document, fill
@@ -86,6 +87,21 @@ def test_rows_that_go_with_others_go_there_too(copied: Copied) -> None:
     assert copied.catch_up() > 2
     copied.run("DELETE FROM lessons WHERE id = 'tagged'")
     assert copied.catch_up() > 2, "its tags went with it"
+
+
+@pytest.mark.parametrize("many", [2, 3, 501])
+def test_skills_that_take_each_others_names_are_brought_over(copied: Copied, many: int) -> None:
+    def named(*names: str) -> None:
+        with copied.source.write() as unit:
+            for place, name in enumerate(names):
+                unit.skills.save(Skill(f"k{place}", name))
+
+    names = [f"name {place}" for place in range(many)]
+    named(*names)
+    copied.catch_up()
+    named(*(f"meanwhile {name}" for name in names))
+    named(*names[1:], names[0])
+    assert copied.catch_up() == many
 
 
 def test_what_is_undone_is_not_noted(copied: Copied) -> None:
