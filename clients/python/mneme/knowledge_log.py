@@ -170,9 +170,9 @@ def problem_of(entry: Any) -> str:
     if missing:
         return f"{missing[0]} is missing"
     if entry["event_type"] not in TYPES:
-        return f"event_type is {entry['event_type']!r}, not one of {', '.join(TYPES)}"
+        return f"event_type is {entry['event_type']!r:.120}, not one of {', '.join(TYPES)}"
     if not _REPO.fullmatch(entry["repo"]):
-        return f"repo {entry['repo']!r} is not a name: letters, digits, '.', '_' and '-'"
+        return f"repo {entry['repo']!r:.120} is not a name: letters, digits, '.', '_' and '-'"
     return _rate_problem(entry.get("success_rate", "")) or _rest_problem(entry)
 
 
@@ -190,7 +190,7 @@ def _rate_problem(rate: str) -> str:
         return ""
     match = _RATE.fullmatch(rate)
     if not match or int(match[2]) < 1 or int(match[1]) > int(match[2]):
-        return f"success_rate {rate!r} is not X/Y with X at most Y and Y at least 1"
+        return f"success_rate {rate!r:.120} is not X/Y with X at most Y and Y at least 1"
     return ""
 
 

@@ -17,7 +17,10 @@ Kind = Literal["error", "success", "pattern"]
 
 
 def _rate(text: str) -> str:
-    rate_of(text)
+    try:
+        rate_of(text)
+    except ValueError:
+        raise ValueError('should be X/Y, e.g. "9/10", with X at most Y') from None
     return text
 
 

@@ -118,3 +118,11 @@ def test_an_entry_that_cannot_be_used_is_refused_before_it_is_written(
     values: dict[str, Any] = {"project": "r", "event_type": "error", "context": "c", "lesson": "l"}
     with pytest.raises(ValueError, match=problem):
         entry_of(**values | changed)
+
+
+@pytest.mark.parametrize("field", ["project", "event_type", "success_rate"])
+def test_of_a_huge_value_only_its_beginning_is_repeated(field: str) -> None:
+    values: dict[str, Any] = {"project": "r", "event_type": "error", "context": "c", "lesson": "l"}
+    with pytest.raises(ValueError, match="'xxxxx") as refused:
+        entry_of(**values | {field: "x" * 50_000})
+    assert len(str(refused.value)) < 250

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mneme_mcp.arguments import Arguments, explain
 from mneme_mcp.spelling import to_camel, to_snake
-from mneme_mcp.tools.knowledge import QueryArguments
+from mneme_mcp.tools.knowledge import LogArguments, QueryArguments
 from mneme_mcp.tools.recall import RecallArguments
 from mneme_mcp.tools.sessions import SleepArguments
 from mneme_mcp.toolsets import TOOLSETS, tools_of
@@ -65,6 +65,13 @@ def test_a_wrong_type_is_named_with_what_was_given() -> None:
     assert said.startswith("limit: should be a valid integer")
     assert 'got "many"' in said
     assert "query (required)" in said
+
+
+def test_a_rate_that_is_none_is_named_with_the_beginning_of_what_was_given() -> None:
+    entry = {"project": "p", "event_type": "error", "context": "c", "lesson": "l"}
+    said = refused(LogArguments, **entry, success_rate="9" * 50_000)
+    assert said.startswith('success_rate: should be X/Y, e.g. "9/10", with X at most Y, got "999')
+    assert len(said) < 350
 
 
 def test_numbers_as_text_are_numbers() -> None:
