@@ -38,7 +38,7 @@ class Arguments(ArgModelBase):
     """Names that only this tool takes besides `OTHER_NAMES`, and the fields that they mean."""
 
     holders: ClassVar[Mapping[str, str]] = {}
-    """Messages of the API, and the arguments that are given in their place."""
+    """Paths in a request of the API, and the arguments that are given for what is there."""
 
     @model_validator(mode="before")
     @classmethod
@@ -72,6 +72,21 @@ class Arguments(ArgModelBase):
     def shown_name(cls, field: str) -> str:
         """A field's name as the schema shows it."""
         return cls.model_fields[field].alias or field
+
+    def spelled(self, path: str) -> str:
+        """A field's path in a request of the API as callers of the tool name it."""
+        for place, argument in self.holders.items():
+            inside = path.removeprefix(place)
+            if inside != path and inside[:1] in ("", ".", "["):
+                return argument + (to_camel(inside) if isinstance(self, CamelArguments) else inside)
+        # What lies in an argument is the caller's own: free JSON may have any argument's name.
+        parts = path.split(".")
+        for number, part in enumerate(parts):
+            name = part.partition("[")[0]
+            if field := self.field_named(name):
+                argument = self.shown_name(field) + part.removeprefix(name)
+                return ".".join([argument, *parts[number + 1 :]])
+        return path
 
     @classmethod
     def schema_for_hosts(cls) -> dict[str, Any]:

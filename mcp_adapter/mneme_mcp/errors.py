@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -28,8 +27,6 @@ from mneme_mcp.failures import Failure
 
 FAILURES = (MnemeError, ConfigurationError, TypeError, ValueError)
 """What a call of the client can raise that its caller caused or must know of."""
-
-_INDEX = re.compile(r"\[\d+\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +71,7 @@ def failure_of(error: Exception, place: Place) -> Failure:
         error.reason or _OWN_REASONS.get(type(error), error.code.name),
         retryable=isinstance(error, _RETRYABLE),
         retry_after=error.retry_after,
-        fields=[(place.spelled(v.field), _problem(v)) for v in error.violations if v.field],
+        fields=[(place.spelled(v.field), _problem(v, place)) for v in error.violations if v.field],
         error_id=error.error_id,
         details=_details(error, place),
         request_id=error.metadata.get("request_id", ""),
@@ -88,9 +85,12 @@ def _details(error: MnemeError, place: Place) -> dict[str, Any]:
     return {**told, "parameter": at_fault[0]} if at_fault else told
 
 
-def _problem(violation: FieldViolation) -> str:
-    """What is wrong with a field, without its name."""
-    return violation.description.removeprefix(violation.field).lstrip(": ")
+def _problem(violation: FieldViolation, place: Place) -> str:
+    """What is wrong with a field, without its name, or with the caller's where it names it."""
+    field = violation.field
+    said = violation.description.removeprefix(field).lstrip(": ")
+    could_be_a_word = field.isalpha()
+    return said if could_be_a_word else said.replace(field, place.spelled(field))
 
 
 def explain(error: Exception, place: Place) -> str:
@@ -161,7 +161,7 @@ def _invalid(error: MnemeError, place: Place) -> str:
     if not error.violations:
         return _sentence(error.message)
     said = "; ".join(
-        f"{place.spelled(v.field)}: {_problem(v)}" if v.field else v.description
+        f"{place.spelled(v.field)}: {_problem(v, place)}" if v.field else v.description
         for v in error.violations
     )
     return _sentence(said)
@@ -213,8 +213,3 @@ _WORDS: dict[type[MnemeError], Callable[[MnemeError, Place], str]] = {
     InternalError: _bug,
     UnimplementedError: _unknown_call,
 }
-
-
-def last_name(path: str) -> str:
-    """The name of the field that a path leads to, without what it lies in: `filter.project`."""
-    return _INDEX.sub("", path).rpartition(".")[2]

@@ -23,10 +23,9 @@ from pydantic import ValidationError
 
 from mneme_mcp.access import Access
 from mneme_mcp.arguments import Arguments, CamelArguments, refusal
-from mneme_mcp.errors import FAILURES, Place, failure_of, last_name
+from mneme_mcp.errors import FAILURES, Place, failure_of
 from mneme_mcp.failures import BUG, Failure, Refused
 from mneme_mcp.outputs import Output
-from mneme_mcp.spelling import to_camel
 from mneme_mcp.text import shorten
 
 ArgumentsT = TypeVar("ArgumentsT", bound=Arguments)
@@ -129,17 +128,6 @@ class ToolSpec:
     idempotent: bool = False
     if_missing: str = ""
 
-    def spelled(self, path: str) -> str:
-        """A field's path in a request of the API as callers of this tool name it."""
-        first, _, inside = path.partition(".")
-        message, bracket, index = first.partition("[")
-        if holder := self.arguments.holders.get(message):
-            holder += bracket + index
-            camel = issubclass(self.arguments, CamelArguments)
-            return f"{holder}.{to_camel(inside) if camel else inside}" if inside else holder
-        name = self.arguments.field_named(last_name(path))
-        return path if name is None else self.arguments.shown_name(name)
-
     def failed(self, failure: Failure) -> CallToolResult:
         """The answer to a call of this tool that failed."""
         return failure.result(self.name, camel=issubclass(self.arguments, CamelArguments))
@@ -195,7 +183,7 @@ class MnemeTool(Tool):
             raise
         except FAILURES as error:
             if not isinstance(error, ValidationError):
-                return spec.failed(failure_of(error, self._place()))
+                return spec.failed(failure_of(error, self._place(given)))
             _LOG.exception("%s met a bug", spec.name)  # An answer that the output does not hold.
             return spec.failed(BUG)
         except Exception:
@@ -206,13 +194,13 @@ class MnemeTool(Tool):
             structured_content=data if reply.budget is None else shorten(data, reply.budget),
         )
 
-    def _place(self) -> Place:
+    def _place(self, given: Arguments) -> Place:
         access: Access = self.access
         spec: ToolSpec = self.spec
         return Place(
             access.address,
             access.over_http,
-            spec.spelled,
+            given.spelled,
             spec.if_missing,
             local=access.local is not None,
         )

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, cast
 
 from mneme import to_dict
 from mneme.types import AlertConditionChoice, AlertRuleFields, AlertScopeFields, AlertTrendChoice
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from mneme_mcp.arguments import Labels, SnakeArguments, Time, Word
 from mneme_mcp.outputs import Name, SnakeOutput
@@ -115,6 +115,8 @@ def _rule(said: str, rule: Mapping[str, Any]) -> Reply:
 class UpdateArguments(WatchedArguments):
     """What of a rule is to be another."""
 
+    holders = {"rule.id": "rule_id"}
+
     rule_id: RuleId
     name: Annotated[str, Field(max_length=200, description="The rule's new name.")] = ""
     enabled: Annotated[bool | None, Field(description="Whether it watches.")] = None
@@ -122,16 +124,26 @@ class UpdateArguments(WatchedArguments):
         Labels | None, Field(description="Whom it notifies from now on; []: nobody.")
     ] = None
 
+    @model_validator(mode="after")
+    def _changes_something(self) -> UpdateArguments:
+        if not self.changes():
+            raise ValueError("give what to change")
+        return self
+
+    def changes(self) -> dict[str, Any]:
+        """What is to be another, as the API takes it."""
+        changes = self.watched()
+        if self.name:
+            changes["name"] = self.name
+        for name in ("enabled", "notify_channels"):
+            if (value := getattr(self, name)) is not None:
+                changes[name] = value
+        return changes
+
 
 async def update(call: Call, given: UpdateArguments) -> Reply:
     """Answer `alert_update`."""
-    changes = given.watched()
-    if given.name:
-        changes["name"] = given.name
-    for name in ("enabled", "notify_channels"):
-        if (value := getattr(given, name)) is not None:
-            changes[name] = value
-    answer = await call.client.update_alert_rule(given.rule_id, **changes)
+    answer = await call.client.update_alert_rule(given.rule_id, **given.changes())
     return _rule("Changed.", to_dict(answer)["rule"])
 
 

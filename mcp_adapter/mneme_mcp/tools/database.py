@@ -19,7 +19,7 @@ _Cache = Annotated[Literal["embeddings", "search", "patterns"], Word]
 class InitArguments(SnakeArguments):
     """What the memory should be."""
 
-    synonyms = {"confirm": "confirm_tenant"}
+    synonyms = {"confirm": "confirm_tenant", "confirm_tenant_id": "confirm_tenant"}
 
     model: Annotated[str, Field(description="The embedding model that you expect.")] = ""
     dimension: Annotated[int, Field(ge=0, description="The dimension that you expect.")] = 0
@@ -246,6 +246,8 @@ async def db_stats(call: Call, _: NoArguments) -> Reply:
 
 class ClearArguments(SnakeArguments):
     """What to clear."""
+
+    synonyms = {"caches": "cache_types"}
 
     cache_types: Annotated[list[_Cache], Field(description="Caches to clear.")] = ["embeddings"]
     vacuum: Annotated[bool, Field(description="Also free the space that deleted rows took.")] = (

@@ -48,7 +48,7 @@ class Step(BaseModel):
 class RecordArguments(SnakeArguments):
     """What was done."""
 
-    holders = {"steps": "trajectory", "metadata": "metadata"}
+    holders = {"steps": "trajectory"}
 
     session_id: LearningSessionId
     trajectory: Annotated[

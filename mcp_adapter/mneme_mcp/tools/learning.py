@@ -25,8 +25,6 @@ LearningSessionId = Annotated[str, Field(min_length=1, description="The learning
 class StartArguments(SnakeArguments):
     """What is to learn."""
 
-    holders = {name: name for name in ("config", "state_space", "action_space")}
-
     session_id: Annotated[
         str,
         Field(description="Your own id; an existing session is resumed. One is made if left out."),

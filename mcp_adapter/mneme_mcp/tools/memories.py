@@ -80,6 +80,7 @@ class SearchArguments(SnakeArguments):
     """What to look for."""
 
     synonyms = {"k": "limit"}
+    holders = {"filter.any_tags": "filters.tags", "filter.metadata": "filters.metadata"}
 
     query: Annotated[str, Field(min_length=1, max_length=8192, description="What to look for.")]
     limit: Annotated[int, Field(ge=1, le=100, description="Maximum memories.")] = 10
@@ -161,6 +162,13 @@ async def search(call: Call, given: SearchArguments) -> Reply:
 
 class DeleteArguments(SnakeArguments):
     """What to delete."""
+
+    synonyms = {"memory_ids": "vector_ids"}
+    holders = {
+        "filter.any_tags": "filters.tags",
+        "filter.end_time": "filters.before_timestamp",
+        "filter": "filters",
+    }
 
     vector_ids: Annotated[
         Labels, Field(max_length=1000, description="Ids of memories to delete.")

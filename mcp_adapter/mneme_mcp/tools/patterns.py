@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -16,6 +17,7 @@ from mneme_mcp.text import STRUCTURED_HAS_ALL, Item, counted, listing
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
 _TEXT_TOKENS = 800
+_VERDICT = re.compile(r"verdicts\[(\d+)\]")
 PatternType = Literal["regex", "semantic", "structural"]
 Name = Annotated[str, Field(min_length=1, max_length=200, description="The pattern's name.")]
 
@@ -35,6 +37,12 @@ _DATA = {
 
 class StoreArguments(SnakeArguments):
     """A pattern to store."""
+
+    holders = {
+        f"{kind}.{there}": f"pattern_data.{here}"
+        for kind, (names, _) in _DATA.items()
+        for here, there in names.items()
+    }
 
     name: Name
     description: Annotated[str, Field(max_length=2000, description="What it is for.")] = ""
@@ -96,7 +104,7 @@ def _definition(pattern: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 class SearchArguments(SnakeArguments):
     """Which pattern to look for."""
 
-    synonyms = {"k": "limit"}
+    synonyms = {"k": "limit", "name": "pattern_name"}
 
     pattern_name: Name
     limit: Annotated[int, Field(ge=1, le=100, description="Maximum memories.")] = 10
@@ -170,6 +178,8 @@ async def search(call: Call, given: SearchArguments) -> Reply:
 class StatsArguments(SnakeArguments):
     """Whose statistics."""
 
+    synonyms = {"name": "pattern_name"}
+
     pattern_name: Annotated[str, Field(description="Only this pattern; empty: all.")] = ""
 
 
@@ -228,9 +238,20 @@ def _stats(one: Mapping[str, Any]) -> PatternStats:
 class FeedbackArguments(SnakeArguments):
     """What matches turned out to be."""
 
+    synonyms = {"name": "pattern_name"}
+
     pattern_name: Name
     right: Annotated[Labels, Field(description="Ids of memories that it matched rightly.")] = []
     wrong: Annotated[Labels, Field(description="Ids of memories that it matched wrongly.")] = []
+
+    def spelled(self, path: str) -> str:
+        """A field's path; a verdict is named by the list that its memory is in."""
+        if not path.startswith("verdicts"):
+            return super().spelled(path)
+        given = [f"right[{place}]" for place in range(len(self.right))]
+        given += [f"wrong[{place}]" for place in range(len(self.wrong))]
+        found = _VERDICT.match(path)
+        return given[int(found[1])] if found else given[0].partition("[")[0]
 
 
 async def feedback(call: Call, given: FeedbackArguments) -> Reply:

@@ -108,6 +108,8 @@ class BatchItem(BaseModel):
 class BatchArguments(SnakeArguments):
     """What to remember, many at once."""
 
+    holders = {"memory": "items"}
+
     items: Annotated[
         list[BatchItem],
         Field(min_length=1, max_length=10_000, description="What to remember, one by one."),

@@ -867,19 +867,24 @@ async def test_lists_and_objects_may_come_as_json_text(host: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "argument", "others"),
+    ("tool", "argument", "others", "at_fault"),
     [
-        ("agentlens_recall", "tags", {"query": "q"}),
-        ("learning_predict", "allowed_actions", {"session_id": "s", "state": "x"}),
+        ("agentlens_recall", "tags", {"query": "q"}, "tags[0]"),
+        (
+            "learning_predict",
+            "allowed_actions",
+            {"session_id": "s", "state": "x"},
+            "allowed_actions",
+        ),
     ],
 )
 async def test_json_text_that_is_nested_too_deep_is_refused_like_another_text(
-    host: Client, tool: str, argument: str, others: dict[str, Any]
+    host: Client, tool: str, argument: str, others: dict[str, Any], at_fault: str
 ) -> None:
     result = await host.call_tool(tool, {**others, argument: "[" * 100_000})
     error = (result.structured_content or {})["error"]
     assert error["code"] == "INVALID_ARGUMENT"
-    assert error["details"]["parameter"] == argument
+    assert error["details"]["parameter"] == at_fault
 
 
 async def test_past_attempts_take_no_more_tokens_than_they_may(host: Client) -> None:

@@ -19,15 +19,19 @@ from mneme.errors import (
     UnavailableError,
     UnimplementedError,
 )
+from mneme_mcp import arguments
 from mneme_mcp.errors import Place, explain, failure_of
+from mneme_mcp.tools.alerts import UpdateArguments
 from mneme_mcp.toolsets import TOOLSETS, tools_of
+from pydantic import ValidationError
 
 PLACE = Place("memory.local:50051")
 OVER_HTTP = replace(PLACE, over_http=True)
 
 
 def spelling(tool: str) -> Callable[[str], str]:
-    return next(spec for spec in tools_of(TOOLSETS) if spec.name == tool).spelled
+    (spec,) = (spec for spec in tools_of(TOOLSETS) if spec.name == tool)
+    return spec.arguments.model_construct().spelled
 
 
 def test_a_missing_key_is_answered_with_where_to_put_it() -> None:
@@ -59,16 +63,25 @@ def test_a_server_that_is_not_ready_says_why_itself() -> None:
     ("tool", "path", "spelled"),
     [
         ("agentlens_recall", "start_time", "from"),
-        ("agentlens_recall", "tags[2]", "tags"),
+        ("agentlens_recall", "tags[2]", "tags[2]"),
         ("agentlens_learn", "filter.agent_id", "agentId"),
         ("agentlens_learn", "lesson.title", "title"),
         ("reflection_search", "filter.project", "project"),
         ("reflection_search", "filter.outcomes", "outcomeFilter"),
         ("agentlens_context", "topic", "query"),
-        ("reflection_store", "what_worked[0]", "whatWorked"),
+        ("reflection_store", "what_worked[0]", "whatWorked[0]"),
         ("memory_log", "type", "event_type"),
         ("agentlens_log_event", "events[0].id", "eventId"),
         ("sleep", "open_todos[0].content", "open_todos[0].content"),
+        ("agentlens_log_event", "events[0].payload.tool_name", "payload.tool_name"),
+        ("skill_create", "signature.inputs.name", "inputs.name"),
+        ("learning_start_session", "config.learning_rate", "config.learning_rate"),
+        ("agentdb_search", "filter.any_tags[0]", "filters.tags[0]"),
+        ("agentdb_search", "filter.user_id", "user_id"),
+        ("agentdb_delete", "memory_ids[3]", "vector_ids[3]"),
+        ("agentdb_delete", "filter.metadata.priority", "filters.metadata.priority"),
+        ("alert_update", "rule.id", "rule_id"),
+        ("alert_update", "rule.scope.tags[1]", "tags[1]"),
         ("agentlens_reflect", "cost_analysis.bucket", "params.bucket"),
         ("agentlens_reflect", "tool_sequences.max_length", "params.maxLength"),
     ],
@@ -79,6 +92,21 @@ def test_fields_at_fault_are_named_as_the_caller_named_them(
     error = InvalidArgumentError("bad", violations=[FieldViolation(path, "is too long")])
     said = explain(error, replace(PLACE, spelled=spelling(tool)))
     assert said == f"{spelled}: is too long."
+
+
+def test_what_is_said_of_a_field_names_it_as_the_caller_did_too() -> None:
+    problem = "replaces everything; to confirm, set confirm_tenant_id to 't'"
+    error = InvalidArgumentError("bad", violations=[FieldViolation("confirm_tenant_id", problem)])
+    said = explain(error, replace(PLACE, spelled=spelling("agentdb_init")))
+    assert said == ("confirm_tenant: replaces everything; to confirm, set confirm_tenant to 't'.")
+
+
+def test_an_update_without_changes_says_which_there_may_be() -> None:
+    with pytest.raises(ValidationError) as refused:
+        UpdateArguments.model_validate({"rule_id": "r", "tags": []})
+    said = arguments.explain(UpdateArguments, refused.value)
+    assert said.startswith("give what to change. Arguments: ")
+    assert "notify_channels" in said
 
 
 def test_what_was_not_found_comes_with_how_to_find_it() -> None:
