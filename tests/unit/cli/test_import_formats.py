@@ -100,6 +100,25 @@ def test_responses_that_name_the_one_before_are_one_session_and_each_item_counts
     assert [len(kept.of(kind)) for kind in ("tool_call", "tool_response")] == [1, 1]
 
 
+def test_what_is_said_twice_to_responses_that_follow_each_other_counts_twice() -> None:
+    first = {"input": "go on", "response": {"id": "r1", "object": "response", "output": []}}
+    second = {"id": "r2", "object": "response", "output": [], "previous_response_id": "r1"}
+    third = second | {"id": "r3", "previous_response_id": "r2"}
+    log = [first, {"input": "go on", "response": second}, {"input": "stop", "response": third}]
+    kept = read(*log, form="responses")
+    assert [event.text for event in kept.of("message")] == ["go on", "go on", "stop"]
+    assert len(read(*log, log[-1], into=kept).of("message")) == 3
+
+
+def test_a_dry_run_takes_what_a_request_repeats_of_an_answer_as_a_server_does() -> None:
+    """The answer has a time, and what is repeated of it has none."""
+    item = {"type": "message", "id": "m1", "role": "assistant", "content": "hello"}
+    response = {"id": "r1", "object": "response", "created_at": 1_772_366_400, "output": [item]}
+    first = {"role": "user", "content": "hi"}
+    kept = read({"input": [first], "response": response}, {"input": [first, item]})
+    assert [event.text for event in kept.of("message")] == ["hi", "hello"]
+
+
 @pytest.mark.parametrize(
     ("item", "error"),
     [

@@ -273,6 +273,8 @@ def test_what_else_a_message_says_is_kept_in_its_payload() -> None:
         {"created_at": "2026-03-01T12:00:00"},
         {"ts": 1772366400},
         {"time": 1772366400000},
+        {"timestamp": "1772366400000"},
+        {"ts": "1772366400.000000"},
     ],
 )
 def test_a_message_s_own_time_is_kept(said: dict[str, Any]) -> None:

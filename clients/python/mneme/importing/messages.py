@@ -23,6 +23,8 @@ _MAPPED = frozenset(
 _TIME_KEYS = ("timestamp", "created_at", "createdAt", "time", "ts")
 _MESSAGE_ROLES = frozenset({"system", "developer", "user", "assistant"})
 _TOOL_ROLES = frozenset({"tool", "function"})
+# Seconds of 2001 to 2033, or milliseconds, as text; with 8 or 14 digits it may be a date.
+_SINCE_1970 = re.compile(r"1\d{9}(?:\.\d+)?|1\d{12}")
 _TOO_LATE_FOR_SECONDS = 100_000_000_000  # Larger numbers are milliseconds: 1973 in ms, 5138 in s.
 
 
@@ -276,6 +278,8 @@ def time_of(message: Mapping[str, Any]) -> dict[str, datetime]:
 def parse_time(value: Any) -> datetime | None:
     """A time given as ISO text (UTC unless it says otherwise) or as seconds or milliseconds."""
     try:
+        if isinstance(value, str) and _SINCE_1970.fullmatch(value):
+            value = float(value)
         if isinstance(value, str):
             time = datetime.fromisoformat(value)
             return time if time.tzinfo else time.replace(tzinfo=UTC)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from mneme.errors import AlreadyExistsError
@@ -16,6 +17,17 @@ from mneme.messages import (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    session_id: str
+    content: bytes
+    time: int | None
+
+    def says_the_same_as(self, later: _Taken) -> bool:
+        """Whether another event under its id repeats it; a time that is not given may be any."""
+        return self.content == later.content and later.time in (None, self.time)
+
+
 class Rehearsal:
     """Remembers the ids that it was sent and a hash of each event, as long as the dry run lasts.
 
@@ -23,7 +35,7 @@ class Rehearsal:
     """
 
     def __init__(self) -> None:
-        self._events: dict[str, tuple[str, bytes]] = {}
+        self._events: dict[str, _Taken] = {}
 
     def start_session(self, **fields: Any) -> None:
         """Start a session: nothing to do."""
@@ -37,16 +49,16 @@ class Rehearsal:
         Raises:
             AlreadyExistsError: an id was taken by another event.
         """
-        fresh: dict[str, tuple[str, bytes]] = {}
+        fresh: dict[str, _Taken] = {}
         answer = RecordEventsResponse()
         for event in events:
-            content = hashlib.sha256(event.SerializeToString(deterministic=True)).digest()
+            taken = _taken(event)
             known = fresh.get(event.id) or self._events.get(event.id)
-            if known is not None and known[1] != content:
+            if known is not None and not known.says_the_same_as(taken):
                 raise AlreadyExistsError(
                     f"event {event.id} is recorded with other content", reason="ALREADY_EXISTS"
                 )
-            fresh[event.id] = (event.session_id, content)
+            fresh[event.id] = known or taken
             duplicate = known is not None
             answer.receipts.append(EventReceipt(id=event.id, duplicate=duplicate))
             answer.duplicate_count += duplicate
@@ -59,8 +71,8 @@ class Rehearsal:
     ) -> ListEventsResponse:
         """The ids of a session's events, on one page."""
         answer = ListEventsResponse()
-        for event_id, (owner, _) in self._events.items():
-            if owner == session_id:
+        for event_id, taken in self._events.items():
+            if taken.session_id == session_id:
                 answer.events.add(id=event_id)
         return answer
 
@@ -69,3 +81,12 @@ class Rehearsal:
     ) -> ImportLessonsResponse:
         """Take lessons."""
         return ImportLessonsResponse(created_count=len(list(lessons)))
+
+
+def _taken(event: NewEvent) -> _Taken:
+    timeless = NewEvent()
+    timeless.CopyFrom(event)
+    timeless.ClearField("timestamp")
+    content = hashlib.sha256(timeless.SerializeToString(deterministic=True)).digest()
+    time = event.timestamp.ToNanoseconds() if event.HasField("timestamp") else None
+    return _Taken(event.session_id, content, time)

@@ -26,8 +26,9 @@ class Responses(Reader):
 
     def __init__(self, source: Source, defaults: Defaults) -> None:
         super().__init__(source, defaults)
-        # The session of each response of this file.
+        # The session of each response of this file, and what was said in it without an id.
         self._sessions: dict[str, str] = {}
+        self._said: dict[str, Counter[str]] = {}
 
     @classmethod
     def detects(cls, value: Any) -> int:
@@ -46,12 +47,13 @@ class Responses(Reader):
             raise UnusableError("holds neither items nor a response")
         response = response or {}
         planned = Planned(record.place)
+        again = str(response.get("id")) in self._sessions
         session_id = self._session(record.unmasked, response)
         made = parse_time(response.get("created_at"))
         common: dict[str, Any] = {"timestamp": made} if made else {}
         self._start(planned, session_id, value, common)
         calls: dict[str, str] = {}
-        seen: Counter[str] = Counter()
+        seen = Counter[str]() if again else self._seen(session_id, response)
         prompt = response.get("instructions")
         if isinstance(prompt, str) and prompt:
             event = message_event("system", prompt, planned)
@@ -88,6 +90,17 @@ class Responses(Reader):
         if isinstance(own, str):
             self._sessions[own] = session_id
         return session_id
+
+    def _seen(self, session_id: str, response: Mapping[str, Any]) -> Counter[str]:
+        """What was said before of what a record may say again.
+
+        One that goes on from a response, or in a conversation, does not repeat what went in there:
+        the same words are new ones. Any other one says everything again.
+        """
+        goes_on = response.get("previous_response_id") or response.get("conversation")
+        if not goes_on:
+            self._said[session_id] = Counter()
+        return self._said.setdefault(session_id, Counter())
 
     def _start(
         self, planned: Planned, session_id: str, value: Any, common: Mapping[str, Any]
