@@ -505,6 +505,19 @@ def test_whoever_is_called_the_same_but_for_capitals_is_not_forgotten_with_someb
     assert session.metrics().total_reward == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("name", [",", ":", "},{", "],["])
+def test_whoever_is_called_like_what_stands_between_names_is_not_named_by_it(
+    api: Api, name: str
+) -> None:
+    labels = learning_pb2.Space(open_labels=learning_pb2.OpenLabelsSpace())
+    session = Session(api, "q_learning", "policy", action_space=labels)
+    session.record(
+        step({"a": [{"b": "c"}, {"d": "e"}], "f": [["g"], ["h"], "i", "j"]}, "wait", 1.0)
+    )
+    session.record(step({"a": ["b", name]}, "wait", 1.0, terminated=True))
+    assert counts(forget(api, user_id=name)) == {"learning_step": 1, "policy": 1}
+
+
 def _skills(api: Api) -> Any:
     return api.skill.ListSkills(skill_pb.ListSkillsRequest()).skills
 

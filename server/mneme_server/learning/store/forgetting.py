@@ -155,19 +155,29 @@ class LearningForgetter(SqlForgetter):
 
     def _naming(self, name: str) -> set[str]:
         written = canonical_json(name)
-        found = self._steps_where(
-            or_(_c.actor == name, *(_holds(text, written) for text in _TEXTS))
-        )
-        query = select(_t.session, _t.id).where(
-            _t.tenant_id == self._tenant_id, _holds(_t.metadata, written)
-        )
+        found = self._steps_where(_c.actor == name)
+        for session, number in self._with(written, _TEXTS, _c.session, _c.number):
+            found.add(f"{session}:{number}")
         noted: dict[int, list[str]] = defaultdict(list)
-        for session, trajectory in self._connection.execute(query):
+        for session, trajectory in self._with(written, (_t.metadata,), _t.session, _t.id):
             noted[session].append(trajectory)
         for session, ids in noted.items():
             theirs = _c.trajectory_id.in_(listed(array(ids)))
             found |= self._steps_where(_c.session == session, theirs)
         return found
+
+    def _with(
+        self, written: str, texts: Sequence[Column[str]], *wanted: Column[Any]
+    ) -> Iterator[Sequence[Any]]:
+        """Yield these columns of the rows with a string, as JSON writes it, in one of the texts.
+        `","` may also stand between two strings: only reading them tells."""
+        query = select(*wanted, *texts).where(
+            wanted[0].table.c.tenant_id == self._tenant_id,
+            or_(*(_holds(text, written) for text in texts)),
+        )
+        for row in self._connection.execute(query):
+            if any(written in _STRING.findall(text) for text in row[len(wanted) :]):
+                yield row[: len(wanted)]
 
     def _named_in_texts(self) -> set[str]:
         """Return all that `_naming` may find but actors."""
