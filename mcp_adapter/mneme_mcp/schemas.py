@@ -32,7 +32,7 @@ def _tidied(node: Any, definitions: Mapping[str, Any]) -> Any:
     node = _inlined(_without_null(_inlined(node, definitions)), definitions)
     result = {}
     for key, value in node.items():
-        if key in _LEFT_OUT or (key == "default" and value in (None, "", [], {})):
+        if key in _LEFT_OUT or (key == "default" and _says_nothing(value)):
             continue
         if key in ("properties", "patternProperties"):
             result[key] = {name: _tidied(inner, definitions) for name, inner in value.items()}
@@ -43,6 +43,11 @@ def _tidied(node: Any, definitions: Mapping[str, Any]) -> Any:
                 else _tidied(value, definitions)
             )
     return result
+
+
+def _says_nothing(default: Any) -> bool:
+    """Whether a default is as good as none; an object's is what those of its members say."""
+    return default in (None, "", []) or isinstance(default, Mapping)
 
 
 def _inlined(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -48,7 +48,10 @@ class DeleteFilters(Filters):
     before_timestamp: Annotated[
         Time | None,
         BeforeValidator(_moment),
-        Field(description="Older than this: seconds since 1970, or a time."),
+        Field(
+            description="Older than this: seconds since 1970, or a time.",
+            json_schema_extra={"type": ["string", "number"]},
+        ),
     ] = None
     min_age_days: Annotated[
         float, Field(ge=0, le=3_650_000, description="At least this many days old.")

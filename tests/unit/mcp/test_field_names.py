@@ -142,6 +142,7 @@ def _values(schema: Mapping[str, Any]) -> list[Any]:
         }
         inner = schema["properties"].items()
         return [whole | {name: value} for name, one in inner for value in _values(one)]
+    kinds = schema.get("type", "")
     least = schema.get("minimum", 0)
     return {
         "string": ["sample", "2026-05-01", "9/10"],
@@ -149,7 +150,7 @@ def _values(schema: Mapping[str, Any]) -> list[Any]:
         "number": [0.25, 0.75],
         "boolean": [],
         "object": [{"title": "value"}],
-    }.get(schema.get("type", ""), [{"title": "value"}])
+    }.get(kinds if isinstance(kinds, str) else kinds[0], [{"title": "value"}])
 
 
 def _outermost(path: str) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from mneme_mcp.arguments import CamelArguments
 from mneme_mcp.names import OTHER_NAMES
@@ -54,6 +56,34 @@ def test_every_argument_is_described(spec: Any) -> None:
     shown = json.dumps(schema)
     assert "$ref" not in shown
     assert '"null"' not in shown
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
+def test_each_default_is_valid_under_the_schema_that_it_stands_in(spec: Any) -> None:
+    for schema in (spec.arguments.schema_for_hosts(), spec.output.schema_for_hosts()):
+        jsonschema_rs.meta.validate(schema)
+        for place in with_defaults(schema):
+            jsonschema_rs.validate(place, place["default"])
+
+
+def test_a_time_may_be_seconds_where_the_schema_says_so_in_words() -> None:
+    (delete,) = (spec for spec in SPECS if spec.name == "agentdb_delete")
+    for time in (4_000_000_000, "2026-05-01"):
+        given = {"filters": {"before_timestamp": time}}
+        jsonschema_rs.validate(delete.arguments.schema_for_hosts(), given)
+        delete.arguments.model_validate(given)
+
+
+def with_defaults(schema: Any) -> Iterator[dict[str, Any]]:
+    """The parts of a schema that have a default."""
+    if isinstance(schema, dict):
+        if "default" in schema:
+            yield schema
+        for inner in schema.values():
+            yield from with_defaults(inner)
+    elif isinstance(schema, list):
+        for inner in schema:
+            yield from with_defaults(inner)
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
