@@ -61,8 +61,9 @@ def squashed(number: float) -> float:
 
 
 def _scaled(number: float, low: float, high: float) -> float:
-    if math.isfinite(low) and math.isfinite(high) and low < high:
-        return 2 * (number - low) / (high - low) - 1
+    # In halves: the difference of two numbers may be beyond the largest one.
+    if math.isfinite(low) and math.isfinite(high) and low / 2 < high / 2:
+        return (number / 2 - low / 2) / (high / 2 - low / 2) * 2 - 1
     return squashed(number)
 
 

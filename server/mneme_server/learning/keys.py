@@ -47,7 +47,7 @@ def _binned(space: Space | None, value: Json, bins: int) -> Json:
 
 def _part(value: Json, low: float, high: float, bins: int) -> Json:
     assert isinstance(value, int | float)
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+    if not (math.isfinite(low) and math.isfinite(high) and low / 2 < high / 2):
         return first_digit(float(value))
     # In halves: the difference of two numbers may be beyond the largest one.
     return min(int((value / 2 - low / 2) / (high / 2 - low / 2) * bins), bins - 1)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from mneme_server.learning.features import facts, squashed
 from mneme_server.learning.keys import first_digit, key_of
 from mneme_server.learning.spaces import Box, OpenObject
 
@@ -22,10 +23,17 @@ def test_any_number_is_rounded_to_its_first_digit(number: float) -> None:
 
 
 @given(FINITE, FINITE, FINITE)
-def test_any_number_of_a_box_has_a_bin(one: float, other: float, share: float) -> None:
+@example(-1.7e308, 1.7e308, 1.7e308)
+@example(0.0, 5e-324, 5e-324)
+def test_any_number_of_a_box_has_a_bin_and_is_a_fact(
+    one: float, other: float, share: float
+) -> None:
     low, high = sorted((one, other))
     value = min(max(share, low), high)
-    assert key_of(Box((low,), (high,)), [value], 10)
+    box = Box((low,), (high,))
+    assert key_of(box, [value], 10)
+    ((_, fact),) = facts(box, [value])
+    assert fact == pytest.approx(squashed(value)) or -1.0 <= fact <= 1.0
 
 
 @pytest.mark.parametrize(("number", "rounded"), [(0.83, 0.8), (0.034, 0.03), (4321.0, 4000.0)])

@@ -140,7 +140,7 @@ def _states(source: Task, target: Task) -> float | None:
     if not shared:
         return 0.0
     distances = [_distance(first[name], second[name]) for name in sorted(shared)]
-    return 1 - sum(distances) / len(distances)
+    return max(0.0, 1 - sum(distances) / len(distances))  # Sums of shares may be above 1.
 
 
 def _columns(task: Task) -> dict[str, list[str | float]]:
@@ -174,26 +174,30 @@ def _kolmogorov(first: Vector, second: Vector) -> float:
 
 
 def _rewards(source: Task, target: Task) -> float | None:
-    first, second = _means(source), _means(target)
+    transitions = (*source.transitions, *target.transitions)
+    # As shares of the largest: the sum of some may be beyond the largest number there is.
+    unit = max((abs(one.reward) for one in transitions), default=0.0) or 1.0
+    first, second = _means(source, unit), _means(target, unit)
     shared = first.keys() & second.keys()
     if not shared:
         return None
-    rewards = [one.reward for one in (*source.transitions, *target.transitions)]
+    rewards = [one.reward / unit for one in transitions]
     spread = max(rewards) - min(rewards)
     if spread <= 0:
         return 1.0
     counts = {key: min(first[key][1], second[key][1]) for key in shared}
     apart = sum(abs(first[key][0] - second[key][0]) * counts[key] for key in shared)
-    return 1 - apart / spread / sum(counts.values())
+    return max(0.0, 1 - apart / spread / sum(counts.values()))
 
 
-def _means(task: Task) -> dict[tuple[str, str], tuple[float, int]]:
-    """Return the mean reward of each action in each kind of state, and of how many it is."""
+def _means(task: Task, unit: float) -> dict[tuple[str, str], tuple[float, int]]:
+    """Return the mean reward of each action in each kind of state, in a unit, and of how many it
+    is."""
     rewards: dict[tuple[str, str], list[float]] = defaultdict(list)
     for one in task.transitions:
         if isinstance(one.action, int) and one.action in task.actions:
             key = key_of(task.space, one.state, _BINS)
-            rewards[key, task.actions[one.action]].append(one.reward)
+            rewards[key, task.actions[one.action]].append(one.reward / unit)
     return {
         key: (sum(found) / len(found), len(found))
         for key, found in rewards.items()

@@ -68,6 +68,30 @@ def test_features_and_actions_are_compared_by_name() -> None:
     assert similarity(task(0), renamed).features == pytest.approx(1 / 3)
 
 
+def rewarded(*rewards: float, kinds: int = 1) -> Task:
+    transitions = [
+        Transition({"kind": f"{kinds}-{n % kinds}"}, 0, reward) for n, reward in enumerate(rewards)
+    ]
+    return Task(SPACE, features_of(SPACE, transitions), ACTIONS, transitions)
+
+
+@pytest.mark.parametrize("most", [0.1, 1e-320, 1.0, 1.7e308])
+def test_rewards_that_are_as_far_apart_as_can_be_have_nothing_in_common(most: float) -> None:
+    """However large they are, and though the mean of three may be a bit above each of them."""
+    for other in (0.0, -most):
+        found = similarity(rewarded(*[most] * 3), rewarded(*[other] * 3))
+        assert found.rewards == found.overall == 0.0
+    assert similarity(rewarded(*[most] * 3), rewarded(*[most] * 3)).rewards == 1.0
+
+
+@pytest.mark.parametrize("kinds", range(2, 12))
+def test_states_of_other_kinds_have_nothing_in_common(kinds: int) -> None:
+    """Though the shares of the kinds may add up to a bit more than all."""
+    found = similarity(rewarded(*[1.0] * 40, kinds=kinds), rewarded(*[1.0] * 40))
+    assert found.states == pytest.approx(0.0, abs=1e-12)
+    assert found.overall == pytest.approx(0.0, abs=1e-3)
+
+
 def test_without_data_only_the_spaces_are_compared_and_it_is_said() -> None:
     empty = Task(SPACE, {"task_type", "size"}, ACTIONS)
     found = similarity(task(0), empty)
