@@ -461,6 +461,17 @@ def test_nothing_is_taken_over_that_was_forgotten_meanwhile(
     assert not target.predict({"who": GONE}).trained
 
 
+def test_feedback_again_does_not_tell_a_reward_that_was_forgotten(api: Api) -> None:
+    session = Session(api, "q_learning", "policy")
+    session.tell({"who": GONE}, "ask", 5.0, next_state={"who": "bob"}, feedback_id="first")
+    last: dict[str, Any] = {"of": {"who": "bob"}, "done": "ask", "reward": 1.0}
+    assert session.tell(**last, feedback_id="second").episode_reward == 6.0
+    forget(api, user_id=GONE)
+    again = session.tell(**last, feedback_id="second")
+    assert again.duplicate
+    assert again.episode_reward < 5.0
+
+
 def test_what_is_left_of_a_session_is_numbered_and_counted_anew(own: LocalServer, api: Api) -> None:
     session = Session(api, "sarsa", "policy")
     for name, rewards in (("small", (1.0, 2.0, 4.0)), ("large", (1.7e308, 1.0, 1.7e308))):

@@ -43,7 +43,7 @@ class Recorded:
         steps: as they are kept; those of the first time where they were told before.
         duplicate: whether they were told before.
         learned: what learning from them did; nothing if that is done in the background.
-        episode_reward: of the last step's episode, so far or as it ended.
+        episode_reward: of the last step's episode, up to that step.
         counts: the session's.
         bytes: that the tenant's steps and exported models take.
     """
@@ -324,7 +324,10 @@ def sum_of(rewards: Iterable[float]) -> float:
 def _again(tenant: Tenant, live: LiveSession, before: Sequence[Step]) -> Recorded:
     with tenant.read() as unit:
         taken = unit.learning_sessions.taken_bytes()
-    reward = live.tally.reward_of(before[-1].actor)
+    last = before[-1]
+    reward = last.episode_reward
+    if reward is None:
+        reward = live.tally.reward_of(last.actor)
     return Recorded(before, True, Learned(), reward, live.tally.counts, taken)
 
 
@@ -334,8 +337,8 @@ def _counted(
     """Count steps; return them numbered, the episodes that ended, and the reward of the last."""
     kept, ended, reward = [], [], 0.0
     for step, size in zip(steps, sizes, strict=True):
-        reward = live.tally.reward_of(step.actor) + step.reward
         numbered, end = live.tally.add(step, size)
+        reward = live.tally.reward_of(step.actor) if end is None else end.reward
         kept.append(numbered)
         if end is not None:
             ended.append(end)

@@ -85,7 +85,12 @@ class Tally:
             total_reward=_sum(before.total_reward, step.reward),
             bytes=before.bytes + size,
         )
-        numbered = replace(step, number=self.counts.transitions, episode=episode.number)
+        numbered = replace(
+            step,
+            number=self.counts.transitions,
+            episode=episode.number,
+            episode_reward=episode.reward,
+        )
         return numbered, self._end(step.actor, episode) if step.ends else None
 
     def _end(self, actor: str, episode: _Episode) -> Ended:

@@ -54,6 +54,27 @@ def test_the_same_feedback_again_changes_nothing_and_other_feedback_is_refused(a
     assert session.stored().transitions == 1
 
 
+def test_feedback_again_is_answered_with_the_reward_that_its_episode_had_then(
+    server: LocalServer, api: Api
+) -> None:
+    session = Session(api, "q_learning")
+    steps: list[dict[str, Any]] = [
+        {"of": {"at": 0}, "done": "go", "reward": 1.0, "next_state": {"at": 1}},
+        {"of": {"at": 1}, "done": "go", "reward": 2.0},  # The episode ends.
+        {"of": {"at": 0}, "done": "go", "reward": 8.0, "next_state": {"at": 1}},
+    ]
+    rewards = [
+        session.tell(**one, feedback_id=f"f-{place}").episode_reward
+        for place, one in enumerate(steps)
+    ]
+    assert rewards == [1.0, 3.0, 8.0]
+    for _ in range(2):
+        again = [session.tell(**one, feedback_id=f"f-{place}") for place, one in enumerate(steps)]
+        assert [one.episode_reward for one in again] == rewards
+        assert all(one.duplicate for one in again)
+        server.close_tenant(api.tenant_id)  # Then it is opened again.
+
+
 def test_the_same_trajectory_again_changes_nothing(api: Api) -> None:
     session = Session(api, "q_learning")
     steps = [step({"at": 0}, "go", 0.0), step({"at": 1}, "go", 1.0)]

@@ -246,7 +246,8 @@ class LearningForgetter(SqlForgetter):
             (_c.number == left.c.number, -left.c.place),
             (_c.number < 0, -_c.number),
         ):
-            self._connection.execute(update(steps).where(*mine, which).values(number=moved))
+            again = {"number": moved, "episode_reward": None}
+            self._connection.execute(update(steps).where(*mine, which).values(again))
         noted = self._note_again(number)
         self._delete_of(points, number)  # They are of episodes that are counted anew.
         session = self._session(number)

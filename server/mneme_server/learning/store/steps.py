@@ -50,6 +50,7 @@ class SqlLearningSteps:
                 "available": canonical_json(list(step.available)) if step.available else "[]",
                 "prediction": step.prediction,
                 "recorded_at": step.recorded_us,
+                "episode_reward": step.episode_reward,
             }
             for step in added
         ]
@@ -125,6 +126,7 @@ def _step(row: Row[Any]) -> Step:
         number=row.number,
         episode=row.episode,
         recorded_us=row.recorded_at,
+        episode_reward=row.episode_reward,
     )
 
 

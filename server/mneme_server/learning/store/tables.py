@@ -125,6 +125,8 @@ steps = Table(
     json_column("available"),
     Column("prediction", Text),
     time_column("recorded_at"),
+    # Of its episode up to it; null where that is not known any more.
+    _real("episode_reward", nullable=True),
     Index("experience_by_trajectory", "tenant_id", "session", "trajectory_id", "place"),
     Index("experience_by_prediction", "tenant_id", "session", "prediction", unique=True),
     info=rows_are("recorded step", "number"),
