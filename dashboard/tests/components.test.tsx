@@ -151,6 +151,24 @@ describe("a list", () => {
     expect(screen.queryByRole("alert")).toBeNull();
   });
 
+  test("shows no rows of other filters than those that are asked for when that fails", async () => {
+    navigate("/?q=old");
+    let fails = false;
+    const load = async (): Promise<PageOf<string>> => {
+      if (fails) throw new ApiError("unreachable", "The server does not answer.");
+      return { items: [filter("q")] };
+    };
+    render(<List load={load} />);
+    await screen.findByText("old");
+    fails = true;
+    navigate("/?q=new");
+    await screen.findByRole("alert");
+    expect(screen.queryByText("old")).toBeNull();
+    fails = false;
+    await userEvent.click(screen.getByRole("button", { name: "Try again" }));
+    await screen.findByText("new");
+  });
+
   test("says that there is nothing, and that it failed, and is tried again", async () => {
     let fails = true;
     render(

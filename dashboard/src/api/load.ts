@@ -59,6 +59,8 @@ export interface PageOf<T> {
 export interface Paged<T> extends Omit<Loaded<readonly T[]>, "data"> {
   readonly items: readonly T[] | undefined;
   readonly total: number | undefined;
+  /** Whether the items are those of an earlier answer: what was asked for last could not be had. */
+  readonly stale: boolean;
   /** Loads the next page; undefined on the last. */
   readonly more: (() => void) | undefined;
 }
@@ -93,6 +95,7 @@ export function usePages<T>(
   return {
     items: first.data && [first.data, ...pages].flatMap((page) => page.items),
     total: last?.total,
+    stale: first.error !== undefined,
     // Of a list that is another by now, it says nothing.
     error: first.error ?? (failed.of === first.data ? failed.error : undefined),
     loading: first.loading || turning,

@@ -64,14 +64,16 @@ export function Pages<T>(props: {
   names: readonly [string, string];
   children: (items: readonly T[]) => ComponentChild;
 }) {
-  const { items, total, error, loading, more, reload } = props.of;
-  if (!items) return error ? <ErrorBox error={error} retry={reload} /> : <Loading lines={6} />;
+  const { items, total, stale, error, loading, more, reload } = props.of;
+  // Rows of other filters would be taken for those of these.
+  if (!items || stale)
+    return error ? <ErrorBox error={error} retry={reload} /> : <Loading lines={6} />;
   if (items.length === 0 && !error) return <>{props.empty}</>;
   const [one, many] = props.names;
   return (
     <div aria-busy={loading}>
       <div class={loading ? "stale" : undefined}>{props.children(items)}</div>
-      {error && <ErrorBox error={error} retry={more ?? reload} />}
+      {error && <ErrorBox error={error} retry={more} />}
       <p class="paging">
         <span role="status">
           {count(items.length)}
