@@ -38,6 +38,20 @@ describe("stored text", () => {
     expect(screen.getByText("click").closest("a")).toBeNull();
   });
 
+  test("has links to which the brackets belong that they open themselves", () => {
+    const urls = (text: string) =>
+      linked(text).flatMap((part) =>
+        typeof part === "object" ? (part as { props: { url: string } }).props.url : [],
+      );
+    const foo = "https://en.wikipedia.org/wiki/Foo_(bar)";
+    expect(urls(`${foo}, (${foo}). [${foo}] [it](${foo})`)).toEqual([foo, foo, foo, foo]);
+    expect(urls("(see https://a.example/b).")).toEqual(["https://a.example/b"]);
+    expect(urls("https://a.example/?ids[]=1&ids[] [https://a.example/c]")).toEqual([
+      "https://a.example/?ids[]=1&ids[]",
+      "https://a.example/c",
+    ]);
+  });
+
   test("has links that end where their address does, however many stops follow", () => {
     const stops = ".".repeat(200_000);
     const began = performance.now();

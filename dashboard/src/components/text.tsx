@@ -44,9 +44,23 @@ export function linked(text: string, cut = false): ComponentChild[] {
 
 // Letter by letter from the end: an expression begins anew at every stop of thousands.
 function withoutTrailing(url: string): string {
+  const unopened = new Map([
+    [")", timesIn(url, ")") - timesIn(url, "(")],
+    ["]", timesIn(url, "]") - timesIn(url, "[")],
+  ]);
   let end = url.length;
-  while (TRAILING.includes(url.charAt(end - 1))) end--;
+  for (; TRAILING.includes(url.charAt(end - 1)); end--) {
+    const last = url.charAt(end - 1);
+    const left = unopened.get(last);
+    if (left === undefined) continue;
+    if (left <= 0) break; // It closes what the address opened.
+    unopened.set(last, left - 1);
+  }
   return url.slice(0, end);
+}
+
+function timesIn(text: string, part: string): number {
+  return text.split(part).length - 1;
 }
 
 /** Stored text with its line breaks; what is long is folded. */
