@@ -1,7 +1,7 @@
 import { fireEvent, screen, waitFor } from "@testing-library/preact";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { open } from "./opening";
-import { serve } from "./serving";
+import { serve, streamed } from "./serving";
 
 test("what is kept of a user says which memory was replaced", async () => {
   serve({
@@ -32,4 +32,24 @@ test("a summary of all reflections does not stand over those of one agent", asyn
   fireEvent.input(agent, { target: { value: "builder" } });
   fireEvent.keyDown(agent, { key: "Enter" });
   await waitFor(() => expect(screen.queryByText("Used in other sessions")).toBeNull());
+});
+
+test("the lessons that are exported are those that the search leaves in the list", async () => {
+  const lessons = [
+    { id: "l-1", title: "Check seats", content: "before booking", category: "travel" },
+    { id: "l-2", title: "Set a lock timeout", content: "in migrations", category: "database" },
+  ];
+  serve({
+    "LearnService/ListLessons": () => ({ lessons, totalSize: "2" }),
+    "LearnService/SearchLessons": () => ({}),
+    "LearnService/ExportLessons": () => streamed(lessons.map((lesson) => ({ lesson }))),
+  });
+  const written = vi.spyOn(URL, "createObjectURL").mockReturnValue("blob:lessons");
+  open("/lessons?q=SEATS");
+  await screen.findByText("Check seats");
+  fireEvent.click(screen.getByRole("button", { name: "Export" }));
+  await waitFor(() => expect(written).toHaveBeenCalled());
+  const file = written.mock.calls[0]?.[0] as Blob;
+  expect(JSON.parse(await file.text())).toEqual([lessons[0]]);
+  written.mockRestore();
 });

@@ -233,7 +233,9 @@ function ExportButton() {
     setBusy(true);
     setFailed("");
     try {
-      announce(`Exported ${plural(await exportLessons(lessonFilter()), "lesson")}`);
+      const typed = filter("q");
+      const exported = await exportLessons(lessonFilter(), (one) => hasWords(one, typed));
+      announce(`Exported ${plural(exported, "lesson")}`);
     } catch (error) {
       setFailed(error instanceof Error ? error.message : String(error));
     }
@@ -241,7 +243,12 @@ function ExportButton() {
   };
   return (
     <>
-      <button type="button" onClick={run} disabled={busy} title="Those that pass the filters">
+      <button
+        type="button"
+        onClick={run}
+        disabled={busy}
+        title="Those that pass the filters and the search"
+      >
         {busy ? "Exporting…" : "Export"}
       </button>
       {failed && <span role="alert">{failed}</span>}

@@ -23,9 +23,12 @@ export interface Planned {
 /** What to do with lessons that are there already and say something else. */
 export type OnConflict = "SKIP" | "REPLACE";
 
-/** Write the lessons that pass a filter to a file of the browser; return how many. */
-export async function exportLessons(filter: LessonFilterJson): Promise<number> {
-  const lessons = await everyLesson(filter);
+/** Write the lessons that pass a filter and are wanted to a file of the browser; return how many. */
+export async function exportLessons(
+  filter: LessonFilterJson,
+  isWanted: (lesson: LessonJson) => boolean,
+): Promise<number> {
+  const lessons = (await everyLesson(filter)).filter(isWanted);
   const url = URL.createObjectURL(
     new Blob([`${JSON.stringify(lessons, null, 2)}\n`], { type: "application/json" }),
   );
