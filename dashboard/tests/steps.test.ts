@@ -69,11 +69,30 @@ describe("steps", () => {
     ]);
     const shape = (chosen: string, all = false) =>
       rowsOf(steps, all, chosen).map((row) =>
-        "folded" in row ? row.folded.map((step) => step.event.id) : row.event.id,
+        "folded" in row ? row.folded.map((step) => step.event.id) : "event" in row && row.event.id,
       );
     expect(shape("")).toEqual([["s", "p"], "m", ["l1", "l2"], "l3"]);
     expect(shape("l2")).toEqual([["s", "p"], "m", ["l1"], "l2", "l3"]);
     expect(shape("", true)).toEqual(["s", "p", "m", "l1", "l2", "l3"]);
+  });
+
+  test("tell where events are not known, and join no call with an answer by its name there", () => {
+    const at = (sequence: number, event: object) => ({ ...event, sequence: String(sequence) });
+    const steps = stepsOf([
+      at(1, call("a")),
+      at(2, call("b", "grep", "1")),
+      at(8, answer("x")),
+      at(9, answer("y", "grep", "1")),
+    ]);
+    expect(steps.map((step) => [step.event.id, step.answer?.id, step.missing])).toEqual([
+      ["a", undefined, 0],
+      ["b", "y", 0],
+      ["x", undefined, 5],
+    ]);
+    const marks = (partial: boolean) =>
+      rowsOf(steps, false, "", partial).map((row) => ("leftOut" in row ? "…" : "step"));
+    expect(marks(true)).toEqual(["step", "step", "…", "step"]);
+    expect(marks(false)).toEqual(["step", "step", "step"]); // What is not there was forgotten.
   });
 
   test("have a title in one line", () => {

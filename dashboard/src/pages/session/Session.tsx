@@ -29,7 +29,10 @@ export function Session({ id }: { id: string }) {
         <a href="/sessions">Sessions</a>
       </p>
       {session.data ? (
-        <Loaded id={id} session={session.data} reload={session.reload} />
+        <>
+          {session.error && <ErrorBox error={session.error} retry={session.reload} />}
+          <Loaded id={id} session={session.data} reload={session.reload} />
+        </>
       ) : session.error ? (
         <>
           <PageHeader title={id} />
@@ -56,8 +59,9 @@ function Loaded(props: { id: string; session: SessionJson; reload: () => void })
     return () => clearInterval(timer);
   }, [active, known, session.eventCount]);
   const steps = stepsOf(followed.events ?? []);
+  const partial = followed.more !== undefined;
   const chosen = chosenId ? stepWith(steps, chosenId) : undefined;
-  const rows = rowsOf(steps, filter("all") === "1", chosen?.event.id ?? "");
+  const rows = rowsOf(steps, filter("all") === "1", chosen?.event.id ?? "", partial);
   return (
     <>
       <PageHeader
@@ -72,7 +76,7 @@ function Loaded(props: { id: string; session: SessionJson; reload: () => void })
       />
       <Figures session={session} />
       <Verified id={id} count={num(session.eventCount)} />
-      <Errors steps={steps} partial={followed.more !== undefined} />
+      <Errors steps={steps} partial={partial} />
       <section class="card" aria-label="What happened">
         <div class="card-header">
           <h2>What happened</h2>

@@ -13,7 +13,7 @@ const NARROW = "(max-width: 1080px)";
 /** The steps, with the chosen one in full beside them; on a phone, below it. */
 export function Timeline({ rows, chosen }: { rows: readonly Row[]; chosen: Step | undefined }) {
   const narrow = useNarrow();
-  const shown = rows.filter((row): row is Step => !("folded" in row));
+  const shown = rows.filter((row): row is Step => "event" in row);
   useStepping(shown);
   return (
     <div class={chosen && !narrow ? "session-view split" : "session-view"}>
@@ -21,6 +21,10 @@ export function Timeline({ rows, chosen }: { rows: readonly Row[]; chosen: Step 
         {rows.map((row) =>
           "folded" in row ? (
             <Folded key={row.folded[0]?.event.id} steps={row.folded} />
+          ) : "leftOut" in row ? (
+            <li key={`before ${row.leftOut.event.id}`} class="left-out">
+              {plural(row.leftOut.missing, "event")} not loaded
+            </li>
           ) : (
             <li key={row.event.id}>
               <Line step={row} chosen={row === chosen} />

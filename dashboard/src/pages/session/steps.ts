@@ -15,10 +15,12 @@ export interface Step {
   readonly failed: boolean;
   /** Folded away unless it is asked for. */
   readonly noise: boolean;
+  /** Events between what is known before it and itself that are not. */
+  readonly missing: number;
 }
 
-/** Steps, and those that are folded between them. */
-export type Row = Step | { readonly folded: readonly Step[] };
+/** Steps, those that are folded between them, and those before which events are left out. */
+export type Row = Step | { readonly folded: readonly Step[] } | { readonly leftOut: Step };
 
 const STATES = new Set(["session_started", "session_ended"]);
 const MODELS = new Set(["llm_call", "llm_response"]);
@@ -28,7 +30,11 @@ const ANSWERS = new Set(["tool_response", "tool_error"]);
 export function stepsOf(events: readonly EventJson[]): Step[] {
   const steps: Step[] = [];
   const open = new Map<string, number>();
-  for (const event of events) {
+  let missing = 0;
+  for (const [place, event] of events.entries()) {
+    const between = missingBetween(events[place - 1], event);
+    missing += between;
+    if (between > 0) forgetNamed(open);
     const at = ANSWERS.has(event.eventType ?? "") ? open.get(callOf(event)) : undefined;
     const call = at === undefined ? undefined : steps[at];
     if (at !== undefined && call) {
@@ -37,9 +43,19 @@ export function stepsOf(events: readonly EventJson[]): Step[] {
       continue;
     }
     if (event.eventType === "tool_call") open.set(callOf(event), steps.length);
-    steps.push(stepOf(event));
+    steps.push(stepOf(event, missing));
+    missing = 0;
   }
   return steps;
+}
+
+// The open call of a tool may be among the events that are not known.
+function forgetNamed(open: Map<string, number>): void {
+  for (const call of open.keys()) if (call.startsWith("name ")) open.delete(call);
+}
+
+function missingBetween(before: EventJson | undefined, event: EventJson): number {
+  return before ? Math.max(0, num(event.sequence) - num(before.sequence) - 1) : 0;
 }
 
 // Without a call's id, the answer belongs to the open call of the same tool.
@@ -47,13 +63,13 @@ function callOf(event: EventJson): string {
   return event.callId ? `id ${event.callId}` : `name ${event.name ?? ""}`;
 }
 
-function stepOf(event: EventJson): Step {
+function stepOf(event: EventJson, missing: number): Step {
   const failed = isError(event);
   const kind = kindOf(event);
   const silent = !event.text && (kind === "model" || kind === "other");
   const background = kind === "state" || roleOf(event) === "system";
   const noise = !failed && (silent || background || event.severity === "SEVERITY_DEBUG");
-  return { event, kind, failed, noise };
+  return { event, kind, failed, noise, missing };
 }
 
 function kindOf(event: EventJson): StepKind {
@@ -82,13 +98,21 @@ export function roleOf(event: EventJson): string {
   return typeof role === "string" ? role : "";
 }
 
-/** Fold what is noise, unless all is asked for; the chosen step is never folded. */
-export function rowsOf(steps: readonly Step[], all: boolean, chosen: string): Row[] {
-  if (all) return [...steps];
+/**
+ * Fold what is noise, unless all is asked for; the chosen step is never folded. While not all events
+ * are loaded, `partial`, rows tell where some are left out.
+ */
+export function rowsOf(
+  steps: readonly Step[],
+  all: boolean,
+  chosen: string,
+  partial = false,
+): Row[] {
   const rows: Row[] = [];
   for (const step of steps) {
+    if (partial && step.missing > 0) rows.push({ leftOut: step });
     const last = rows.at(-1);
-    if (!step.noise || step.event.id === chosen) rows.push(step);
+    if (all || !step.noise || step.event.id === chosen) rows.push(step);
     else if (last && "folded" in last) rows[rows.length - 1] = { folded: [...last.folded, step] };
     else rows.push({ folded: [step] });
   }
