@@ -1,7 +1,7 @@
 import { fireEvent, screen, waitFor, within } from "@testing-library/preact";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { open } from "./opening";
-import { failed, serve, streamed } from "./serving";
+import { failed, serve, streamed, streaming } from "./serving";
 
 const SESSION = {
   id: "s-1",
@@ -112,8 +112,7 @@ describe("a session", () => {
       "EventService/GetSession": () => ({
         session: { ...SESSION, status: "SESSION_STATUS_ACTIVE", endedAt: undefined },
       }),
-      "EventService/WatchEvents": async ({ afterCursor }) => {
-        if (afterCursor) return new Promise(() => {});
+      "EventService/WatchEvents": async () => {
         await began;
         return streamed([{ cursor: "4" }, { cursor: "5", event: late }]);
       },
@@ -123,6 +122,73 @@ describe("a session", () => {
     expect(screen.queryByText("Found another flight")).toBeNull();
     told();
     await screen.findByText("Found another flight");
+  });
+
+  test("that runs and is long shows how much of it is left out, until it is loaded", async () => {
+    const said = (sequence: number) =>
+      event(`m${sequence}`, sequence, { eventType: "message", text: `said ${sequence}` });
+    serve({
+      ...ANSWERS,
+      "EventService/GetSession": () => ({
+        session: { ...SESSION, status: "SESSION_STATUS_ACTIVE", eventCount: "9" },
+      }),
+      "EventService/ListEvents": ({ descending, pageToken }) => {
+        if (descending) return { events: [9, 8].map(said) };
+        if (pageToken) return { events: [3, 4, 5, 6, 7].map(said), nextPageToken: "last" };
+        return { events: [1, 2].map(said), nextPageToken: "second" };
+      },
+      "EventService/WatchEvents": () => streamed([{ cursor: "9" }]),
+    });
+    open("/sessions/s-1");
+    const left = await screen.findByText("5 events not loaded");
+    expect(left.previousElementSibling?.textContent).toContain("said 2");
+    expect(left.nextElementSibling?.textContent).toContain("said 8");
+    fireEvent.click(screen.getByRole("button", { name: "Load more" }));
+    await screen.findByText("said 5");
+    expect(screen.queryByText(/not loaded/)).toBeNull();
+  });
+
+  test("that runs is read anew when the server comes back with other data", async () => {
+    let isOther = false;
+    const message = (text: string, sequence: number) =>
+      event(text, sequence, { eventType: "message", text });
+    serve({
+      ...ANSWERS,
+      "EventService/GetSession": () => ({
+        session: { ...SESSION, status: "SESSION_STATUS_ACTIVE" },
+      }),
+      "EventService/ListEvents": () => ({
+        events: isOther ? [message("of now", 1)] : [message("begun", 1), message("lost", 2)],
+      }),
+      // A place that is ahead of all that is recorded is taken as it is, and nothing comes.
+      "EventService/WatchEvents": ({ afterCursor = "" }) =>
+        streamed([{ cursor: afterCursor || (isOther ? "1" : "2") }]),
+    });
+    open("/sessions/s-1");
+    await screen.findByText("lost");
+    await screen.findByText("Live");
+    isOther = true;
+    await screen.findByRole("heading", { name: "of now", level: 1 });
+    expect(screen.queryByText("lost")).toBeNull();
+  });
+
+  test("that runs says when it can no longer be had", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval"] });
+    let isGone = false;
+    serve({
+      ...ANSWERS,
+      "EventService/GetSession": () =>
+        isGone
+          ? failed(404, "not_found", "there is no session s-1")
+          : { session: { ...SESSION, status: "SESSION_STATUS_ACTIVE" } },
+      "EventService/WatchEvents": () => new Promise(() => {}),
+    });
+    open("/sessions/s-1");
+    await screen.findByRole("list", { name: "Steps" });
+    isGone = true;
+    vi.advanceTimersByTime(10_000);
+    vi.useRealTimers();
+    await screen.findByText("There is no session s-1.");
   });
 
   test("that is long says of which events its errors are counted", async () => {
@@ -231,6 +297,64 @@ test("what comes while one looks is shown in a list that had nothing, if it pass
   await screen.findByRole("link", { name: "in time" });
   expect(screen.queryByText("too late")).toBeNull();
   await screen.findByText("1 event");
+});
+
+test("events that are followed are listed anew when the server comes back with other data", async () => {
+  let isOther = false;
+  const message = (text: string) => event(text, 1, { eventType: "message", text });
+  serve({
+    "EventService/ListEvents": () => ({ events: [message(isOther ? "of now" : "listed")] }),
+    "EventService/ListAgents": () => ({}),
+    // A place that is ahead of all that is recorded is taken as it is, and nothing comes.
+    "EventService/WatchEvents": ({ afterCursor = "" }) =>
+      isOther
+        ? streamed([{ cursor: afterCursor || "1" }])
+        : streamed([{ cursor: "8" }, { event: message("came"), cursor: "9" }]),
+  });
+  open("/events?live=1");
+  await screen.findByRole("link", { name: "listed" });
+  await screen.findByRole("link", { name: "came" });
+  isOther = true;
+  await screen.findByRole("link", { name: "of now" });
+  expect(screen.queryByText("listed")).toBeNull();
+  expect(screen.queryByText("came")).toBeNull();
+});
+
+test("events that are followed leave no gap to those that are listed, however many come", async () => {
+  const came = Array.from({ length: 250 }, (_, at) => ({
+    ...event(`e${at}`, 1, { eventType: "message" }),
+    text: `came ${at}`,
+  }));
+  let recorded = 0;
+  let told = () => {};
+  const began = new Promise<void>((resolve) => {
+    told = resolve;
+  });
+  async function* watched() {
+    yield [{ cursor: "0" }];
+    await began;
+    recorded = came.length;
+    yield came.map((one) => ({ event: one, cursor: "1" }));
+    await new Promise(() => {});
+  }
+  const asked = serve({
+    "EventService/ListEvents": () => ({
+      events: came.slice(Math.max(0, recorded - 100), recorded).reverse(),
+      nextPageToken: recorded > 100 ? "more" : "",
+    }),
+    "EventService/ListAgents": () => ({}),
+    "EventService/WatchEvents": () => streaming(watched()),
+  });
+  const { container } = open("/events?live=1");
+  const lists = () => asked.filter(({ call }) => call === "EventService/ListEvents");
+  await waitFor(() => expect(lists()).toHaveLength(2)); // Once more when the stream had begun.
+  told();
+  // Looked at now and then: after each event it would take long.
+  const shown = () => [...container.querySelectorAll("a.preview")].map((one) => one.textContent);
+  await vi.waitFor(() => expect(shown()[0]).toBe("came 249"), { timeout: 50_000 });
+  await screen.findByText("Load more");
+  const newest = came.map((one) => one.text).slice(-shown().length);
+  expect(shown()).toEqual(newest.reverse());
 });
 
 test("the context is shown word for word, with what it rests on", async () => {

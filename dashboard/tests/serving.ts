@@ -34,6 +34,21 @@ export function streamed(messages: readonly unknown[], end: unknown = {}): Respo
   return new Response(new Blob(frames));
 }
 
+/** An answer that is a stream of these messages, some at a time, each sent when they are there. */
+export function streaming(messages: AsyncGenerator<readonly unknown[]>): Response {
+  const body = new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await messages.next();
+      if (done) controller.close();
+      else {
+        const frames = new Blob(value.map((m) => frame(0, m)));
+        controller.enqueue(new Uint8Array(await frames.arrayBuffer()));
+      }
+    },
+  });
+  return new Response(body);
+}
+
 function frame(flags: number, message: unknown): Uint8Array<ArrayBuffer> {
   const payload = new TextEncoder().encode(JSON.stringify(message));
   const bytes = new Uint8Array(5 + payload.length);

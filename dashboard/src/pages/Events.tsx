@@ -58,7 +58,7 @@ export default function Events() {
     );
     return { items: page.events ?? [], next: page.nextPageToken };
   }, inputs);
-  const live = useLive(filter("live") === "1", inputs);
+  const live = useLive(filter("live") === "1", inputs, pages.reload);
   // What came while one looks is part of the list: of one that had nothing, too.
   const shown = { ...pages, items: pages.items && joined(live.events, pages.items) };
   const filtered = inputs.some((value) => value.replaceAll("|", ""));
@@ -117,8 +117,11 @@ function inRange({ timestamp = "" }: EventJson): boolean {
   return !(at < Date.parse(startTime)) && !(at >= Date.parse(endTime));
 }
 
-/** What is recorded while one looks; what passes the filters of the address. */
-function useLive(wanted: boolean, inputs: readonly string[]) {
+/**
+ * What is recorded while one looks; what passes the filters of the address. `relist` is called when
+ * the list has to show what is not among it.
+ */
+function useLive(wanted: boolean, inputs: readonly string[], relist: () => void) {
   const [seen, setSeen] = useState<readonly EventJson[]>([]);
   const [on, setOn] = useState(false);
   useEffect(() => {
@@ -127,16 +130,18 @@ function useLive(wanted: boolean, inputs: readonly string[]) {
     const ending = new AbortController();
     const { name, ...watched } = asked();
     const follow = async (): Promise<void> => {
-      let afterCursor = "";
       while (!ending.signal.aborted) {
+        let kept: readonly EventJson[] = [];
         try {
-          const stream = events.watchEvents({ ...watched, afterCursor }, ending);
-          for await (const { event, cursor } of stream) {
+          for await (const { event } of events.watchEvents(watched, ending)) {
             setOn(true);
-            afterCursor = cursor ?? afterCursor;
-            if (event && (!name || event.name === name) && inRange(event)) {
-              setSeen((before) => [event, ...before].slice(0, KEPT));
+            // It goes on from now: the server may have come back with other data than before.
+            if (!event || kept.length === KEPT) {
+              kept = [];
+              relist();
             }
+            if (event && (!name || event.name === name) && inRange(event)) kept = [event, ...kept];
+            setSeen(kept);
           }
         } catch (error) {
           if (isAbort(error)) return;

@@ -26,7 +26,8 @@ export function useEvents(sessionId: string, active: boolean, wanted: string): F
   const known = useRef(new Map<string, EventJson>());
   const [next, setNext] = useState("");
   const [state, setState] = useState<Omit<Followed, "more">>(NOTHING);
-  const live = useRef(false);
+  const chosen = useRef(wanted);
+  chosen.current = wanted;
 
   const show = useCallback((change: Partial<Omit<Followed, "more">>): void => {
     const ordered = [...known.current.values()].sort((a, b) => num(a.sequence) - num(b.sequence));
@@ -46,18 +47,22 @@ export function useEvents(sessionId: string, active: boolean, wanted: string): F
     [sessionId],
   );
 
+  const load = useCallback(
+    async (signal: AbortSignal): Promise<void> => {
+      known.current.clear();
+      let token = await turn("", signal);
+      for (let turned = 1; token && turned < TURNED; turned++) {
+        if (!chosen.current || known.current.has(chosen.current)) break;
+        token = await turn(token, signal);
+      }
+    },
+    [turn],
+  );
+
   useEffect(() => {
     const ending = new AbortController();
-    known.current.clear();
     setState(NOTHING);
-    const load = async (): Promise<void> => {
-      let token = await turn("", ending.signal);
-      for (let turned = 1; token && turned < TURNED; turned++) {
-        if (!wanted || known.current.has(wanted)) break;
-        token = await turn(token, ending.signal);
-      }
-    };
-    load().then(
+    load(ending.signal).then(
       () => show({ loading: false, error: undefined }),
       (error: unknown) => {
         if (!isAbort(error)) show({ loading: false, error: asApiError(error) });
@@ -71,9 +76,10 @@ export function useEvents(sessionId: string, active: boolean, wanted: string): F
     if (!active) return;
     const ending = new AbortController();
     follow(sessionId, ending.signal, {
-      begun: () => {
-        live.current = true;
-        show({ live: true });
+      begun: async (again) => {
+        // The server may have come back with other data than before.
+        if (again) await load(ending.signal);
+        show({ live: true, ...(again && { loading: false, error: undefined }) });
       },
       came: (event) => {
         known.current.set(event.id ?? "", event);
@@ -99,21 +105,23 @@ export function useEvents(sessionId: string, active: boolean, wanted: string): F
 
 const NOTHING = { events: undefined, error: undefined, loading: true, live: false };
 
-/** Watch until the signal ends it; a stream that breaks goes on where it was. */
+/** Watch until the signal ends it; a stream that breaks begins again. */
 async function follow(
   sessionId: string,
   signal: AbortSignal,
-  told: { begun: () => void; came: (event: EventJson) => void; broke: () => void },
+  told: {
+    begun: (again: boolean) => Promise<void>;
+    came: (event: EventJson) => void;
+    broke: () => void;
+  },
 ): Promise<void> {
-  // What was recorded before the stream began is read once it has.
-  let afterCursor = "";
-  while (!signal.aborted) {
+  for (let again = false; !signal.aborted; again = true) {
     try {
-      for await (const message of events.watchEvents({ sessionId, afterCursor }, { signal })) {
-        afterCursor = message.cursor ?? afterCursor;
-        if (message.event) told.came(message.event);
+      for await (const { event } of events.watchEvents({ sessionId }, { signal })) {
+        if (event) told.came(event);
         else {
-          told.begun();
+          await told.begun(again);
+          // What was recorded before the stream began is read once it has.
           await catchUp(sessionId, signal, told.came);
         }
       }
