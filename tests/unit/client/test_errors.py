@@ -143,9 +143,26 @@ def test_a_call_that_takes_too_long_ends_at_its_timeout(
         served.ended.wait(10)
 
     served.on("Recall", wait)
-    with pytest.raises(errors.DeadlineExceededError):
+    with pytest.raises(errors.DeadlineExceededError) as caught:
         client.call("recall", "q", timeout=1)  # Connecting is part of it.
     served.ended.set()
+    assert str(caught.value) == "the time for the call is over [DEADLINE_EXCEEDED]"
+
+
+def test_a_request_that_is_too_large_for_a_server_is_told_with_its_size(
+    client: EitherClient,
+) -> None:
+    with pytest.raises(errors.ResourceExhaustedError) as caught:
+        client.call("recall", "q" * 5_000_000)
+    assert caught.value.message == "the request takes 5000005 bytes, at most 4194304 are allowed"
+
+
+def test_an_answer_that_is_too_large_for_a_client_is_told_with_its_size(
+    client: EitherClient, served: ScriptedServer
+) -> None:
+    said = "Stream removed (CLIENT: Received message larger than max (70000010 vs. 67108864))"
+    error = raised(client, served, "RESOURCE_EXHAUSTED", said)
+    assert error.message == "the answer takes 70000010 bytes, at most 67108864 are allowed"
 
 
 def test_an_unknown_method_of_an_older_server_is_an_error_of_its_own(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -130,9 +131,23 @@ def test_calls_under_way_fail_when_their_client_is_closed_and_cancel_nobody(
         await client.aclose()
         for failed in await asyncio.gather(*waiting, return_exceptions=True):
             assert isinstance(failed, CancelledError), failed
+            assert failed.message == "the client was closed"
         assert [message async for message in watch] == []
 
     run(main)
+
+
+def test_a_call_under_way_in_another_thread_says_that_its_client_was_closed(
+    served: ScriptedServer, stuck: threading.Semaphore
+) -> None:
+    client = MnemeClient(served.address)
+    with ThreadPoolExecutor(1) as other:
+        waiting = other.submit(client.recall, "q")
+        stuck.acquire()
+        client.close()
+        with pytest.raises(CancelledError) as failed:
+            waiting.result()
+    assert failed.value.message == "the client was closed"
 
 
 def test_who_is_cancelled_is_cancelled_although_the_client_is_closed_too(

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 
 from mneme.errors import CancelledError
 
+CLOSED = "the client was closed"
+
 
 def is_leaving() -> bool:
     """Whether the task that runs was cancelled itself."""
@@ -17,7 +19,7 @@ def is_leaving() -> bool:
 
 def closed() -> CancelledError:
     """The error of a call that was under way when its client was closed."""
-    return CancelledError("the client was closed")
+    return CancelledError(CLOSED)
 
 
 @contextmanager

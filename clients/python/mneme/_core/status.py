@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ from google.protobuf.message import DecodeError
 from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped]
 from grpc import ChannelConnectivity, RpcError, StatusCode
 
+from mneme._core.cancelling import CLOSED
 from mneme._core.unreachable import why
 from mneme.errors import BY_CODE, FieldViolation, MnemeError, UnknownError
 
@@ -20,6 +22,10 @@ DOWN = frozenset({
 """States of a channel when a call's time is up and no server is there; it is idle when the time was
 too short to begin connecting."""
 _NO_SERVER = "no Mneme server answers at {address}"
+_TOO_LARGE = re.compile(
+    r"(?P<at>CLIENT|SERVER): (?P<did>Sent|Received) message larger than max "
+    r"\((?P<size>\d+) vs\. (?P<most>\d+)\)"
+)
 
 
 def error_of(failure: RpcError, address: str, is_down: Callable[[], bool]) -> MnemeError:
@@ -40,7 +46,23 @@ def error_of(failure: RpcError, address: str, is_down: Callable[[], bool]) -> Mn
         code, message = StatusCode.UNAVAILABLE, "timeout"
     if info is None and code is StatusCode.UNAVAILABLE:
         message = f"{_NO_SERVER.format(address=address)}: {why(message)}"
+    elif info is None:
+        message = _in_words(code, message)
     return _error(code, message, details)
+
+
+def _in_words(code: StatusCode, message: str) -> str:
+    """What gRPC itself says of a call that it ended; other messages as they are."""
+    if code is StatusCode.DEADLINE_EXCEEDED:
+        return "the time for the call is over"
+    if code is StatusCode.CANCELLED:
+        return CLOSED if "Channel closed" in message else "the call was cancelled"
+    found = _TOO_LARGE.search(message)
+    if found is None:
+        return message
+    is_answer = (found["at"] == "CLIENT") == (found["did"] == "Received")
+    what = "answer" if is_answer else "request"
+    return f"the {what} takes {found['size']} bytes, at most {found['most']} are allowed"
 
 
 def error_in(status: status_pb2.Status) -> MnemeError:
