@@ -40,7 +40,9 @@ TOOLSETS: Mapping[str, Toolset] = {
         ("recall", "learn", "reflect", "context"),
         default=True,
     ),
-    "sessions": Toolset("hand over, pick up, search sessions", ("sessions",), default=True),
+    "sessions": Toolset(
+        "hand over, pick up, search sessions", ("sessions", "session_search"), default=True
+    ),
     "reflections": Toolset("what was concluded from attempts", ("reflections",), default=True),
     "knowledge": Toolset("one-line experience, by repository", ("knowledge",), default=True),
     "memories": Toolset(
