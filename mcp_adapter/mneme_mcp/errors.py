@@ -69,7 +69,7 @@ def failure_of(error: Exception, place: Place) -> Failure:
         said,
         error.code.name,
         error.reason or _OWN_REASONS.get(type(error), error.code.name),
-        retryable=isinstance(error, _RETRYABLE),
+        retryable=isinstance(error, _RETRYABLE) and not _is_too_large(error),
         retry_after=error.retry_after,
         fields=[(place.spelled(v.field), _problem(v, place)) for v in error.violations if v.field],
         error_id=error.error_id,
@@ -172,7 +172,14 @@ def _missing(error: MnemeError, place: Place) -> str:
 
 
 def _exhausted(error: MnemeError, _: Place) -> str:
+    if _is_too_large(error):
+        return f"{_sentence(error.message)} Send or ask for less at a time."
     return f"{_sentence(error.message)} {_again(error)}"
+
+
+def _is_too_large(error: MnemeError) -> bool:
+    # The server gives a reason for each of its own limits; a message's size is gRPC's.
+    return isinstance(error, ResourceExhaustedError) and not error.reason
 
 
 def _changed(error: MnemeError, _: Place) -> str:

@@ -115,7 +115,15 @@ def test_what_was_not_found_comes_with_how_to_find_it() -> None:
 
 
 def test_a_limit_says_when_to_try_again() -> None:
-    assert "in 12 s" in explain(ResourceExhaustedError("too fast", retry_after=12.2), PLACE)
+    limited = ResourceExhaustedError("too fast", retry_after=12.2, reason="RATE_LIMITED")
+    assert "in 12 s" in explain(limited, PLACE)
+
+
+def test_a_message_that_is_too_large_is_not_to_be_sent_again_as_it_is() -> None:
+    too_large = ResourceExhaustedError("the request takes 9 bytes, at most 8 are allowed")
+    failure = failure_of(too_large, PLACE)
+    assert not failure.retryable
+    assert failure.message == f"{too_large.message}. Send or ask for less at a time."
 
 
 def test_a_bug_names_the_id_under_which_it_is_logged() -> None:
@@ -148,7 +156,7 @@ def test_every_failure_has_a_code_and_a_reason(kind: type[MnemeError]) -> None:
 
 def test_what_may_succeed_later_is_told_from_what_will_not() -> None:
     assert failure_of(UnavailableError("down"), PLACE).retryable
-    assert failure_of(ResourceExhaustedError("full"), PLACE).retryable
+    assert failure_of(ResourceExhaustedError("full", reason="QUOTA_EXCEEDED"), PLACE).retryable
     assert not failure_of(NotFoundError("gone"), PLACE).retryable
     assert not failure_of(UnauthenticatedError("who"), PLACE).retryable
 
