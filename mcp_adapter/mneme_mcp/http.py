@@ -12,6 +12,9 @@ from mneme_mcp.server import MnemeServer
 
 PATH = "/mcp"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_KEEP_ALIVE_S = 60
+"""Longer than hosts keep a connection that is quiet, 5 s with httpx: whoever closes it first must be
+the one who would use it next, or a call meets its end."""
 
 
 class CannotListen(ValueError):
@@ -86,7 +89,9 @@ async def serve(
     listening.listen(128)
     name = f"[{host}]" if ":" in host else host
     print(f"serving on http://{name}:{listening.getsockname()[1]}{PATH}", flush=True)
-    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=5)
+    config = uvicorn.Config(
+        app, log_level="warning", timeout_graceful_shutdown=5, timeout_keep_alive=_KEEP_ALIVE_S
+    )
     try:
         await uvicorn.Server(config).serve(sockets=[listening])
     finally:
