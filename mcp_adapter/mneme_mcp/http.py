@@ -13,8 +13,8 @@ from mneme_mcp.server import MnemeServer
 PATH = "/mcp"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _KEEP_ALIVE_S = 60
-"""Longer than hosts keep a connection that is quiet, 5 s with httpx: whoever closes it first must be
-the one who would use it next, or a call meets its end."""
+"""Longer than hosts keep a connection that is quiet, 5 s with httpx: whoever closes it first should
+be the one who would use it next, or a call meets its end."""
 
 
 class CannotListen(ValueError):
