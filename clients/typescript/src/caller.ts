@@ -9,7 +9,7 @@ import type {
 import type { Transport } from "@connectrpc/connect";
 import { Attempts, cancelled, pauseFor } from "./attempts.js";
 import { errorOf, MnemeError } from "./errors.js";
-import { fillIds, messageOf } from "./fields.js";
+import { messageOf, withIds } from "./fields.js";
 import type { Freshness } from "./freshness.js";
 import { DEFAULT_PATIENCE_MS, Resumption } from "./resuming.js";
 import { Stream } from "./stream.js";
@@ -298,8 +298,7 @@ export class Caller {
 /** The request of plain values, with the ids and the update mask that the caller left out. */
 function requestOf(call: Call, fields: object): Message {
   const message = messageOf(call.method.input, withUpdateMask(call, fields)) as Message;
-  fillIds(message, call.madeIds);
-  return message;
+  return withIds(message, call.madeIds);
 }
 
 /** What an update says of the resource beside its new values. */
@@ -337,8 +336,7 @@ class Source {
       for await (const one of this.#items) {
         const isRequest = item === undefined || isOf(one, method.input.typeName);
         const message = messageOf(method.input, isRequest ? one : { [item]: one }) as Message;
-        fillIds(message, madeIds);
-        yield message;
+        yield withIds(message, madeIds);
       }
     } catch (error) {
       this.#error = { thrown: error };

@@ -99,23 +99,26 @@ export function messageOf<D extends DescMessage>(
   return create(schema, message as never);
 }
 
-/** Fills the ids that the client may choose, so that sending the message again is harmless. */
-export function fillIds(message: object, paths: readonly (readonly string[])[]): void {
-  for (const path of paths) {
-    fillId(message as Record<string, unknown>, path);
-  }
+/**
+ * The message with the ids that the client may choose, so that sending it again is harmless. The
+ * given one is left as it is: its owner may give it again, and means another by that.
+ */
+export function withIds<M extends object>(message: M, paths: readonly (readonly string[])[]): M {
+  return paths.reduce(withId, { ...message });
 }
 
-function fillId(message: Record<string, unknown>, path: readonly string[]): void {
-  const [name, ...rest] = path;
-  const value = message[name as string];
+function withId<M extends object>(message: M, [name = "", ...rest]: readonly string[]): M {
+  const value = (message as Record<string, unknown>)[name];
   if (rest.length === 0) {
-    message[name as string] = value || newUlid();
-  } else if (value !== undefined) {
-    for (const item of Array.isArray(value) ? value : [value]) {
-      fillId(item, rest);
-    }
+    return { ...message, [name]: value || newUlid() };
   }
+  if (value === undefined) {
+    return message;
+  }
+  const filled = Array.isArray(value)
+    ? value.map((item) => withId(item, rest))
+    : withId(value as object, rest);
+  return { ...message, [name]: filled };
 }
 
 function oneofValue(schema: DescMessage, name: string, value: unknown, path: string): unknown {
@@ -207,7 +210,7 @@ function timestampOf(value: Date, path: string): Timestamp {
 }
 
 function durationOf(ms: number, path: string): Duration {
-  if (!Number.isFinite(ms)) {
+  if (!(Math.abs(ms) <= Number.MAX_SAFE_INTEGER)) {
     throw new RangeError(`${path}: ${ms} milliseconds are no duration`);
   }
   const seconds = Math.trunc(ms / 1000);
@@ -245,21 +248,37 @@ function scalarValue(field: DescField, value: unknown, path: string): unknown {
       return checked(value, typeof value === "boolean", "true or false", path);
     case ScalarType.BYTES:
       return checked(value, value instanceof Uint8Array, "bytes", path);
-    case ScalarType.INT64:
-    case ScalarType.UINT64:
-    case ScalarType.SINT64:
-    case ScalarType.FIXED64:
-    case ScalarType.SFIXED64:
-      if (typeof value === "bigint") {
-        return value;
-      }
-      return BigInt(checked(value, Number.isSafeInteger(value), "a whole number", path) as number);
     case ScalarType.DOUBLE:
     case ScalarType.FLOAT:
       return checked(value, typeof value === "number", "a number", path);
+    case ScalarType.INT64:
+    case ScalarType.SINT64:
+    case ScalarType.SFIXED64:
+      return fitting(BigInt.asIntN(64, wholeOf(value, path)), value, path);
+    case ScalarType.UINT64:
+    case ScalarType.FIXED64:
+      return fitting(BigInt.asUintN(64, wholeOf(value, path)), value, path);
+    case ScalarType.UINT32:
+    case ScalarType.FIXED32:
+      return Number(fitting(BigInt.asUintN(32, wholeOf(value, path)), value, path));
     default:
-      return checked(value, Number.isInteger(value), "a whole number", path);
+      return Number(fitting(BigInt.asIntN(32, wholeOf(value, path)), value, path));
   }
+}
+
+function wholeOf(value: unknown, path: string): bigint {
+  if (typeof value === "bigint") {
+    return value;
+  }
+  return BigInt(checked(value, Number.isSafeInteger(value), "a whole number", path) as number);
+}
+
+/** The value as its field holds it, which has to be the one that was given. */
+function fitting(held: bigint, value: unknown, path: string): bigint {
+  if (held !== BigInt(value as number | bigint)) {
+    throw new RangeError(`${path}: ${value} is out of range`);
+  }
+  return held;
 }
 
 function checked<T>(value: T, fits: boolean, expected: string, path: string): T {

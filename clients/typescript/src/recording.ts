@@ -1,7 +1,7 @@
 import { pauseFor } from "./attempts.js";
 import type { Call, Caller, CallOptions, Items } from "./caller.js";
 import { MnemeError } from "./errors.js";
-import { fillIds, messageOf } from "./fields.js";
+import { messageOf, withIds } from "./fields.js";
 import type { StreamEventsRequest, StreamEventsResponse } from "./gen/mneme/v1/event_service_pb.js";
 import { Backoff, DEFAULT_PATIENCE_MS, isPassing } from "./resuming.js";
 
@@ -157,8 +157,7 @@ class Upload {
           return;
         }
         const request = messageOf(method.input, { [item as string]: event });
-        fillIds(request, madeIds);
-        this.#kept.push(request as StreamEventsRequest);
+        this.#kept.push(withIds(request as StreamEventsRequest, madeIds));
         this.#changed();
       }
     } catch (thrown) {

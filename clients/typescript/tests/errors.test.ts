@@ -146,6 +146,9 @@ test("arguments that do not fit are refused before anything is sent", async () =
       { events: [{ inputTokens: 2 ** 60 }] },
       /inputTokens: expected a whole number/,
     ],
+    ["recordEvents", { events: [{ inputTokens: 2n ** 63n }] }, /inputTokens: .* out of range$/],
+    ["recordEvents", { events: [{ duration: 1e300 }] }, /duration: .* are no duration$/],
+    ["listSessions", { pageSize: 2 ** 31 }, /^pageSize: 2147483648 is out of range$/],
     ["recordEvents", { events: [null] }, /^events\[0\]: expected an object, got null$/],
   ];
   for (const [method, request, message] of wrong) {

@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import type { Mneme } from "@mneme/client";
+import { create } from "@bufbuild/protobuf";
+import { type Mneme, NewEventSchema, RecordEventsRequestSchema } from "@mneme/client";
 import { failure } from "./support/failing.js";
 import { Server } from "./support/server.js";
 
@@ -77,6 +78,20 @@ test("events are streamed from an async generator, with ids made on the way", as
   assert.ok(counts.length >= 3, "a batch holds 500 events at most");
   const { session } = await client.getSession({ sessionId: "streamed" });
   assert.equal(session?.eventCount, 1200n);
+});
+
+test("a message that is given again is recorded again, and left as it is", async () => {
+  const event = create(NewEventSchema, { sessionId: "again", eventType: "message", text: "tick" });
+  await client.recordEvents({ events: [event, event] });
+  const request = create(RecordEventsRequestSchema, { events: [event] });
+  await client.recordEvents(request);
+  await client.recordEvents(request);
+  for await (const _ of client.streamEvents([event, event])) {
+    // Only its end matters.
+  }
+  await client.recordAll([event, event]);
+  assert.equal((await client.getSession({ sessionId: "again" })).session?.eventCount, 8n);
+  assert.equal(event.id, "");
 });
 
 test("whole requests may be streamed too", async () => {
