@@ -200,8 +200,8 @@ function walksOf(caller: Caller): Walks {
 }
 
 function walkOf(caller: Caller, walk: (typeof walks)[keyof typeof walks]): unknown {
-  return async function* (request: object = {}, options: CallOptions = {}) {
-    let pageToken = "";
+  return async function* (request: { pageToken?: string } = {}, options: CallOptions = {}) {
+    let { pageToken = "" } = request;
     do {
       const page = await caller.unary(calls[walk.call], { ...request, pageToken }, options);
       const answer = page as Message & Record<string, unknown>;

@@ -176,6 +176,8 @@ test("walks go over all pages", async () => {
   const sessions = await all(client.iterSessions({ pageSize: 1 }));
   assert.deepEqual(sessions.map((session) => session.id).sort(), ["s1", "s2"]);
   assert.equal((await all(client.iterEvents({ sessionId: "s1", pageSize: 1 }))).length, 3);
+  const { nextPageToken: pageToken } = await client.listSessions({ pageSize: 1 });
+  assert.equal((await all(client.iterSessions({ pageSize: 1, pageToken }))).length, 1);
   assert.equal((await all(client.iterAgents({ pageSize: 1 }))).length, 2);
 });
 
