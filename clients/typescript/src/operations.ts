@@ -2,6 +2,7 @@ import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { anyUnpack } from "@bufbuild/protobuf/wkt";
 import { type Code, ConnectError } from "@connectrpc/connect";
 import { pauseFor } from "./attempts.js";
+import type { CallOptions } from "./caller.js";
 import { errorOf, MnemeError } from "./errors.js";
 import type { Status } from "./gen/google/rpc/status_pb.js";
 import type { Operation } from "./gen/mneme/v1/operation_pb.js";
@@ -25,7 +26,7 @@ export interface ResultOptions {
 /** Asks for an operation, and waits for its end for a while. */
 export type Waits = (
   request: Pick<WaitOperationRequest, "operationId" | "tenantId"> & { maxWait: number },
-  options: { signal?: AbortSignal | undefined },
+  options: CallOptions,
 ) => Promise<WaitOperationResponse>;
 
 const WAIT_MS = 20_000;
@@ -67,7 +68,9 @@ async function endOf(wait: Waits, operationId: string, options: ResultOptions): 
     const asked = performance.now();
     const maxWait = Math.max(0, Math.min(every, end - asked));
     try {
-      const { operation } = await wait({ operationId, tenantId, maxWait }, { signal });
+      // A server that says nothing costs no more time, either.
+      const limits = timeoutMs === null ? {} : { timeoutMs: Math.max(1, end - asked) };
+      const { operation } = await wait({ operationId, tenantId, maxWait }, { ...limits, signal });
       awaySince = undefined;
       if (operation !== undefined) {
         onUpdate?.(operation);
@@ -78,7 +81,8 @@ async function endOf(wait: Waits, operationId: string, options: ResultOptions): 
     } catch (failure) {
       awaySince ??= asked;
       const isAway = failure instanceof MnemeError && failure.code === "UNAVAILABLE";
-      if (!isAway || performance.now() - awaySince > RESTART_MS) {
+      const now = performance.now();
+      if (now < end && (!isAway || now - awaySince > RESTART_MS)) {
         throw failure;
       }
     }

@@ -6,7 +6,7 @@ import { createServer, type Server as NetServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { createMneme } from "@mneme/client";
+import { BackupResponseSchema, createMneme } from "@mneme/client";
 import { failure } from "./support/failing.js";
 import { Server } from "./support/server.js";
 
@@ -135,6 +135,10 @@ test("a server that says nothing costs no more than the deadline", async () => {
   assert.equal((await failure(stream.next())).code, "DEADLINE_EXCEEDED");
   const given = client.getStats({}, { signal: AbortSignal.timeout(50), timeoutMs: null });
   assert.equal((await failure(given)).code, "CANCELLED");
+  const patient = createMneme({ address: addressOf(mute), timeoutMs: null });
+  const result = patient.resultOf("id", BackupResponseSchema, { timeoutMs: 100 });
+  assert.match((await failure(result)).message, /^the operation has not ended in time/);
+  patient.close();
   client.close();
   for (const socket of sockets) {
     socket.destroy();
