@@ -16,7 +16,8 @@ from google.protobuf.message_factory import GetMessageClass
 from mneme.v1 import auth_pb2, options_pb2
 from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import reflection_pb2 as reflection_pb
-from sqlalchemy import Connection, Engine, event
+from mneme_server.storage import driver
+from sqlalchemy import Connection
 from support.api import Api
 from support.contexts import eventually
 from support.descriptors import services
@@ -51,8 +52,7 @@ class Writes:
         self.threads: list[str] = []
 
     def note(self, connection: Connection) -> None:
-        driver: Any = connection.connection.driver_connection
-        (reads_only,) = driver.execute("PRAGMA query_only").fetchone()
+        (reads_only,) = driver.sqlite_of(connection).execute("PRAGMA query_only").fetchone()
         if not reads_only:
             self.threads.append(threading.current_thread().name)
 
@@ -62,11 +62,17 @@ class Writes:
 
 
 @pytest.fixture
-def writes() -> Iterator[Writes]:
-    noted = Writes()
-    event.listen(Engine, "begin", noted.note)
-    yield noted
-    event.remove(Engine, "begin", noted.note)
+def writes(monkeypatch: pytest.MonkeyPatch) -> Writes:
+    """Notes all writes of the process. Not by an event of SQLAlchemy's: a listener that comes or
+    goes fails what begins meanwhile, such as a watch that its caller has left."""
+    noted, begin = Writes(), driver.begin
+
+    def begin_and_note(connection: Connection, sql: str) -> None:
+        begin(connection, sql)
+        noted.note(connection)
+
+    monkeypatch.setattr(driver, "begin", begin_and_note)
+    return noted
 
 
 def call(api: Api, name: str) -> list[Message]:
