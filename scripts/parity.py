@@ -94,8 +94,8 @@ def _row(service: str, method: str, said: Mapping[str, Any]) -> Row:
     by_rule = _HUMP.sub("_", method).lower()
     snake = METHOD_NAMES.get(f"{service}.{method}", by_rule)
     walks = [f"iter_{snake.removeprefix('list_')}", f"iter_{snake}"]
-    methods = [snake, *_others(snake), *(name for name in walks if hasattr(MnemeClient, name))]
-    python = tuple(methods)
+    named = [snake, *_others(snake), *(name for name in walks if hasattr(MnemeClient, name))]
+    python = tuple(dict.fromkeys(named))
     return Row(
         service,
         method,

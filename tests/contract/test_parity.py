@@ -45,6 +45,7 @@ def test_the_source_of_the_table_names_rpcs_that_exist_each_with_tools_or_a_reas
 def test_the_python_clients_have_the_methods_that_the_table_names(row: Row) -> None:
     from mneme import AsyncMnemeClient, MnemeClient
 
+    assert len(set(row.python)) == len(row.python)
     for name in row.python:
         assert callable(getattr(MnemeClient, name))
         assert callable(getattr(AsyncMnemeClient, name))
