@@ -49,7 +49,9 @@ def _parts(field: FieldDescriptor, rules: Any, *, from_one: bool = False) -> Ite
         first, last = (datetime.fromtimestamp(end.seconds, UTC).year for end in (own.gte, own.lte))
         yield f"from {first} to {last}"
     elif kind == "duration":
-        yield f"at least {own.gte.seconds} and less than {_number(own.lt.seconds)} seconds"
+        ends = (own.WhichOneof("greater_than"), own.WhichOneof("less_than"))
+        said = [f"{_ENDS[end]} {_number(getattr(own, end).seconds)}" for end in ends if end]
+        yield f"{' and '.join(said)} seconds"
     elif kind == "enum" and getattr(own, "in"):
         assert field.enum_type is not None
         names = [field.enum_type.values_by_number[n].name for n in getattr(own, "in") if n]

@@ -23,6 +23,7 @@ package mneme.v1;
 import "buf/validate/validate.proto";
 import "google/protobuf/field_mask.proto";
 import "google/protobuf/struct.proto";
+import "google/protobuf/duration.proto";
 import "google/protobuf/timestamp.proto";
 import "mneme/v1/options.proto";
 """

@@ -72,6 +72,11 @@ message TryRequest {
   Way must = 11 [(buf.validate.field).enum = {defined_only: true, not_in: [0]}];
   // Days.
   double days = 13 [(buf.validate.field).double = {gt: 0, lte: 7.5}];
+  // A wait.
+  google.protobuf.Duration wait = 14 [(buf.validate.field).duration = {
+    gte: {}
+    lte: {seconds: 60}
+  }];
   // Free.
   string free = 12;
 }
@@ -101,6 +106,7 @@ def test_rules_and_defaults_are_told_in_words(image: bytes) -> None:
         "way": "UP or DOWN. Default: UP.",
         "must": "Required.",
         "days": "More than 0 and at most 7.5.",
+        "wait": "At least 0 and at most 60 seconds.",
         "free": "",
     }
 

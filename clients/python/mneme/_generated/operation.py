@@ -204,8 +204,8 @@ class OperationMethods(SyncCaller):
             operation_id: Its id. Required; up to 200 characters, on one line.
             tenant_id: The tenant that it belongs to, unless it is the administrator's; empty:
                 the caller's. Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
-            max_wait: How long to wait, up to 60 seconds; unset: 20 seconds. At least 0 and less
-                than 0 seconds.
+            max_wait: How long to wait, up to 60 seconds; unset: 20 seconds. At least 0 and at
+                most 60 seconds.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -406,8 +406,8 @@ class AsyncOperationMethods(AsyncCaller):
             operation_id: Its id. Required; up to 200 characters, on one line.
             tenant_id: The tenant that it belongs to, unless it is the administrator's; empty:
                 the caller's. Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
-            max_wait: How long to wait, up to 60 seconds; unset: 20 seconds. At least 0 and less
-                than 0 seconds.
+            max_wait: How long to wait, up to 60 seconds; unset: 20 seconds. At least 0 and at
+                most 60 seconds.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:

@@ -286,7 +286,7 @@ export type WaitOperationRequest = Message<"mneme.v1.WaitOperationRequest"> & {
 
   /**
    * How long to wait, up to 60 seconds; unset: 20 seconds.
-   * At least 0 and less than 0 seconds.
+   * At least 0 and at most 60 seconds.
    *
    * @generated from field: google.protobuf.Duration max_wait = 3;
    */
@@ -318,7 +318,7 @@ export type WaitOperationRequestJson = {
 
   /**
    * How long to wait, up to 60 seconds; unset: 20 seconds.
-   * At least 0 and less than 0 seconds.
+   * At least 0 and at most 60 seconds.
    *
    * @generated from field: google.protobuf.Duration max_wait = 3;
    */
