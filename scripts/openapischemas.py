@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from buf.validate import validate_pb2
+from clientgen.options import refuses_absence
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from mneme.v1 import options_pb2
 from mneme_server.http.spelling import FLAT, GROUPS, OWNED, TENANT, prefix_of
@@ -188,13 +189,7 @@ class Schemas:
 
 def is_required(field: FieldDescriptor) -> bool:
     """Tell whether a request must give a field."""
-    rules = extension(field, validate_pb2.field)
-    return bool(
-        rules.required
-        or rules.string.min_len
-        or rules.repeated.min_items
-        or 0 in getattr(rules.enum, "not_in")  # noqa: B009
-    )
+    return refuses_absence(extension(field, validate_pb2.field))
 
 
 def _text(rules: Any) -> Schema:

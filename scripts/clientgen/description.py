@@ -24,6 +24,7 @@ from clientgen.options import (
     kinds_of,
     known_names,
     options_of,
+    refuses_absence,
 )
 from clientgen.rules import METHOD_NAMES, RESERVED_METHODS, RESERVED_PARAMETERS
 
@@ -344,14 +345,7 @@ class _Reader:
         rules = options_of(field).get("field")
         if rules is None:
             return False
-        text, repeated, enum = rules.string, rules.repeated, rules.enum
-        return bool(
-            rules.required
-            or text.min_len > 0
-            or (text.pattern and not re.search(text.pattern, ""))
-            or repeated.min_items > 0
-            or 0 in enum.not_in
-        ) or self._is_resource_of_update(field)
+        return refuses_absence(rules) or self._is_resource_of_update(field)
 
     @staticmethod
     def _is_resource_of_update(field: FieldDescriptor) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -70,6 +71,18 @@ def options_of(
         pool.FindMessageTypeByName(plain.DESCRIPTOR.full_name)
     ).FromString(plain.SerializeToString())
     return {field.name: value for field, value in parsed.ListFields() if field.is_extension}
+
+
+def refuses_absence(rules: Any) -> bool:
+    """Whether a field's rules refuse that it is left out."""
+    text, repeated, enum = rules.string, rules.repeated, rules.enum
+    return bool(
+        rules.required
+        or text.min_len > 0
+        or (text.pattern and not re.search(text.pattern, ""))
+        or repeated.min_items > 0
+        or 0 in enum.not_in
+    )
 
 
 def known_set(field: FieldDescriptor) -> str:

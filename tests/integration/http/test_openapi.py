@@ -30,6 +30,7 @@ PRIMARY = {
     for route in ROUTES
     if route.primary
 }
+_HUMP = re.compile("(?=[A-Z])")
 _CALL = re.compile(r"```console\n(curl .*?)\n```", re.DOTALL)
 
 
@@ -74,6 +75,25 @@ def test_the_server_shows_the_description_and_a_page_to_read_it(server: LocalSer
     assert "default-src 'none'" in page.headers["content-security-policy"]
     # It works offline: nothing in it is of elsewhere.
     assert "//" not in re.sub(r"127\.0\.0\.1", "", page.text).replace("</", "")
+
+
+def test_what_the_server_refuses_to_miss_is_said_to_be_required(server: LocalServer) -> None:
+    http = Http(server.http_address, ADMIN_KEY)
+    schemas = DOCUMENT["components"]["schemas"]
+    tenants = DOCUMENT["paths"]["/api/tenants"]["post"]["requestBody"]
+    for path, request, schema in (
+        ("/api/events", {"events": [{}]}, schemas["NewEventInput"]),
+        ("/api/tenants", {}, tenants["content"]["application/json"]["schema"]),
+    ):
+        details = http.error("POST", path, request).said["details"]
+        missing = {
+            violation["field"].rpartition(".")[2]
+            for detail in details
+            for violation in detail.get("fieldViolations", ())
+            if violation["reason"] == "MISSING_REQUIRED_FIELD"
+        }
+        assert missing
+        assert missing <= {_HUMP.sub("_", name).lower() for name in schema.get("required", ())}
 
 
 def schema_of(route: Route) -> Any:
