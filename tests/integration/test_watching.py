@@ -66,6 +66,14 @@ def test_a_watcher_that_resumes_with_its_last_cursor_misses_and_repeats_nothing(
         assert seen_ids(take(following, 3)) == ["3", "4", "5"]
 
 
+def test_a_cursor_that_is_ahead_of_all_events_goes_on_with_those_that_come_next(api: Api) -> None:
+    """As after a backup was restored: silence until as many are recorded again would lose them."""
+    record(api, event("before", id="before"))
+    with watching(api, after_cursor="1000000") as following:
+        record(api, event("x", id="next"))
+        assert seen_ids(take(following, 1)) == ["next"]
+
+
 def test_the_first_message_is_a_place_to_resume_from(api: Api) -> None:
     following = api.events.WatchEvents(events_pb.WatchEventsRequest(), timeout=30)
     cursor = next(following).cursor

@@ -230,7 +230,8 @@ class Watches(Generic[M]):
         except BaseException:
             watch.close()
             raise
-        watch.cursor = newest if after_cursor is None else after_cursor
+        # One that is ahead is of events that are gone, e.g. since a backup was restored.
+        watch.cursor = newest if after_cursor is None else min(after_cursor, newest)
         with feed.lock:
             if feed.window is None:
                 feed.window = _Window(newest, newest)

@@ -639,8 +639,9 @@ class EventMethods(SyncCaller):
                 alert_triggered, alert_resolved.
             min_severity: At least this severe.
             after_cursor: Start after this cursor, as sent with a watched event; empty: with
-                what is recorded from now on; "0": with the first event ever recorded. Up to 20
-                characters; of the form `^[0-9]*$`.
+                what is recorded from now on, as after a cursor that is ahead of all events,
+                e.g. since a backup was restored; "0": with the first event ever recorded. Up to
+                20 characters; of the form `^[0-9]*$`.
             timeout: seconds for the whole stream; None: no deadline.
 
         Returns:
@@ -1208,8 +1209,9 @@ class AsyncEventMethods(AsyncCaller):
                 alert_triggered, alert_resolved.
             min_severity: At least this severe.
             after_cursor: Start after this cursor, as sent with a watched event; empty: with
-                what is recorded from now on; "0": with the first event ever recorded. Up to 20
-                characters; of the form `^[0-9]*$`.
+                what is recorded from now on, as after a cursor that is ahead of all events,
+                e.g. since a backup was restored; "0": with the first event ever recorded. Up to
+                20 characters; of the form `^[0-9]*$`.
             timeout: seconds for the whole stream; None: no deadline.
 
         Returns:

@@ -2445,7 +2445,8 @@ export type WatchEventsRequest = Message<"mneme.v1.WatchEventsRequest"> & {
 
   /**
    * Start after this cursor, as sent with a watched event; empty: with what is
-   * recorded from now on; "0": with the first event ever recorded.
+   * recorded from now on, as after a cursor that is ahead of all events, e.g.
+   * since a backup was restored; "0": with the first event ever recorded.
    * Up to 20 characters; of the form `^[0-9]*$`.
    *
    * @generated from field: string after_cursor = 5;
@@ -2498,7 +2499,8 @@ export type WatchEventsRequestJson = {
 
   /**
    * Start after this cursor, as sent with a watched event; empty: with what is
-   * recorded from now on; "0": with the first event ever recorded.
+   * recorded from now on, as after a cursor that is ahead of all events, e.g.
+   * since a backup was restored; "0": with the first event ever recorded.
    * Up to 20 characters; of the form `^[0-9]*$`.
    *
    * @generated from field: string after_cursor = 5;
