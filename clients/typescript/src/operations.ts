@@ -33,6 +33,10 @@ const WAIT_MS = 20_000;
 const UPDATE_MS = 1_000;
 /** Between two questions, when the server has no room for calls that wait. */
 const SHORTEST_MS = 500;
+/** How much longer than it was asked to wait a server may take to answer. */
+const ANSWER_MS = 10_000;
+/** The same once the time is up; one that says nothing costs no more. */
+const GRACE_MS = 1_000;
 /** How long a server may be away meanwhile: operations survive its restart. */
 const RESTART_MS = 60_000;
 
@@ -68,9 +72,9 @@ async function endOf(wait: Waits, operationId: string, options: ResultOptions): 
     const asked = performance.now();
     const maxWait = Math.max(0, Math.min(every, end - asked));
     try {
-      // A server that says nothing costs no more time, either.
-      const limits = timeoutMs === null ? {} : { timeoutMs: Math.max(1, end - asked) };
-      const { operation } = await wait({ operationId, tenantId, maxWait }, { ...limits, signal });
+      const limit = Math.min(maxWait + ANSWER_MS, end - asked + GRACE_MS);
+      const request = { operationId, tenantId, maxWait };
+      const { operation } = await wait(request, { timeoutMs: limit, signal });
       awaySince = undefined;
       if (operation !== undefined) {
         onUpdate?.(operation);

@@ -12,7 +12,7 @@ import pytest
 from mneme import AsyncMnemeClient, MnemeClient, MnemeError
 from mneme._core.retry import Attempts
 from mneme.errors import CancelledError, ClosedError
-from mneme.messages import Event, WatchEventsResponse
+from mneme.messages import Event, GetOperationResponse, Operation, WatchEventsResponse
 from mneme.types import NewEventFields
 from unit.client.scripted import ScriptedServer, failure
 
@@ -109,7 +109,7 @@ def stuck(served: ScriptedServer) -> Iterator[threading.Semaphore]:
         came.release()
         over.wait()
 
-    for method in ("Recall", "StreamEvents"):
+    for method in ("Recall", "StreamEvents", "WaitOperation"):
         served.on(method, wait)
     yield came
     over.set()
@@ -148,6 +148,22 @@ def test_a_call_under_way_in_another_thread_says_that_its_client_was_closed(
         with pytest.raises(CancelledError) as failed:
             waiting.result()
     assert failed.value.message == "the client was closed"
+
+
+@pytest.mark.usefixtures("stuck")
+def test_an_operations_end_is_waited_for_no_longer_than_it_may_take(served: ScriptedServer) -> None:
+    """By a server that says nothing, too, and a client without a limit of its own."""
+    served.on("GetOperation", GetOperationResponse(operation=Operation(id="o")))
+    with MnemeClient(served.address, timeout=None) as client, pytest.raises(TimeoutError):
+        client.operation("o").result(timeout=0.1)
+
+    async def main() -> None:
+        async with AsyncMnemeClient(served.address, timeout=None) as client:
+            operation = await client.operation("o")
+            with pytest.raises(TimeoutError):
+                await operation.result(timeout=0.1)
+
+    run(main)
 
 
 def test_who_is_cancelled_is_cancelled_although_the_client_is_closed_too(

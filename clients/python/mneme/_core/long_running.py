@@ -6,10 +6,10 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypedDict, TypeVar
 
 from mneme._core.answers import Answer
-from mneme.errors import MnemeError, UnavailableError
+from mneme.errors import DeadlineExceededError, MnemeError, UnavailableError
 
 
 class _Operation(Protocol):
@@ -36,8 +36,17 @@ _LONGEST_WAIT_S = 20.0
 """How long one call waits for the end."""
 _SHORTEST_S = 0.5
 """Between two questions, when the server has no room for calls that wait."""
+_ANSWER_S = 10.0
+"""How much longer than it was asked to wait a server may take to answer."""
+_GRACE_S = 1.0
+"""The same once the time is up; one that says nothing costs no more."""
 _RESTART_S = 60.0
 """How long a server may be away meanwhile: operations survive its restart."""
+
+
+class _Limits(TypedDict):
+    max_wait: timedelta
+    timeout: float
 
 
 class _Patience:
@@ -54,10 +63,15 @@ class _Patience:
         self._asked_at = 0.0
         self._away_since: float | None = None
 
-    def ask(self) -> timedelta:
-        """How long the next question may wait."""
+    def ask(self) -> _Limits:
+        """How long the next question may wait, and take in all."""
         self._asked_at = time.monotonic()
-        return timedelta(seconds=min(self._every, self._left()))
+        left = self._left()
+        wait = min(self._every, left)
+        limit = wait + _ANSWER_S
+        if self._until is not None:
+            limit = min(limit, left + _GRACE_S)
+        return {"max_wait": timedelta(seconds=wait), "timeout": limit}
 
     def answered(self) -> float:
         """Seconds to pause after an answer that was not the end.
@@ -68,18 +82,20 @@ class _Patience:
         self._away_since = None
         return self._pause()
 
-    def failed(self, error: UnavailableError) -> float:
+    def failed(self, error: UnavailableError | DeadlineExceededError) -> float:
         """Seconds to pause while the server is away.
 
         Raises:
             UnavailableError: it has been away for too long.
+            DeadlineExceededError: it is there, and says nothing.
             TimeoutError: the time is up.
         """
         now = time.monotonic()
         self._away_since = self._away_since or now
-        if now - self._away_since > _RESTART_S:
+        pause = self._pause()
+        if isinstance(error, DeadlineExceededError) or now - self._away_since > _RESTART_S:
             raise error
-        return self._pause()
+        return pause
 
     def _pause(self) -> float:
         left = self._left()
@@ -166,9 +182,9 @@ class LongRunning(_Followed[OperationT, AnswerT_co]):
         while True:
             try:
                 answer = self._client.wait_operation(
-                    self.id, tenant_id=self._tenant_id, max_wait=patience.ask()
+                    self.id, tenant_id=self._tenant_id, **patience.ask()
                 )
-            except UnavailableError as error:
+            except (UnavailableError, DeadlineExceededError) as error:
                 time.sleep(patience.failed(error))
                 continue
             yield self._seen(answer)
@@ -230,9 +246,9 @@ class AsyncLongRunning(_Followed[OperationT, AnswerT_co]):
         while True:
             try:
                 answer = await self._client.wait_operation(
-                    self.id, tenant_id=self._tenant_id, max_wait=patience.ask()
+                    self.id, tenant_id=self._tenant_id, **patience.ask()
                 )
-            except UnavailableError as error:
+            except (UnavailableError, DeadlineExceededError) as error:
                 await asyncio.sleep(patience.failed(error))
                 continue
             yield self._seen(answer)
