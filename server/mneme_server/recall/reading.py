@@ -53,23 +53,27 @@ class Reading:
 
 
 def read(query: str) -> Reading:
-    """Return what an English query says; other languages give their question mark and names."""
-    words = words_of(query)
-    asks = any(mark in query for mark in _MARKS) or _QUESTION.match(query) is not None
+    """Return what an English query says; other languages give their question mark and names.
+
+    English in Chinese, Japanese or Korean is read too, which is written around it without spaces.
+    """
+    words, apart = words_of(query), in_pairs(query)
+    words_apart = words_of(apart)
+    asks = any(mark in query for mark in _MARKS) or _QUESTION.match(apart) is not None
     return Reading(
         asks=asks,
-        failure=_FAILURE.search(query) is not None,
-        dates=named_dates(query),
-        names=naming(words),
+        failure=_FAILURE.search(apart) is not None,
+        dates=named_dates(apart),
+        names=naming(words | words_apart),
         words=len(words),
-        speakers=_speakers(query, words, asks=asks),
-        identified=_identified(query),
+        speakers=_speakers(apart, words_apart, asks=asks),
+        identified=_identified(query, words_apart),
     )
 
 
-def _identified(query: str) -> float:
+def _identified(query: str, words: set[str]) -> float:
     identifiers = identifiers_in(query)
-    telling = words_of(in_pairs(query)).difference(STOP_WORDS) if identifiers else set[str]()
+    telling = words.difference(STOP_WORDS) if identifiers else set[str]()
     if not telling:
         return 0.0
     return len(telling & words_of(" ".join(identifiers))) / len(telling)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mneme_server.corpus.names import name_words
+from mneme_server.recall.dates import NamedDate
 from mneme_server.recall.reading import read
 
 LONGEST = 8_192
@@ -38,6 +39,10 @@ def test_a_description_is_no_question(query: str) -> None:
         "it couldn’t connect",
         "insufficient funds",
         "KeyError exception",
+        "timeout异常",
+        "请求timed out了",
+        "デプロイがfailedした",
+        "배포가failed했다",
     ],
 )
 def test_a_query_about_a_failure_is_recognised(query: str) -> None:
@@ -53,6 +58,18 @@ def test_short_words_and_stop_words_name_nobody() -> None:
     assert read("What did Will and Bo say to Ann-Marie?").names == {"say", "ann", "marie"}
     assert name_words("Will Smith") == {"smith"}
     assert name_words("support_bot-7") == {"support", "bot"}
+
+
+def test_names_and_dates_are_told_from_the_script_that_they_are_written_in_one_run_with() -> None:
+    assert "caroline" in read("Caroline什么时候去的").names
+    assert "caroline" in read("昨日Carolineは何と言った").names
+    assert read("2023-05-07发生了什么").dates == [NamedDate(2023, 5, 7)]
+    assert read("山田太郎 said so").names >= {"山田太郎"}
+
+
+@pytest.mark.parametrize("query", ["what是timeout", "why失败了"])
+def test_a_question_is_told_by_its_first_word_whatever_script_follows_it(query: str) -> None:
+    assert read(query).asks
 
 
 def test_words_are_counted_once() -> None:
