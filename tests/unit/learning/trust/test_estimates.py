@@ -95,9 +95,20 @@ def test_the_effective_size_is_the_number_of_equal_weights() -> None:
     assert effective_size(np.zeros(3)) == 0
 
 
-@pytest.mark.parametrize("freedom", [10, 49, 49.5, 200, 1e6])
-def test_quantiles_of_students_t_are_those_of_the_tables(freedom: float) -> None:
-    assert student(0.975, freedom) == pytest.approx(stats.t.ppf(0.975, freedom), abs=5e-4)
+@pytest.mark.parametrize(
+    ("freedom", "error"),
+    [(1, 1e-9), (2, 1e-9), (3, 4e-3), (4, 1e-3)]
+    + [(freedom, 5e-4) for freedom in (5, 8, 10, 49, 49.5, 200, 1e6)],
+)
+def test_quantiles_of_students_t_are_those_of_the_tables(freedom: float, error: float) -> None:
+    assert student(0.975, freedom) == pytest.approx(stats.t.ppf(0.975, freedom), abs=error)
+
+
+@pytest.mark.parametrize("freedom", [1.2, 1.9, 2.1, 2.9])
+def test_with_very_few_degrees_of_freedom_that_are_not_whole_the_interval_is_not_too_narrow(
+    freedom: float,
+) -> None:
+    assert student(0.975, freedom) >= stats.t.ppf(0.975, freedom)
 
 
 def test_rewards_that_were_all_the_same_do_not_make_the_interval_a_point() -> None:
