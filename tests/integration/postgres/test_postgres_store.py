@@ -245,6 +245,12 @@ def test_nothing_begins_for_a_call_whose_time_is_up(stores: Any) -> None:
         pass
 
 
+def test_a_writer_waits_for_the_one_before_it_no_longer_than_its_caller_does(stores: Any) -> None:
+    store = stores.open("acme")
+    with store.write(), pytest.raises(deadline.Abandoned), deadline.within(0.1), store.write():
+        pass
+
+
 def test_a_server_that_went_away_is_said_to_be_and_found_again(
     stores: Any, postgres: PostgresServer
 ) -> None:

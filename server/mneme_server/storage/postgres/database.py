@@ -116,7 +116,8 @@ class TenantDatabase(Database):
         self._check_open()
         if not self._turn.acquire(blocking=False):
             interpreter.leave_turn()
-            if not self._turn.acquire(timeout=LOCK_WAIT_S):
+            if not self._turn.acquire(timeout=deadline.pause(LOCK_WAIT_S)):
+                deadline.check()
                 raise Unavailable(
                     "another write took too long; nothing was written",
                     reason=Reason.TRANSACTION_FAILED,
