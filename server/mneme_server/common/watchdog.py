@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import structlog
 
@@ -56,8 +56,7 @@ class Watchdog:
         with self._changed:
             self._limits.add(limit)
             if self._thread is None and not self._closed:
-                self._thread = threading.Thread(target=self._run, name="watchdog", daemon=True)
-                self._thread.start()
+                self._start()
             if limit.until < self._looks_at:
                 self._changed.notify()
         return limit
@@ -72,6 +71,12 @@ class Watchdog:
         with self._changed:
             self._closed = True
             self._changed.notify()
+
+    def _start(self) -> None:
+        thread = threading.Thread(target=self._run, name="watchdog", daemon=True)
+        with suppress(RuntimeError):  # No memory for it: it is tried again with the next limit.
+            thread.start()
+            self._thread = thread
 
     def _run(self) -> None:
         while True:

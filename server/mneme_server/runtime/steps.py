@@ -57,10 +57,19 @@ class Steps:
         self._closed = False
 
     def run(self, tenant_id: str, step: Step) -> None:
-        """Have a step done soon, in the tenant's turn; empty is the server's own."""
+        """Have a step done soon, in the tenant's turn; empty is the server's own.
+
+        Raises:
+            RuntimeError: not one thread can be had; it will not be done.
+        """
+        turn = _Turn(tenant_id, step)
         with self._changed:
-            self._waiting.push(tenant_id, _Turn(tenant_id, step))
-            self._wake_one()
+            self._waiting.push(tenant_id, turn)
+            try:
+                self._wake_one()
+            except RuntimeError:
+                self._waiting.remove(tenant_id, turn)
+                raise
 
     def close(self) -> None:
         """Do what waits already, and nothing that comes later."""

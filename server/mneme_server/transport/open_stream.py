@@ -83,7 +83,10 @@ class OpenStream:
     def start(self) -> None:
         """Begin to send."""
         self._source.on_ready(self.wake)
-        self.wake()
+        try:
+            self.wake()
+        except RuntimeError as error:  # No thread can be had for its steps.
+            self._end(error)
 
     def wake(self) -> None:
         """Say that there may be something to send, or that the stream is over."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+import pytest
 from mneme_server.common.watchdog import Watchdog
 
 LONG_S = 20.0
@@ -51,3 +52,19 @@ def test_one_thread_watches_over_everything_and_outlives_what_fails() -> None:
     for _ in range(50):
         assert done.acquire(timeout=LONG_S)
     assert threads == {"watchdog"}
+
+
+def test_a_thread_that_cannot_be_had_is_asked_for_again_with_the_next_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    watchdog, given_up = Watchdog(), threading.Semaphore(0)
+    with monkeypatch.context() as scarce:
+        scarce.setattr(threading.Thread, "start", _no_memory)
+        watchdog.watch(0.01, given_up.release)
+    watchdog.watch(0.01, given_up.release)
+    for _ in range(2):
+        assert given_up.acquire(timeout=LONG_S)
+
+
+def _no_memory(_thread: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")

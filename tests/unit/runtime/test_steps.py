@@ -90,3 +90,19 @@ def test_a_step_that_fails_harms_no_other(make: Callable[..., Steps]) -> None:
         steps.run("a", fail)
     steps.run("a", done.set)
     assert done.wait(LONG_S)
+
+
+def test_a_step_that_no_thread_can_be_had_for_is_refused_and_not_done_later(
+    make: Callable[..., Steps], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_memory(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    steps, refused, done = make(), threading.Event(), threading.Event()
+    with monkeypatch.context() as scarce:
+        scarce.setattr(threading.Thread, "start", no_memory)
+        with pytest.raises(RuntimeError):
+            steps.run("a", refused.set)
+    steps.run("a", done.set)
+    assert done.wait(LONG_S)
+    assert not refused.is_set()

@@ -81,6 +81,26 @@ def test_a_stream_whose_caller_leaves_frees_its_seat(edge: Edge, client: Client)
         wait_until(lambda: edge.server.streams.open_streams == 0, "the seats are free")
 
 
+def test_a_stream_that_no_thread_can_be_had_for_fails_and_frees_its_seat(
+    edge: Edge, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watching, start = Watching(edge), threading.Thread.start
+
+    def scarce(thread: threading.Thread) -> None:
+        if thread.name == "steps":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    with monkeypatch.context() as without_memory:
+        without_memory.setattr(threading.Thread, "start", scarce)
+        assert client.code(WATCH) is grpc.StatusCode.INTERNAL
+    (source,) = watching.sources
+    assert source.closed.is_set()
+    assert edge.server is not None
+    assert edge.server.streams.open_streams == 0
+    _begun(client.open(WATCH)).cancel()
+
+
 def test_a_tenant_gets_half_of_the_seats_and_leaves_the_others_to_others(
     edge: Edge, client: Client
 ) -> None:
