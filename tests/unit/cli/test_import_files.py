@@ -155,6 +155,31 @@ def test_a_packed_file_that_is_cut_off_is_read_up_to_there(memory: Memory, tmp_p
     assert "cannot be unpacked any further" in result.err or "not UTF-8" in result.err
 
 
+@pytest.mark.parametrize("in_folder", [False, True])
+@pytest.mark.parametrize("left", [8, 0.5, -1])
+def test_a_packed_file_that_is_cut_inside_its_first_block_is_told_as_cut(
+    memory: Memory, tmp_path: Path, left: float, in_folder: bool
+) -> None:
+    (file,) = WRITERS["codex"](tmp_path, 1)
+    packed = file.read_bytes()
+    file.write_bytes(packed[: int(left if abs(left) >= 1 else left * len(packed))])
+    result = mneme("import", str(tmp_path if in_folder else file))
+    assert result.code == 1
+    assert "cannot be unpacked any further" in result.err
+
+
+def test_a_packed_file_of_many_frames_comes_in_whole(memory: Memory, tmp_path: Path) -> None:
+    import zstandard
+
+    (file,) = WRITERS["codex"](tmp_path, 1)
+    assert mneme("import", "--json", str(file)).code == 0
+    plain = zstandard.ZstdDecompressor().stream_reader(file.read_bytes()).read()
+    frames = [plain[n : n + 1000] for n in range(0, len(plain), 1000)]
+    file.write_bytes(b"".join(map(zstandard.ZstdCompressor().compress, [b"", *frames, b""])))
+    again = mneme("import", "--json", str(file)).documents[0]
+    assert (again["events"], again["duplicates"]) == (0, len(memory.events))
+
+
 def test_lessons_of_an_export_come_in(
     memory: Memory, served: ScriptedServer, tmp_path: Path
 ) -> None:

@@ -131,7 +131,8 @@ class Importer:
                 yield self._masked(item) if isinstance(item, Record) else item
         except unpacking_errors() as error:
             place = Place(source.name, last.record + 1, last.line + 1)
-            yield Broken(place, f"cannot be unpacked any further: {error}")
+            # No record: it is told of a file in a folder too, of which nothing could be recognised.
+            self.totals.broken.append(Broken(place, f"cannot be unpacked any further: {error}"))
 
     def _masked(self, record: Record) -> Record | Broken:
         if self._mask is None:

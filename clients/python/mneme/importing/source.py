@@ -6,12 +6,14 @@ import io
 import os
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+# As much is unpacked at once: each four bytes of it may be 128 KiB.
+_PACKED = 1024
 # A transcript that nobody wrote to for this long has ended, or its writer was killed.
 _SETTLED_S = 3600
 
@@ -97,7 +99,39 @@ def _unpack(stream: BinaryIO) -> Any:
             "packed with Zstandard, which Python reads from 3.14 on; for this one install "
             "mneme-grpc[import]"
         ) from error
-    return zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+    return _Chunks(_unpacked(stream, lambda: zstandard.ZstdDecompressor().decompressobj()))
+
+
+def _unpacked(stream: BinaryIO, new_frame: Callable[[], Any]) -> Iterator[bytes]:
+    """Unpack one frame after the other. The library's own reader takes where a file was cut for
+    its end."""
+    packed = stream.read(_PACKED)
+    while packed:
+        frame = new_frame()
+        while not frame.eof:
+            if not packed:
+                raise EOFError("the file is cut off")
+            yield frame.decompress(packed)
+            packed = frame.unused_data or stream.read(_PACKED)
+
+
+class _Chunks(io.RawIOBase):
+    """A stream of bytes that come in chunks of any size."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self._left = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self._left:
+            self._left = memoryview(next(filter(None, self._chunks), b""))
+        taken = self._left[: len(buffer)]
+        buffer[: len(taken)] = taken
+        self._left = self._left[len(taken) :]
+        return len(taken)
 
 
 def _regular(stream: BinaryIO) -> bool:
