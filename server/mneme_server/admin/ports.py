@@ -49,9 +49,8 @@ class TenantCatalog(Protocol):
         """
         ...
 
-    def mark_deleting(self, tenant_id: str, now_us: int, created_us: int | None = None) -> None:
-        """Take the tenant out of service, durably, and revoke its keys; only the one that was
-        created then, where `created_us` says when.
+    def mark_deleting(self, tenant_id: str, now_us: int, created_us: int) -> None:
+        """Take the tenant that was created then out of service, durably, and revoke its keys.
 
         Doing so again is fine, so that a deletion that failed can be tried again.
 
@@ -60,12 +59,12 @@ class TenantCatalog(Protocol):
         """
         ...
 
-    def being_deleted(self) -> Sequence[str]:
-        """Return the tenants whose deletion has begun and not ended."""
+    def being_deleted(self) -> Mapping[str, int]:
+        """Return the tenants whose deletion has begun and not ended, and when they were created."""
         ...
 
-    def remove(self, tenant_id: str) -> None:
-        """Remove the tenant's rows; unknown tenants are ignored."""
+    def remove(self, tenant_id: str, created_us: int) -> None:
+        """Remove the rows of the tenant that was created then; unknown tenants are ignored."""
         ...
 
 

@@ -9,7 +9,12 @@ from mneme_server.admin.authentication import Authenticator
 from mneme_server.admin.model import Tenant
 from mneme_server.admin.ports import RemovedElsewhere, TenantCatalog, TenantFolders
 from mneme_server.common.clock import now_us
-from mneme_server.common.errors import AlreadyExists, FailedPrecondition, PermissionDenied
+from mneme_server.common.errors import (
+    AlreadyExists,
+    FailedPrecondition,
+    NotFound,
+    PermissionDenied,
+)
 from mneme_server.common.identity import DEFAULT_TENANT, Caller, KeyScope, check_tenant_id
 
 
@@ -71,7 +76,7 @@ class Tenants:
             for belonging in self._made_with:
                 belonging(tenant.id)
         except BaseException:
-            self._catalog.remove(tenant.id)
+            self._catalog.remove(tenant.id, tenant.created_at_us)
             raise
         return tenant
 
@@ -143,10 +148,12 @@ class Tenants:
                 takes no more calls, and is gone at the next try.
         """
         self._require_other(caller_tenant, tenant_id)
-        self._catalog.mark_deleting(check_tenant_id(tenant_id), now_us(), created_us)
+        if created_us is None:
+            created_us = self._catalog.created_us(check_tenant_id(tenant_id))
+        self._catalog.mark_deleting(tenant_id, now_us(), created_us)
         self._remove(tenant_id)
         absent = () if self._elsewhere is None else self._elsewhere.removed(tenant_id)
-        self._catalog.remove(tenant_id)
+        self._catalog.remove(tenant_id, created_us)
         return absent
 
     @staticmethod
@@ -165,12 +172,16 @@ class Tenants:
     def resume_deletions(self) -> Sequence[str]:
         """End the deletions that a crash interrupted; return their tenants."""
         interrupted = self._catalog.being_deleted()
-        for tenant_id in interrupted:
+        for tenant_id, created_us in interrupted.items():
+            try:
+                self._catalog.mark_deleting(tenant_id, now_us(), created_us)
+            except NotFound:  # Another server has ended it meanwhile.
+                continue
             self._remove(tenant_id)
             if self._elsewhere is not None:
                 self._elsewhere.have_removed(tenant_id)
-            self._catalog.remove(tenant_id)
-        return interrupted
+            self._catalog.remove(tenant_id, created_us)
+        return list(interrupted)
 
     def _remove(self, tenant_id: str) -> None:
         self._authenticator.forget_all()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from mneme_server.admin.authentication import Authenticator
 from mneme_server.admin.long_work import Delete
+from mneme_server.admin.store.catalog import Catalog
 from mneme_server.admin.tenants import Tenants
 from mneme_server.common.errors import NotFound
 from mneme_server.common.identity import DEFAULT_TENANT
@@ -46,6 +49,53 @@ def test_a_deletion_that_goes_on_spares_a_tenant_that_was_made_under_the_same_id
     tenants.create("acme", "the second")
     assert deletion.run(task) == {}
     assert tenants.get("acme").display_name == "the second"
+
+
+class OtherServer:
+    """A server that starts, and ends what it finds, while this one waits for it; then the same id
+    is used again."""
+
+    def __init__(self, tenants: Tenants) -> None:
+        self._tenants = tenants
+
+    def removed(self, tenant_id: str) -> Sequence[str]:
+        self.have_removed(tenant_id)
+        return ()
+
+    def have_removed(self, tenant_id: str) -> None:
+        self._tenants.resume_deletions()
+        self._tenants.create(tenant_id, "the second")
+
+
+def test_a_deletion_that_another_server_ended_first_spares_who_got_the_id_since(
+    tenants: Tenants, catalog: Catalog, folders: Folders, authenticator: Authenticator
+) -> None:
+    here = Tenants(catalog.tenants, folders, authenticator, OtherServer(tenants))
+    tenants.create("acme", "the first")
+    here.delete(DEFAULT_TENANT, "acme")
+    assert tenants.get("acme").display_name == "the second"
+
+
+def test_a_start_spares_who_got_the_id_of_a_deletion_that_another_server_ended_meanwhile(
+    tenants: Tenants, catalog: Catalog, folders: Folders, authenticator: Authenticator
+) -> None:
+    class Slow(Folders):
+        def remove(self, tenant_id: str) -> None:
+            super().remove(tenant_id)
+            if tenant_id == "acme":
+                tenants.resume_deletions()
+                tenants.create("bee", "the second")
+
+    folders.failure = OSError("killed here")
+    for tenant_id in ("acme", "bee"):
+        tenants.create(tenant_id, "the first")
+        with pytest.raises(OSError, match="killed here"):
+            tenants.delete(DEFAULT_TENANT, tenant_id)
+    folders.failure = None
+    slow = Slow()
+    Tenants(catalog.tenants, slow, authenticator).resume_deletions()
+    assert slow.removed == ["acme"]
+    assert tenants.get("bee").display_name == "the second"
 
 
 @pytest.mark.parametrize("resumed", [True, False])

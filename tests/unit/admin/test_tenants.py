@@ -93,7 +93,7 @@ def test_deleting_a_tenant_removes_its_folder_its_keys_and_its_id(
         tenants.get("acme")
     with pytest.raises(Unauthenticated):
         authenticator.authenticate(secret)
-    assert catalog.tenants.being_deleted() == []
+    assert catalog.tenants.being_deleted() == {}
     assert tenants.create("acme", "again").display_name == "again"
 
 

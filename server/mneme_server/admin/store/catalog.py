@@ -161,11 +161,14 @@ class SqlTenants:
             raise _no_tenant(tenant_id)
         return int(found)
 
-    def mark_deleting(self, tenant_id: str, now_us: int, created_us: int | None = None) -> None:
-        """Take the tenant out of service and revoke its keys, or raise NotFound."""
-        mark = update(tenants).where(tenants.c.id == tenant_id).values(state=DELETING)
-        if created_us is not None:
-            mark = mark.where(tenants.c.created_at == created_us)
+    def mark_deleting(self, tenant_id: str, now_us: int, created_us: int) -> None:
+        """Take the tenant that was created then out of service and revoke its keys, or raise
+        NotFound."""
+        mark = (
+            update(tenants)
+            .where(tenants.c.id == tenant_id, tenants.c.created_at == created_us)
+            .values(state=DELETING)
+        )
         revoke = (
             update(api_keys)
             .where(api_keys.c.tenant_id == tenant_id, api_keys.c.revoked_at.is_(None))
@@ -176,16 +179,24 @@ class SqlTenants:
                 raise _no_tenant(tenant_id)
             connection.execute(revoke)
 
-    def being_deleted(self) -> Sequence[str]:
-        """Return the tenants whose deletion has begun and not ended."""
-        query = select(tenants.c.id).where(tenants.c.state == DELETING).order_by(tenants.c.id)
+    def being_deleted(self) -> Mapping[str, int]:
+        """Return the tenants whose deletion has begun and not ended, and when they were created."""
+        query = (
+            select(tenants.c.id, tenants.c.created_at)
+            .where(tenants.c.state == DELETING)
+            .order_by(tenants.c.id)
+        )
         with self._database.read() as connection:
-            return list(connection.execute(query).scalars())
+            return {row.id: row.created_at for row in connection.execute(query)}
 
-    def remove(self, tenant_id: str) -> None:
-        """Remove the tenant's row and, through the foreign key, its keys."""
+    def remove(self, tenant_id: str, created_us: int) -> None:
+        """Remove the row of the tenant that was created then and, through the foreign key, its
+        keys."""
+        statement = delete(tenants).where(
+            tenants.c.id == tenant_id, tenants.c.created_at == created_us
+        )
         with self._database.write() as connection:
-            connection.execute(delete(tenants).where(tenants.c.id == tenant_id))
+            connection.execute(statement)
 
     def mark_dirty(self, tenant_id: str) -> None:
         """Note that the tenant has work left."""
