@@ -6,7 +6,7 @@ import asyncio
 import queue
 import threading
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, wait
 from contextlib import suppress
 from typing import Any, TypeAlias
 
@@ -25,6 +25,8 @@ KEEP_ALIVE_S = 15.0
 """After so long without a word, a stream that stays open says that it does."""
 _NOTICE_S = 5.0
 """How long a thread may take to notice that nobody listens any more."""
+_LOOK_S = 1.0
+"""How often a thread whose part is not sent yet looks whether the server still runs."""
 _AHEAD_BYTES = 256 * 1024
 """What is kept of a stream of requests before it is asked for."""
 
@@ -107,7 +109,12 @@ class Sink:
             raise Gone
         sending = self.write(part)
         try:
-            asyncio.run_coroutine_threadsafe(sending, self._loop).result()
+            sent = asyncio.run_coroutine_threadsafe(sending, self._loop)
+            while not wait((sent,), _LOOK_S).done:
+                if self._loop.is_closed():  # It was, before it came to this part.
+                    sending.close()
+                    raise Gone
+            sent.result()
         except CancelledError as error:  # The server stops, and waits for this peer no longer.
             raise Gone from error
         except RuntimeError as error:

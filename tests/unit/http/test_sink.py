@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from mneme_server.http.call import HttpCall
@@ -79,3 +80,35 @@ def test_a_part_that_comes_when_the_server_has_stopped_has_a_peer_that_is_gone(l
     loop.stop()
     with pytest.raises(Gone):
         loop.sink.put(b"part")
+
+
+def test_a_part_that_comes_just_before_the_servers_loop_is_closed_has_a_peer_that_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop, scheduled, gone = asyncio.new_event_loop(), threading.Event(), threading.Event()
+
+    async def nobody_is_there(*_event: Event) -> None:
+        raise AssertionError("the loop runs no more")
+
+    async def make() -> Sink:
+        call = HttpCall([], "http:127.0.0.1:1")
+        return Sink(nobody_is_there, nobody_is_there, lambda: None, call)
+
+    sink, schedule = loop.run_until_complete(make()), loop.call_soon_threadsafe
+
+    def noted(*arguments: Any) -> asyncio.Handle:
+        try:
+            return schedule(*arguments)
+        finally:
+            scheduled.set()
+
+    def put() -> None:
+        with pytest.raises(Gone):
+            sink.put(b"part")
+        gone.set()
+
+    monkeypatch.setattr(loop, "call_soon_threadsafe", noted)
+    threading.Thread(target=put, daemon=True).start()
+    assert scheduled.wait(60)
+    loop.close()
+    assert gone.wait(60)
