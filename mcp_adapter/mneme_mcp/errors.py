@@ -102,8 +102,16 @@ def explain(error: Exception, place: Place) -> str:
         return f"{place.spelled(field)}: {said}." if separator else f"{error}."
     for kind, words in _WORDS.items():
         if isinstance(error, kind):
-            return words(error, place)
+            return f"{words(error, place)}{_stored(error)}"
     return f"{_sentence(error.message)} [{error.reason or error.code.name}]"
+
+
+def _stored(error: MnemeError) -> str:
+    """How many of those that a call sent one by one were stored; empty for other calls."""
+    recorded = error.metadata.get("recorded")
+    if recorded is None:
+        return ""
+    return f" Stored before it failed: {'none' if recorded == '0' else f'the first {recorded}'}."
 
 
 def _sentence(text: str) -> str:

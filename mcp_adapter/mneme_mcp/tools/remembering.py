@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
-from mneme import to_dict
+from mneme import MnemeError, to_dict
+from mneme.errors import FieldViolation, InvalidArgumentError
 from pydantic import BaseModel, ConfigDict, Field
 
 from mneme_mcp.arguments import Labels, SnakeArguments
@@ -115,7 +117,7 @@ class BatchArguments(SnakeArguments):
         Field(min_length=1, max_length=10_000, description="What to remember, one by one."),
     ]
     batch_size: Annotated[
-        int, Field(ge=1, le=500, description="How many are stored together, all or none.")
+        int, Field(ge=1, le=500, description="How many are sent and stored together.")
     ] = 100
 
 
@@ -145,10 +147,13 @@ async def insert_batch(call: Call, given: BatchArguments) -> Reply:
     ids: list[str] = []
     totals: dict[str, float] = {}
     for start in range(0, len(given.items), given.batch_size):
-        part = [_new(item) for item in given.items[start : start + given.batch_size]]
-        async for message in call.client.insert_memories(part):
-            answer = to_dict(message)
-            ids += [receipt["memory_id"] for receipt in answer["receipts"]]
+        part = _Part(given.items, range(start, start + given.batch_size))
+        try:
+            async for message in call.client.insert_memories(part):
+                answer = to_dict(message)
+                ids += [receipt["memory_id"] for receipt in answer["receipts"]]
+        except (MnemeError, ValueError) as error:
+            raise part.located(error, len(ids)) from None
         counts = {name: answer[name] for name in ("inserted_count", "known_count")}
         for name, value in (counts | answer["figures"]).items():
             totals[name] = totals.get(name, 0) + value
@@ -172,14 +177,51 @@ async def insert_batch(call: Call, given: BatchArguments) -> Reply:
     return Reply(text, stored)
 
 
-def _new(item: BatchItem) -> Any:
-    return {
-        "text": item.text,
-        "tags": item.tags,
-        "metadata": item.metadata or None,
-        "user_id": item.user_id,
-        "project": item.project,
-    }
+class _Part:
+    """Items that are sent in one stream, one by one.
+
+    Args:
+        items: all that there are.
+        places: which of them.
+    """
+
+    def __init__(self, items: Sequence[BatchItem], places: range) -> None:
+        self._items = items[places.start : places.stop]
+        self._start = places.start
+        self._taken = places.start
+
+    def __iter__(self) -> Iterator[Any]:
+        for place, item in enumerate(self._items, self._start):
+            self._taken = place
+            yield {
+                "text": item.text,
+                "tags": item.tags,
+                "metadata": item.metadata or None,
+                "user_id": item.user_id,
+                "project": item.project,
+            }
+
+    def located(self, error: MnemeError | ValueError, stored: int) -> MnemeError:
+        """What went wrong, with its place among all items, and how many of them are stored."""
+        if not isinstance(error, MnemeError):  # The client cannot send the one that it took last.
+            field, _, said = str(error).partition(": ")
+            error = InvalidArgumentError(
+                said, reason="INVALID_PARAMETER", violations=[FieldViolation(field, said)]
+            )
+            error.metadata["message_index"] = str(self._taken - self._start)
+        error.metadata["recorded"] = str(stored)
+        if "message_index" in error.metadata:
+            place = self._start + int(error.metadata["message_index"])
+            error.metadata["message_index"] = str(place)
+            error.violations = tuple(_placed(one, place) for one in error.violations)
+        return error
+
+
+def _placed(violation: FieldViolation, place: int) -> FieldViolation:
+    field = violation.field.replace("memory", f"memory[{place}]", 1)
+    return replace(
+        violation, field=field, description=violation.description.replace(violation.field, field)
+    )
 
 
 def _preview(text: str) -> str:

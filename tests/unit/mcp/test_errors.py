@@ -119,6 +119,12 @@ def test_a_limit_says_when_to_try_again() -> None:
     assert "in 12 s" in explain(limited, PLACE)
 
 
+@pytest.mark.parametrize(("recorded", "told"), [("0", "none"), ("7", "the first 7")])
+def test_a_stream_that_failed_says_how_many_are_stored(recorded: str, told: str) -> None:
+    gone = UnavailableError("failed to connect", metadata={"recorded": recorded})
+    assert explain(gone, PLACE).endswith(f"is up. Stored before it failed: {told}.")
+
+
 def test_a_message_that_is_too_large_is_not_to_be_sent_again_as_it_is() -> None:
     too_large = ResourceExhaustedError("the request takes 9 bytes, at most 8 are allowed")
     failure = failure_of(too_large, PLACE)
