@@ -132,7 +132,8 @@ class SqliteDatabase(Database):
             self._turn.release()
 
     def _wait_to_write(self) -> None:
-        if not self._turn.acquire(timeout=self._patience_s):
+        if not self._turn.acquire(timeout=deadline.pause(self._patience_s)):
+            deadline.check()
             raise Unavailable(
                 f"another write to {self.path.name} took too long; nothing was written",
                 reason=Reason.TRANSACTION_FAILED,

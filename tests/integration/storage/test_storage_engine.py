@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from mneme_server.common import deadline
 from mneme_server.common.errors import (
     DataLoss,
     Reason,
@@ -119,6 +120,18 @@ def test_a_second_writer_of_the_process_gives_up_after_its_timeout(
     assert refused.value.reason is Reason.TRANSACTION_FAILED
     assert refused.value.retry_after_s is not None
     _add(database, "afterwards")
+
+
+def test_a_writer_waits_for_the_one_before_it_no_longer_than_its_caller_does(
+    database: SqliteDatabase,
+) -> None:
+    with (
+        database.write(),
+        pytest.raises(deadline.Abandoned),
+        deadline.within(0.1),
+        database.write(),
+    ):
+        pass
 
 
 def test_a_lock_held_by_another_process_is_unavailable_and_passes(database: SqliteDatabase) -> None:

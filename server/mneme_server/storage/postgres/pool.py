@@ -63,10 +63,10 @@ class Pool:
             self._free.release()
 
     def _wait(self) -> None:
-        left = deadline.time_left()
         with self.lending.waiting():
-            if self._free.acquire(timeout=_PATIENCE_S if left is None else min(left, _PATIENCE_S)):
+            if self._free.acquire(timeout=deadline.pause(_PATIENCE_S)):
                 return
+        deadline.check()
         raise Unavailable(
             "all connections to the database are in use",
             reason=Reason.TRANSACTION_FAILED,
