@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import closing
 from functools import cache
 from operator import itemgetter
 from typing import Any
@@ -113,11 +114,11 @@ class _Compiled:
         values = self._values({**self._fixed, **given})
         driver = self._driver(connection, [values])
         try:
-            cursor = driver.execute(self._sql, values)
-            found = cursor.fetchall() if most is None else cursor.fetchmany(most)
-            if self._row is None:
-                self._read(cursor.description)
-            cursor.close()  # Or it would go on reading behind the first row.
+            # Else it would go on reading behind the first row, or a damaged one.
+            with closing(driver.execute(self._sql, values)) as cursor:
+                found = cursor.fetchall() if most is None else cursor.fetchmany(most)
+                if self._row is None:
+                    self._read(cursor.description)
         except failures_of(driver) as error:
             raise translated(connection, self._sql, values, error) from error
         if self._processed:

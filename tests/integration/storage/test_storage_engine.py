@@ -20,7 +20,7 @@ from mneme_server.common.errors import (
 )
 from mneme_server.storage import engine
 from mneme_server.storage.engine import SqliteDatabase
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 
@@ -81,6 +81,25 @@ def test_a_reader_keeps_its_snapshot_while_a_writer_commits(database: SqliteData
         _add(database, "written meanwhile")
         after = connection.execute(text("SELECT count(*) FROM notes")).scalar_one()
     assert (before, after, _count(database)) == (0, 0, 1)
+
+
+def test_who_stops_in_the_middle_of_rows_leaves_nobody_what_was_read_then(
+    database: SqliteDatabase,
+) -> None:
+    """An error holds the statement, and that the snapshot, for as long as it lives."""
+
+    def read(connection: Connection) -> None:
+        rows = connection.execute(text("SELECT body FROM notes"))
+        for _ in rows:
+            raise DataLoss("the first is damaged")
+
+    for body in ("first", "second"):
+        _add(database, body)
+    with pytest.raises(DataLoss) as held, database.read() as connection:
+        read(connection)
+    _add(database, "third")
+    assert _count(database) == 3
+    assert held.value
 
 
 def test_a_reader_never_waits_for_a_writer(database: SqliteDatabase) -> None:
