@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -100,14 +101,12 @@ def processes_of(folder: Path) -> list[str]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    # PostgreSQL runs as nobody where the tests run as root, and pytest's folders are root's.
-    if os.geteuid() == 0:
-        for one in (tmp_path, *tmp_path.parents):
-            if one != tmp_path and not one.name.startswith(("pytest-", "popen-")):
-                break
-            one.chmod(0o755)
-    return tmp_path / "cluster"
+def folder() -> Iterator[Path]:
+    # PostgreSQL runs as nobody where the tests run as root. Pytest's folders are root's alone, and
+    # each of its runs sees to that.
+    with tempfile.TemporaryDirectory(prefix="mneme-cluster-") as parent:
+        Path(parent).chmod(0o755)
+        yield Path(parent) / "cluster"
 
 
 @pytest.mark.skipif(nginx_program() is None, reason=NGINX_MISSING)

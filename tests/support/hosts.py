@@ -59,6 +59,7 @@ def http_adapter(*arguments: str, **settings: str) -> Iterator[str]:
     watchdog.start()
     try:
         line = process.stdout.readline()
+        watchdog.cancel()
         assert line.startswith("serving on "), f"the adapter said {line!r}"
         yield line.removeprefix("serving on ").strip()
     finally:

@@ -301,12 +301,17 @@ def test_a_commit_that_the_standby_may_not_have_is_not_acknowledged(
         while not postgres.execute(waits):
             pass
 
+    def write() -> None:
+        for number in range(10_000):  # PostgreSQL heeds the setting some moments later.
+            with store.write() as unit:
+                unit.sessions.save([session(f"who knows {number}")])
+
     postgres.execute(standby.format("away"), "SELECT pg_reload_conf()")
     canceller = threading.Thread(target=cancel, daemon=True)
     canceller.start()
     try:
-        with pytest.raises(Unavailable), store.write() as unit:
-            unit.sessions.save([session("who knows")])
+        with pytest.raises(Unavailable):
+            write()
     finally:
         postgres.execute(standby.format(""), "SELECT pg_reload_conf()")
     canceller.join()
