@@ -273,6 +273,8 @@ def test_well_known_secrets_are_masked_wherever_they_stand(kind: str, secret: st
     ("text", "shown"),
     [
         ("DB_PASSWORD=hunter2hunter2 make", "DB_PASSWORD=[masked: assignment] make"),
+        ("DB_PASS=hunter2hunter2 make", "DB_PASS=[masked: assignment] make"),
+        ("MYSQL_PWD='hunter2hunter2' mysql", "MYSQL_PWD='[masked: assignment]' mysql"),
         ('{"api_key": "abcdefgh12345"}', '{"api_key": "[masked: named value]"}'),
         ('body: {"api_key": "abcdefgh12345"}', 'body: {"api_key": "[masked: assignment]"}'),
         ('{\\"secret\\": \\"abcdefgh12345\\"}', '{\\"secret\\": \\"[masked: assignment]\\"}'),
@@ -305,6 +307,7 @@ def test_well_known_secrets_are_masked_wherever_they_stand(kind: str, secret: st
         ("token = get_token(request)", "token = get_token(request)"),
         ("the secret of good bread is time", "the secret of good bread is time"),
         ("sk-learn is a library", "sk-learn is a library"),
+        ("PWD=/home/ann/compass bypass=everything", "PWD=/home/ann/compass bypass=everything"),
         ("http://host:8080/path", "http://host:8080/path"),
     ],
 )

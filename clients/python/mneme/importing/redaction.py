@@ -16,7 +16,8 @@ from typing import Any
 # Bounded, so that no text takes longer than in proportion to its length.
 _NAME = (
     r"[A-Za-z0-9_.-]{0,64}"
-    r"(?:(?:api|private|secret|access)[_-]?key|secret|token|passw(?:or)?d|passphrase)"
+    r"(?:(?:api|private|secret|access)[_-]?key|secret|token|passw(?:or)?d|passphrase"
+    r"|(?<=[_-])(?:pass|pwd))"
 )
 _NAMED = re.compile(rf"(?i)^{_NAME}s?$|^(?:authorization|cookie|set-cookie)$")
 # Counts and settings, such as max_tokens and input_tokens, are called tokens, too.
@@ -84,7 +85,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
 # No pattern matches without one of these in the text; most texts are done after this.
 _HINT = re.compile(
     r"(?i)PRIVATE KEY|sk-|A[KSBC]IA|ACCA|gh[pousr]_|github_pat|glpat-|xox|hooks\.slack|AIza|[rs]k_|"
-    r"npm_|pypi-|hf_|mn_|eyJ|bearer|basic|://|key|secret|token|passw|passphrase"
+    r"npm_|pypi-|hf_|mn_|eyJ|bearer|basic|://|key|secret|token|pass|pwd"
 )
 
 
