@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from traceback import clear_frames
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from mneme_server.common.deadline import Abandoned
-from mneme_server.common.errors import DataLoss, MnemeError
+from mneme_server.common.errors import MnemeError
 from mneme_server.storage.driver import begin, driver_of, failures_of, knowing_its_driver
 
 
@@ -41,20 +41,21 @@ class Connections:
     def transaction(self) -> Iterator[Connection]:
         """Open a transaction, which is undone at the block's end unless it was committed."""
         connection = self._taken()
-        finished = False
         try:
             begin(connection, self._begin)
             yield connection
-            finished = True
-        except MnemeError as error:
-            finished = not isinstance(error, DataLoss | Abandoned)
+        except BaseException as error:
+            # They may hold a statement whose rows were not read to their end, as behind a damaged
+            # one. It would keep its snapshot, and the next transaction see no later one, for as
+            # long as anybody holds the error.
+            clear_frames(error.__traceback__)
             raise
         finally:
-            self._give_back(connection, finished=finished)
+            self._give_back(connection)
 
     def open(self) -> None:
         """Open the first one, to rest."""
-        self._give_back(self._taken(), finished=True)
+        self._give_back(self._taken())
 
     def close(self) -> None:
         """Close the connections, those in use as soon as they are given back."""
@@ -74,14 +75,9 @@ class Connections:
             self._open.add(connection)
             return connection
 
-    def _give_back(self, connection: Connection, *, finished: bool) -> None:
+    def _give_back(self, connection: Connection) -> None:
         """Undo what was not committed: SQLAlchemy's, where it ran a statement, and the
-        database's.
-
-        A statement whose rows were not read to their end, as behind a damaged one, keeps its
-        snapshot for as long as anybody holds the error: the next transaction would see no later
-        one. Such a connection is not used again.
-        """
+        database's."""
         driver = driver_of(connection)
         try:
             connection.rollback()
@@ -92,7 +88,7 @@ class Connections:
         except failures_of(driver):
             self._drop(connection)
             return
-        if finished and len(self._resting) < self._kept:
+        if len(self._resting) < self._kept:
             self._resting.append(connection)
             if self._closed:
                 self.close()
