@@ -243,7 +243,8 @@ def test_whatever_the_order_of_things_each_watch_sees_its_events_once_and_in_ord
             for step in [bench.steps.pop(0)] if bench.steps else []:
                 step()
         elif action == "follow" and len(followed) < 4:
-            start = bench.recorded.last_cursor() if number < 0 else number
+            newest = bench.recorded.last_cursor()
+            start = newest if number < 0 else min(number, newest)  # None is ahead of all events.
             watch = bench.follow(None if number < 0 else number, session_id=session)
             assert watch.take() == [-start]
             followed.append((watch, start, session, []))
