@@ -104,7 +104,7 @@ export function messageOf<D extends DescMessage>(
  * given one is left as it is: its owner may give it again, and means another by that.
  */
 export function withIds<M extends object>(message: M, paths: readonly (readonly string[])[]): M {
-  return paths.reduce(withId, { ...message });
+  return paths.reduce(withId<M>, message);
 }
 
 function withId<M extends object>(message: M, [name = "", ...rest]: readonly string[]): M {

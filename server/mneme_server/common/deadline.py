@@ -90,6 +90,18 @@ def pause(seconds: float) -> float:
     return seconds if left is None else min(seconds, left)
 
 
+def taken(places: threading.Semaphore, seconds: float) -> bool:
+    """Take a place, and wait for it so long at most; return whether one was free in time.
+
+    Raises:
+        Abandoned: nobody waits for the call any more.
+    """
+    if places.acquire(timeout=pause(seconds)):
+        return True
+    check()
+    return False
+
+
 @contextmanager
 def holding(lock: threading.Lock) -> Iterator[None]:
     """Hold a lock for the block, and wait for it only while somebody waits for the call.

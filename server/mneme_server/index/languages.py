@@ -151,4 +151,4 @@ def spaced_pairs(run: re.Match[str]) -> str:
 
 def in_pairs(text: str) -> str:
     """Return a text whose words are apart, whatever script they are in: with `spaced_pairs`."""
-    return UNSPACED.sub(spaced_pairs, text)
+    return text if text.isascii() else UNSPACED.sub(spaced_pairs, text)

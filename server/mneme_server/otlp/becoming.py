@@ -101,8 +101,8 @@ class TelemetryWorker(TenantWorker):
     def _become(
         self,
         memory: OpenTenant[TelemetryUnit],
-        due: Mapping[_Trace, Sequence[Received]],
-        waiting: Mapping[_Trace, Sequence[Received]],
+        due: Mapping[_TraceKey, Sequence[Received]],
+        waiting: Mapping[_TraceKey, Sequence[Received]],
         known: Mapping[str, Sequence[Known]],
     ) -> None:
         """Make events of several traces at once; of each by itself when that fails."""
@@ -162,18 +162,18 @@ class TelemetryWorker(TenantWorker):
         )  # fmt: skip
 
 
-class _Trace(NamedTuple):
+class _TraceKey(NamedTuple):
     """What belongs together: a trace, or what is outside of any and names the same session."""
 
     id: str
     session_id: str
 
 
-def _by_trace(rows: Sequence[Received]) -> dict[_Trace, list[Received]]:
-    found: dict[_Trace, list[Received]] = {}
+def _by_trace(rows: Sequence[Received]) -> dict[_TraceKey, list[Received]]:
+    found: dict[_TraceKey, list[Received]] = {}
     for row in rows:
         trace_id = row.span.trace_id
-        trace = _Trace(trace_id, "" if trace_id else row.session_id)
+        trace = _TraceKey(trace_id, "" if trace_id else row.session_id)
         found.setdefault(trace, []).append(row)
     return found
 

@@ -45,9 +45,9 @@ class Connections:
             begin(connection, self._begin)
             yield connection
         except BaseException as error:
-            # They may hold a statement whose rows were not read to their end, as behind a damaged
-            # one. It would keep its snapshot, and the next transaction see no later one, for as
-            # long as anybody holds the error.
+            # An error's frames may hold a statement whose rows were not read to their end, as
+            # behind a damaged one. It would keep its snapshot, and the next transaction see no
+            # later one, for as long as anybody holds the error.
             clear_frames(error.__traceback__)
             raise
         finally:

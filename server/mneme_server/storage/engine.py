@@ -132,8 +132,7 @@ class SqliteDatabase(Database):
             self._turn.release()
 
     def _wait_to_write(self) -> None:
-        if not self._turn.acquire(timeout=deadline.pause(self._patience_s)):
-            deadline.check()
+        if not deadline.taken(self._turn, self._patience_s):
             raise Unavailable(
                 f"another write to {self.path.name} took too long; nothing was written",
                 reason=Reason.TRANSACTION_FAILED,

@@ -107,8 +107,7 @@ class SqlRows:
                 if column.name not in (*names, "tenant_id")
             }
             if values and there[key] != rows[key]:
-                mine = (of.c.tenant_id == self._tenant_id, *self._named(of, names, key))
-                self._connection.execute(update(of).where(*mine).values(**values))
+                self._connection.execute(update(of).where(*self._at(of, key)).values(**values))
         new = [row for key, row in rows.items() if key not in there]
         for some in chunks(new):
             self.add(table, some)
@@ -117,9 +116,7 @@ class SqlRows:
         """Delete the rows of a table that have one of these keys."""
         of = metadata.tables[table]
         for key in keys:
-            mine = (of.c.tenant_id == self._tenant_id,
-                    *self._named(of, key_columns(table), key))  # fmt: skip
-            self._connection.execute(delete(of).where(*mine))
+            self._connection.execute(delete(of).where(*self._at(of, key)))
 
     def free_names(self, table: str, keys: Sequence[tuple[object, ...]]) -> None:
         """Take their names, where only one row may have each, from rows that are all `put` then:
@@ -127,10 +124,11 @@ class SqlRows:
         of = metadata.tables[table]
         for name in _own_names(of):
             for key in keys:
-                mine = (of.c.tenant_id == self._tenant_id,
-                        *self._named(of, key_columns(table), key))  # fmt: skip
-                unlike_any = f"\x01{key!r}"
-                self._connection.execute(update(of).where(*mine).values({name: unlike_any}))
+                freed = {name: f"\x01{key!r}"}
+                self._connection.execute(update(of).where(*self._at(of, key)).values(freed))
+
+    def _at(self, of: Table, key: tuple[object, ...]) -> Sequence[ColumnElement[bool]]:
+        return of.c.tenant_id == self._tenant_id, *self._named(of, key_columns(of.name), key)
 
     @staticmethod
     def _named(

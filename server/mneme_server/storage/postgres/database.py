@@ -116,8 +116,7 @@ class TenantDatabase(Database):
         self._check_open()
         if not self._turn.acquire(blocking=False):
             interpreter.leave_turn()
-            if not self._turn.acquire(timeout=deadline.pause(LOCK_WAIT_S)):
-                deadline.check()
+            if not deadline.taken(self._turn, LOCK_WAIT_S):
                 raise Unavailable(
                     "another write took too long; nothing was written",
                     reason=Reason.TRANSACTION_FAILED,

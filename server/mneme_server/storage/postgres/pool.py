@@ -64,9 +64,8 @@ class Pool:
 
     def _wait(self) -> None:
         with self.lending.waiting():
-            if self._free.acquire(timeout=deadline.pause(_PATIENCE_S)):
+            if deadline.taken(self._free, _PATIENCE_S):
                 return
-        deadline.check()
         raise Unavailable(
             "all connections to the database are in use",
             reason=Reason.TRANSACTION_FAILED,
