@@ -65,6 +65,8 @@ type EnumValue<T extends number> = -1 extends T ? T : T | NameOf<T>;
 
 type Given = Readonly<Record<string, unknown>>;
 
+const HALF_A_CHARACTER = /\p{Surrogate}/u;
+
 /**
  * Makes a message of plain values.
  *
@@ -243,7 +245,7 @@ function enumValue(schema: DescEnum, value: unknown, path: string): number {
 function scalarValue(field: DescField, value: unknown, path: string): unknown {
   switch (field.scalar) {
     case ScalarType.STRING:
-      return checked(value, typeof value === "string", "text", path);
+      return textOf(checked(value, typeof value === "string", "text", path) as string, path);
     case ScalarType.BOOL:
       return checked(value, typeof value === "boolean", "true or false", path);
     case ScalarType.BYTES:
@@ -264,6 +266,14 @@ function scalarValue(field: DescField, value: unknown, path: string): unknown {
     default:
       return Number(fitting(BigInt.asIntN(32, wholeOf(value, path)), value, path));
   }
+}
+
+/** The text, which protobuf would write with U+FFFD in place of half a character. */
+function textOf(text: string, path: string): string {
+  if (HALF_A_CHARACTER.test(text)) {
+    throw new RangeError(`${path}: text with half a surrogate pair is not Unicode`);
+  }
+  return text;
 }
 
 function wholeOf(value: unknown, path: string): bigint {
@@ -290,8 +300,11 @@ function checked<T>(value: T, fits: boolean, expected: string, path: string): T 
 
 /** Free JSON; properties that are undefined are left out, as in JSON.stringify. */
 function jsonOf(value: unknown, path: string): JsonValue {
-  if (value === null || typeof value === "string" || typeof value === "boolean") {
+  if (value === null || typeof value === "boolean") {
     return value;
+  }
+  if (typeof value === "string") {
+    return textOf(value, path);
   }
   if (typeof value === "number") {
     if (!Number.isFinite(value)) {
@@ -306,10 +319,18 @@ function jsonOf(value: unknown, path: string): JsonValue {
     return Object.fromEntries(
       Object.entries(value)
         .filter(([, item]) => item !== undefined)
-        .map(([key, item]) => [key, jsonOf(item, `${path}.${key}`)]),
+        .map(([key, item]) => [keyOf(key, path), jsonOf(item, `${path}.${key}`)]),
     );
   }
   throw new TypeError(`${path}: ${nameOf(value)} is not JSON; convert it first`);
+}
+
+/** The key, if protobuf can carry it: for JavaScript it sets keys on plain objects. */
+function keyOf(key: string, path: string): string {
+  if (key === "__proto__") {
+    throw new RangeError(`${path}: the key "__proto__" cannot be sent from JavaScript`);
+  }
+  return textOf(key, path);
 }
 
 function nameOf(value: unknown): string {

@@ -141,6 +141,22 @@ test("arguments that do not fit are refused before anything is sent", async () =
       /payload\.at: Date is not JSON/,
     ],
     ["recordEvents", { events: [{ payload: { n: Number.NaN } }] }, /payload\.n: NaN is not a JSON/],
+    ["recall", { query: "cut \ud83d" }, /^query: text with half a surrogate pair is not Unicode$/],
+    [
+      "recordEvents",
+      { events: [{ payload: { texts: ["\u{1f600}", "\ude00"] } }] },
+      /payload\.texts\[1\]: text with half a surrogate pair/,
+    ],
+    [
+      "recordEvents",
+      { events: [{ payload: { "\ud83d": 1 } }] },
+      /payload: text with half a surrogate pair/,
+    ],
+    [
+      "recordEvents",
+      { events: [{ payload: JSON.parse('{"a": {"__proto__": {"b": 1}}}') }] },
+      /payload\.a: the key "__proto__" cannot be sent/,
+    ],
     [
       "recordEvents",
       { events: [{ inputTokens: 2 ** 60 }] },
