@@ -20,6 +20,7 @@ from mneme_server.context.words import cut, sentences_of, telling
 from mneme_server.events.activity import EventDigest
 from mneme_server.events.event_types import Part, traits_of
 from mneme_server.events.roles import role_of
+from mneme_server.index.languages import QUESTION_MARKS
 
 MAX_STEPS = 10
 MAX_DECISIONS = 10
@@ -267,7 +268,7 @@ class Collector:
         named = _NAMED.match(sentence)
         if named:
             self._decide(sentence[named.end() :], event_id)
-        elif not sentence.endswith("?") and (
+        elif not sentence.endswith(QUESTION_MARKS) and (
             _DECIDED.search(sentence) or (_INTENDS.search(sentence) and _REASON.search(sentence))
         ):
             self._decide(sentence, event_id)

@@ -10,8 +10,10 @@ from mneme_server.index.languages import (
     ENGLISH,
     HAN_STOPS,
     KANA_STOPS,
+    QUESTION_MARKS,
     STOPS,
     UNSPACED,
+    in_pairs,
     language_of,
     pairs_of,
 )
@@ -150,7 +152,8 @@ _TOKENS = re.compile(
     r"|^[ \t]*(?:TERMINATE|STOP|DONE|EXIT|END|EOF)[.!]?[ \t]*$",
     re.MULTILINE,
 )
-_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|\s*\n\s*")
+_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])(?![。！？」』”’）])|\s*\n\s*")
+_NEEDLESS_SPACE = re.compile(r"(?<=[。！？]) ")
 _SPOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _LABEL = re.compile(r"[ \t]*[^\W\d_][\w.'-]{0,20}(?: [\w.'-]{1,20}){0,2}:[ \t]+")
@@ -218,9 +221,9 @@ def _kept(text: str, *, answers_only: bool) -> str:
     kept = []
     for sentence in sentences_of(text):
         said = _GREETING.sub("", sentence.strip(), count=1) if sentence else ""
-        if said and tells(said) and not (answers_only and said.endswith("?")):
+        if said and tells(said) and not (answers_only and said.endswith(QUESTION_MARKS)):
             kept.append(said if said == sentence.strip() else said[0].upper() + said[1:])
-    return " ".join(kept)
+    return _NEEDLESS_SPACE.sub("", " ".join(kept))
 
 
 def sentences_of(text: str) -> list[str]:
@@ -239,10 +242,10 @@ def tells(sentence: str) -> bool:
 
 def own_words(text: str) -> int:
     """Return how many words of a text are none of courtesy."""
-    return sum(word.lower() not in _COURTESY for word in _SPOKEN.findall(text))
+    return sum(word.lower() not in _COURTESY for word in _SPOKEN.findall(in_pairs(text)))
 
 
 def ended(text: str) -> str:
     """Return a text that ends as a sentence does."""
     text = text.rstrip()
-    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
+    return text if text.endswith((".", "!", "…", "。", "！", *QUESTION_MARKS)) else f"{text}."

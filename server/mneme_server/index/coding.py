@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from mneme_server.corpus.document import Document
 from mneme_server.index.attributes import author_of, fingerprint
 from mneme_server.index.codes import Codes, NameCodes
+from mneme_server.index.languages import asks, count_words
 from mneme_server.index.tags import TagSets
 
 AnyCodes: TypeAlias = Codes | TagSets
@@ -38,8 +39,8 @@ class Coding:
             "position": [d.position for d in documents],
             "timestamp_us": [d.timestamp_us for d in documents],
             "importance": [d.importance for d in documents],
-            "words": [len(d.text.split()) for d in documents],
-            "asks": ["?" in d.text for d in documents],
+            "words": [count_words(d.text) for d in documents],
+            "asks": [asks(d.text) for d in documents],
             "spoken": [d.spoken for d in documents],
             "failed": [d.failed for d in documents],
             "author": [self.authors[author_of(d)] for d in documents],

@@ -73,6 +73,8 @@ HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 """Chinese characters, for a class of a regular expression."""
 UNSPACED = re.compile(f"[\u3040-\u30ff\u31f0-\u31ff\uac00-\ud7af{HAN}]+")
 """What is written in one run: kana, Chinese characters and Hangul."""
+QUESTION_MARKS = ("?", "？", "؟")
+"""What a question ends with, in one script or another."""
 HAN_STOPS = (
     "的了是在我你他她它们们这這那有和与與就都也不吗嗎呢吧啊么"
     "麼什哪谁誰怎为為之很把被让讓给給到里裡叫"
@@ -152,3 +154,13 @@ def spaced_pairs(run: re.Match[str]) -> str:
 def in_pairs(text: str) -> str:
     """Return a text whose words are apart, whatever script they are in: with `spaced_pairs`."""
     return text if text.isascii() else UNSPACED.sub(spaced_pairs, text)
+
+
+def asks(text: str) -> bool:
+    """Tell whether there is a question in a text, by its mark."""
+    return any(mark in text for mark in QUESTION_MARKS)
+
+
+def count_words(text: str) -> int:
+    """Return how many words a text has; of what is written in one run every pair counts."""
+    return len(in_pairs(text).split())

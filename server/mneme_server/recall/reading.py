@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mneme_server.corpus.names import naming, words_of
 from mneme_server.corpus.stopwords import STOP_WORDS
-from mneme_server.index.languages import in_pairs
+from mneme_server.index.languages import asks, in_pairs
 from mneme_server.recall.dates import NamedDate, named_dates
 from mneme_server.recall.identifiers import identifiers_in
 
@@ -22,7 +22,6 @@ _PLEASE = re.compile(r"\b(?:please\W+)?(?:can|could|would|will) you\b", re.IGNOR
 _OF_ME = frozenset({"i", "me", "my", "mine", "myself"})
 _USER = frozenset({"user", "human"})
 _ASSISTANT = frozenset({"assistant"})
-_MARKS = ("?", "？", "؟")
 # Words of any program's failures, not of one domain's.
 _FAILURE = re.compile(
     r"\b(?:errors?|exceptions?|fail\w*|crash\w*|reject\w*|refus\w*|den(?:y|ied)|invalid|wrong"
@@ -37,7 +36,8 @@ class Reading:
     """A query, read once.
 
     `asks` tells a question from a description; `failure` whether it speaks of something that went
-    wrong. `names` are the words that may name somebody; `words` counts the distinct words.
+    wrong. `names` are the words that may name somebody; `words` counts the distinct words,
+    and of what is written in one run the pairs that the index has for words.
     `speakers` are the roles whose words are asked for: the user's by "I" and "my", the assistant's
     by a question to "you". `identified` is the share of its telling words that
     are of names in code, paths and codes, 0 to 1.
@@ -57,17 +57,17 @@ def read(query: str) -> Reading:
 
     English in Chinese, Japanese or Korean is read too, which is written around it without spaces.
     """
-    words, apart = words_of(query), in_pairs(query)
-    words_apart = words_of(apart)
-    asks = any(mark in query for mark in _MARKS) or _QUESTION.match(apart) is not None
+    apart = in_pairs(query)
+    words = words_of(apart)
+    asked = asks(query) or _QUESTION.match(apart) is not None
     return Reading(
-        asks=asks,
+        asks=asked,
         failure=_FAILURE.search(apart) is not None,
         dates=named_dates(apart),
-        names=naming(words | words_apart),
+        names=naming(words_of(query) | words),
         words=len(words),
-        speakers=_speakers(apart, words_apart, asks=asks),
-        identified=_identified(query, words_apart),
+        speakers=_speakers(apart, words, asked=asked),
+        identified=_identified(query, words),
     )
 
 
@@ -79,7 +79,7 @@ def _identified(query: str, words: set[str]) -> float:
     return len(telling & words_of(" ".join(identifiers))) / len(telling)
 
 
-def _speakers(query: str, words: set[str], *, asks: bool) -> frozenset[str]:
-    if asks and words & _TO_YOU and words_of(_PLEASE.sub("", query, count=1)) & _TO_YOU:
+def _speakers(query: str, words: set[str], *, asked: bool) -> frozenset[str]:
+    if asked and words & _TO_YOU and words_of(_PLEASE.sub("", query, count=1)) & _TO_YOU:
         return _ASSISTANT
     return _USER if words & _OF_ME else frozenset()

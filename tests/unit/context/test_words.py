@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mneme_server.context.words import coverage, cut, telling, without_tokens, words_of
+from mneme_server.context.words import (
+    coverage,
+    cut,
+    ended,
+    own_words,
+    telling,
+    without_tokens,
+    words_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +57,18 @@ def test_a_long_answer_is_told_by_what_comes_before_its_lists() -> None:
     answer = "The bread is baked. Here is the recipe:\n" + "- a spoon of rye flour\n" * 20
     assert telling(answer, answers_only=True) == "The bread is baked."
     assert telling("Baked:\n- rye\n- wheat", answers_only=True) == "Baked: - rye - wheat"
+
+
+def test_chinese_and_japanese_sentences_are_told_apart_by_their_marks() -> None:
+    assert telling("部署修好了。还需要别的吗？", answers_only=True) == "部署修好了。"
+    assert telling("終わりました！請求書も合っています。") == "終わりました！請求書も合っています。"
+    assert telling("他说「好了。」就走了。") == "他说「好了。」就走了。"
+    assert ended("部署修好了。") == "部署修好了。"
+    assert ended("还要吗？") == "还要吗？"
+
+
+def test_a_chinese_text_has_more_than_one_word_of_its_own() -> None:
+    assert own_words("请把发票服务部署到新的服务器") > 5
 
 
 def test_control_tokens_are_taken_out_of_a_text_and_headings_stay() -> None:

@@ -15,6 +15,7 @@ from mneme_server.events.kinds import EVENT
 from mneme_server.index import ordering, selecting
 from mneme_server.index.attributes import author_of
 from mneme_server.index.columns import DocumentTable
+from mneme_server.index.languages import asks, count_words
 from mneme_server.index.selecting import Selections
 from mneme_server.learn.kinds import LESSON
 from unit.index.memory_source import event
@@ -205,8 +206,8 @@ def test_the_arrays_hold_what_the_documents_do(
         assert table.position[row] == document.position
         assert table.timestamp_us[row] == document.timestamp_us
         assert table.importance[row] == document.importance
-        assert table.words[row] == len(document.text.split())
-        assert table.asks[row] == ("?" in document.text)
+        assert table.words[row] == count_words(document.text)
+        assert table.asks[row] == asks(document.text)
         assert table.spoken[row] == document.spoken
         assert table.failed[row] == document.failed
         assert table.spoken[row] == said

@@ -38,6 +38,16 @@ def test_an_answer_is_found_by_the_question_before_it_when_the_query_asks(corpus
     assert "answer" not in terms(corpus, "the colour of the shed", answer)
 
 
+def test_a_chinese_question_before_it_makes_an_answer(corpus: Corpus) -> None:
+    _, answer = corpus.say("s", "棚子 是什么颜色？", "深绿色 我想")
+    assert "answer" in terms(corpus, "棚子 什么颜色？", answer)
+
+
+def test_a_chinese_text_is_as_long_as_its_words(corpus: Corpus) -> None:
+    short, long = corpus.say("s", "棚子", "棚子漆成了深绿色因为那是剩下的油漆")
+    assert terms(corpus, "棚子", long)["length"] > terms(corpus, "棚子", short).get("length", 0)
+
+
 def test_a_statement_before_it_does_not_make_an_answer(corpus: Corpus) -> None:
     _, after = corpus.say("s", "The shed got its colour.", "Dark green, I think.")
     assert "answer" not in terms(corpus, "which colour is the shed", after)

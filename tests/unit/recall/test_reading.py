@@ -77,6 +77,12 @@ def test_words_are_counted_once() -> None:
     assert read("?!").words == 0
 
 
+def test_of_what_is_written_in_one_run_every_pair_counts_as_a_word() -> None:
+    """Their evidence is BM25 per word of the query, and the index has these pairs for words."""
+    assert read("部署失败").words == 3
+    assert read("timeout异常").words == 2
+
+
 @given(st.text())
 def test_any_text_can_be_read(query: str) -> None:
     assert read(query).words >= 0
