@@ -1,8 +1,7 @@
-"""`mneme import` of folders and packed files, its dry run, and its masking of secrets."""
+"""`mneme import` of folders, its dry run, and its masking of secrets."""
 
 from __future__ import annotations
 
-import builtins
 import json
 import os
 import threading
@@ -127,57 +126,6 @@ def test_a_dry_run_counts_what_a_real_one_records(memory: Memory, tmp_path: Path
     assert real["events"] == len(memory.events)
     same = ("events", "sessions", "records", "lessons", "duplicates", "files", "kept")
     assert {key: rehearsed[key] for key in same} == {key: real[key] for key in same}
-
-
-def test_a_packed_file_without_what_unpacks_it_names_the_extra(
-    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (file,) = WRITERS["codex"](tmp_path, 1)
-    assert file.suffix == ".zst"
-    real = builtins.__import__
-
-    def without(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name.startswith(("zstandard", "compression")):
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    result = mneme("import", str(file))
-    assert result.code == 1
-    assert "install mneme-grpc[import]" in result.err
-
-
-def test_a_packed_file_that_is_cut_off_is_read_up_to_there(memory: Memory, tmp_path: Path) -> None:
-    (file,) = WRITERS["codex"](tmp_path, 1)
-    file.write_bytes(file.read_bytes()[:-200] + b"\xff" * 200)
-    result = mneme("import", str(file))
-    assert result.code == 1
-    assert "cannot be unpacked any further" in result.err or "not UTF-8" in result.err
-
-
-@pytest.mark.parametrize("in_folder", [False, True])
-@pytest.mark.parametrize("left", [8, 0.5, -1])
-def test_a_packed_file_that_is_cut_inside_its_first_block_is_told_as_cut(
-    memory: Memory, tmp_path: Path, left: float, in_folder: bool
-) -> None:
-    (file,) = WRITERS["codex"](tmp_path, 1)
-    packed = file.read_bytes()
-    file.write_bytes(packed[: int(left if abs(left) >= 1 else left * len(packed))])
-    result = mneme("import", str(tmp_path if in_folder else file))
-    assert result.code == 1
-    assert "cannot be unpacked any further" in result.err
-
-
-def test_a_packed_file_of_many_frames_comes_in_whole(memory: Memory, tmp_path: Path) -> None:
-    import zstandard
-
-    (file,) = WRITERS["codex"](tmp_path, 1)
-    assert mneme("import", "--json", str(file)).code == 0
-    plain = zstandard.ZstdDecompressor().stream_reader(file.read_bytes()).read()
-    frames = [plain[n : n + 1000] for n in range(0, len(plain), 1000)]
-    file.write_bytes(b"".join(map(zstandard.ZstdCompressor().compress, [b"", *frames, b""])))
-    again = mneme("import", "--json", str(file)).documents[0]
-    assert (again["events"], again["duplicates"]) == (0, len(memory.events))
 
 
 def test_lessons_of_an_export_come_in(

@@ -204,6 +204,8 @@ def files_below(folder: Path) -> list[Path]:
     found = [
         path
         for path in folder.rglob("*")
-        if path.suffix in _SUFFIXES and _SIDE_FOLDER not in path.parts and path.is_file()
+        if Path(path.name.removesuffix(".gz")).suffix in _SUFFIXES
+        and _SIDE_FOLDER not in path.parts
+        and path.is_file()
     ]
     return sorted(found, key=lambda path: (path.stat().st_mtime, str(path)))

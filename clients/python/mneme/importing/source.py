@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import stat
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+_GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 # As much is unpacked at once: each four bytes of it may be 128 KiB.
 _PACKED = 1024
@@ -52,7 +55,7 @@ def open_source(
     complete: bool | None = None,
     mask: Callable[[Any], Any] | None = None,
 ) -> Source:
-    """Make a source of an open file, which may be packed with Zstandard.
+    """Make a source of an open file, which may be packed with gzip or Zstandard.
 
     Args:
         name: how messages call it.
@@ -66,8 +69,11 @@ def open_source(
     """
     path = Path(name) if name != "-" and _regular(stream) else None
     buffered: Any = stream if hasattr(stream, "peek") else io.BufferedReader(cast(Any, stream))
-    if buffered.peek(4)[:4] == _ZSTD_MAGIC:
+    beginning = buffered.peek(4)
+    if beginning.startswith(_ZSTD_MAGIC):
         plain: BinaryIO = io.BufferedReader(_unpack(buffered))
+    elif beginning.startswith(_GZIP_MAGIC):
+        plain = cast(BinaryIO, gzip.GzipFile(fileobj=buffered, mode="rb"))
     else:
         plain = buffered
     settled = _settled(stream) if complete is None else complete
@@ -76,7 +82,7 @@ def open_source(
 
 def unpacking_errors() -> tuple[type[Exception], ...]:
     """What reading a damaged packed file raises."""
-    found: list[type[Exception]] = [EOFError]
+    found: list[type[Exception]] = [EOFError, gzip.BadGzipFile, zlib.error]
     for module in ("compression.zstd", "zstandard"):
         try:
             found.append(__import__(module, fromlist=["ZstdError"]).ZstdError)

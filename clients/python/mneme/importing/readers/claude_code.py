@@ -89,8 +89,8 @@ class ClaudeCode(Reader):
 
     def __init__(self, source: Source, defaults: Defaults) -> None:
         super().__init__(source, defaults)
-        stem = source.path.stem if source.path is not None else ""
-        self._own = stem if _UUID.fullmatch(stem) else ""
+        named = source.path.name.partition(".")[0] if source.path is not None else ""
+        self._own = named if _UUID.fullmatch(named) else ""
         self._started = False
         self._of_an_agent = True
         self._first: datetime | None = None
@@ -154,7 +154,7 @@ class ClaudeCode(Reader):
         path, folder = self.source.path, self._folder()
         if path is None or folder is None or folder in path.parents:
             return ()
-        return sorted(folder.glob("subagents/**/*.jsonl"))
+        return sorted(folder.glob("subagents/**/*.jsonl*"))
 
     def _folder(self) -> Path | None:
         """Where what belongs to the session lies, beside its file or around a subagent's."""
