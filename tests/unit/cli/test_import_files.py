@@ -240,6 +240,20 @@ def test_well_known_secrets_are_masked_wherever_they_stand(kind: str, secret: st
             "Authorization: Basic YWRtaW46YWRtaW4=",
             "Authorization: Basic [masked: authorization header]",
         ),
+        ("> Cookie: a=b; c=d\n> Accept: */*", "> Cookie: [masked: cookie]\n> Accept: */*"),
+        (
+            "< set-cookie: sid=s%3A1f; Path=/; HttpOnly",
+            "< set-cookie: [masked: cookie]; HttpOnly",
+        ),
+        ('Cookie: sid="1f"; t=2', "Cookie: [masked: cookie]"),
+        ("curl -H 'Cookie: sid=1f' x", "curl -H 'Cookie: [masked: cookie]' x"),
+        (r'sent "Cookie: a=b\r\nHost: x"', r'sent "Cookie: [masked: cookie]\r\nHost: x"'),
+        (r"{\"Set-Cookie\": \"a=b\"} was sent", r"{\"Set-Cookie\": \"[masked: cookie]\"} was sent"),
+        ("Cookie: id=eyJhbGciOiJ9.eyJzdWIiOiIx.abcdefghij; c=d", "Cookie: [masked: cookie]"),
+        ("document.cookie = 'sid=1f'", "document.cookie = '[masked: cookie]'"),
+        ("Cookie: a small cake", "Cookie: a small cake"),
+        ("Set-Cookie: one header for each", "Set-Cookie: one header for each"),
+        ("cookie == other; x=1", "cookie == other; x=1"),
         ("AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7", "AWS_SECRET_ACCESS_KEY=[masked: assignment]"),
         ('"SecretAccessKey": "wJalrXUtnFEMI/K7"', '"SecretAccessKey": "[masked: assignment]"'),
         (
@@ -286,10 +300,13 @@ def test_what_stands_under_a_secret_s_name_in_arguments_that_are_a_text_is_maske
 
 def test_a_value_under_a_secret_s_name_is_masked() -> None:
     value = {"password": "short", "input_tokens": 5, "nested": {"apiKey": "x"}, "name": "n"}
+    value |= {"Cookie": f"id={SECRETS['JWT']}; c=d", "Authorization": f"Bearer {'a1B2' * 9}"}
     assert Redactor(Counter())(value) == {
         "password": "[masked: named value]",
         "input_tokens": 5,
         "nested": {"apiKey": "[masked: named value]"},
+        "Cookie": "[masked: named value]",
+        "Authorization": "Bearer [masked: authorization header]",
         "name": "n",
     }
 

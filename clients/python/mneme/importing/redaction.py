@@ -20,6 +20,8 @@ _NAME = (
     r"|(?<=[_-])(?:pass|pwd))"
 )
 _NAMED = re.compile(rf"(?i)^{_NAME}s?$|^(?:authorization|cookie|set-cookie)$")
+# Nothing but what was masked, behind the scheme of an authorization.
+_WHOLE = re.compile(r"(?:\w+ )?\[masked: [^\]]+\]")
 # Counts and settings, such as max_tokens and input_tokens, are called tokens, too.
 _HARMLESS = re.compile(r"(?i)tokens?$")
 
@@ -27,6 +29,8 @@ _HARMLESS = re.compile(r"(?i)tokens?$")
 _BEGINNING = r"(?:\b|(?<=\\[nrt]))"
 # Around names and values in JSON, which may stand in a text of JSON, and that in another one.
 _QUOTE = r"\\{0,7}[\"']?"
+# A cookie as headers have it; prose about cookies has none.
+_COOKIE = rf"[\w.!#$%&*+^|~-]{{1,256}}={_QUOTE}[^\s;\"'\\]*"
 
 
 def _word(pattern: str) -> re.Pattern[str]:
@@ -36,6 +40,14 @@ def _word(pattern: str) -> re.Pattern[str]:
 
 # What to mask, by kind. Where a pattern has a group `secret`, only that is masked.
 _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    # Before the others: where one of them is masked inside a cookie, the rest reads as none.
+    (
+        "cookie",
+        re.compile(
+            rf"(?i){_BEGINNING}cookie{_QUOTE}[ \t]*[:=][ \t]*{_QUOTE}"
+            rf"(?P<secret>{_COOKIE}(?:{_QUOTE};[ \t]*{_COOKIE})*)"
+        ),
+    ),
     (
         "private key",
         re.compile(
@@ -85,7 +97,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
 # No pattern matches without one of these in the text; most texts are done after this.
 _HINT = re.compile(
     r"(?i)PRIVATE KEY|sk-|A[KSBC]IA|ACCA|gh[pousr]_|github_pat|glpat-|xox|hooks\.slack|AIza|[rs]k_|"
-    r"npm_|pypi-|hf_|mn_|eyJ|bearer|basic|://|key|secret|token|pass|pwd"
+    r"npm_|pypi-|hf_|mn_|eyJ|bearer|basic|cookie|://|key|secret|token|pass|pwd"
 )
 
 
@@ -112,7 +124,7 @@ class Redactor:
     def _entry(self, key: Any, value: Any) -> Any:
         if isinstance(value, str) and value and _NAMED.match(str(key)):
             masked = self._text(value)
-            return masked if masked != value else self._mask("named value")
+            return masked if _WHOLE.fullmatch(masked) else self._mask("named value")
         return self(value)
 
     def _text(self, text: str) -> str:
