@@ -39,6 +39,18 @@ def test_failure_is_recorded_and_raised_again(client: MnemeClient) -> None:
     assert stored.next_strategy == "Try a different approach"
 
 
+def test_a_failure_is_recorded_whose_words_are_no_text(client: MnemeClient) -> None:
+    """Names of files may hold bytes that are none."""
+    with (
+        pytest.raises(FileNotFoundError) as raised,
+        client.attempt("Parse CSV", session_id="s1"),
+    ):
+        raise FileNotFoundError("caf\udce9\0.csv")
+    (stored,) = reflections(client)
+    assert list(stored.what_did_not_work) == ["FileNotFoundError: caf??.csv"]
+    assert not hasattr(raised.value, "__notes__")
+
+
 def test_past_lessons_are_loaded_as_prompt_text_and_counted_as_applied(
     client: MnemeClient,
 ) -> None:

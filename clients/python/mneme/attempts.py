@@ -33,6 +33,12 @@ def tags_of(task: str) -> tuple[str, ...]:
     return tuple(tag for tag, words in _TAGS.items() if words.search(task))
 
 
+def _said(error: BaseException) -> str:
+    """What an exception says, as the server takes it: names of files may hold what is no text."""
+    said = f"{type(error).__name__}: {error}".replace("\0", "?")
+    return said.encode(errors="replace").decode()[:_LONGEST]
+
+
 class AttemptRecord:
     """What is known of one attempt, and what will be stored of it.
 
@@ -91,7 +97,7 @@ class AttemptRecord:
         """The fields of the request that stores the reflection."""
         did_not = list(self._did_not)
         if error is not None:
-            did_not.append(f"{type(error).__name__}: {error}"[:_LONGEST])
+            did_not.append(_said(error))
         outcome = "success"
         if error is not None:
             outcome = "failure"

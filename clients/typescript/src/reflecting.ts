@@ -3,6 +3,8 @@ import type { Mneme } from "./mneme.js";
 
 const PAST_LESSONS = 3;
 const LONGEST = 4096;
+/** What the server takes in no text; also what is left of a character that was cut in half. */
+const NO_TEXT = /[\0\p{Surrogate}]/gu;
 const KEEP = "Continue with this approach";
 const CHANGE = "Try a different approach";
 // Words, not parts of them: "author", "latest" and "prefix" say nothing.
@@ -122,10 +124,8 @@ export async function attempt<T>(
 }
 
 function said(error: unknown): string {
-  return (error instanceof Error ? `${error.name}: ${error.message}` : String(error)).slice(
-    0,
-    LONGEST,
-  );
+  const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  return text.slice(0, LONGEST).replaceAll(NO_TEXT, "?");
 }
 
 function words(alternatives: string): RegExp {

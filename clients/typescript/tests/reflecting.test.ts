@@ -49,6 +49,19 @@ test("a failure is stored with its error, which goes on, and with what worked be
   assert.deepEqual(failed.appliedReflectionIds, [lesson?.id]);
 });
 
+test("a failure is stored whose words are no text, or are cut within a character", async () => {
+  client = await server.tenant();
+  for (const message of ["a\0b \ud83d", `${"x".repeat(4096 - "Error: ".length - 1)}\u{1f600}`]) {
+    const work = client.attempt("Parse CSV", { sessionId: "s" }, () => {
+      throw new Error(message);
+    });
+    await assert.rejects(work, { name: "Error", message });
+  }
+  const [cut, odd] = await stored();
+  assert.deepEqual(odd?.whatDidNotWork, ["Error: a?b ?"]);
+  assert.equal(cut?.whatDidNotWork[0]?.length, 4096);
+});
+
 test("an attempt stores nothing, or loads nothing either, when it is told so", async () => {
   client = await server.tenant();
   await client.attempt("Parse CSV", { sessionId: "s1", tags: ["csv"] }, (one) => one.partial());
