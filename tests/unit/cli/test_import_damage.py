@@ -122,6 +122,24 @@ def test_arguments_that_are_nested_too_deep_are_kept_as_text(depth: int) -> None
     assert kept.events[0].payload.fields["arguments"].string_value == given
 
 
+@pytest.mark.parametrize(
+    ("field", "payload"),
+    [
+        (r'"na\udc00me": 1', {"role": "user", "na\ufffdme": 1}),
+        ('"score": 1e999', {"role": "user", "score": "inf"}),
+        ('"timestamp": "0001-01-01T00:00:00+01:00"', {"role": "user"}),
+    ],
+)
+def test_a_message_goes_in_beside_what_no_struct_and_no_time_holds(
+    field: str, payload: dict[str, Any]
+) -> None:
+    chat = '{"messages": [{"role": "user", "content": "go", %s}]}'
+    importer, kept = imported(chat % field)
+    assert not importer.totals.broken
+    (event,) = kept.events
+    assert (event.text, dict(event.payload.items())) == ("go", payload)
+
+
 def test_what_waits_for_the_time_of_a_session_goes_in_beside_a_line_that_cannot() -> None:
     note = {"type": "summary", "sessionId": "s"}
     usage = {"input_tokens": 2**70}

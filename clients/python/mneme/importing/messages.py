@@ -258,11 +258,12 @@ def _is_exact(value: Any) -> bool:
 def _rest(message: Mapping[str, Any], notes: Counter[str]) -> dict[str, Any]:
     """What else a message holds: its model, its usage, its reasoning."""
     skip = _MAPPED | frozenset(_TIME_KEYS)
-    return {
-        str(key): tidy(value, notes)
+    rest = {
+        key: value
         for key, value in message.items()
         if key not in skip and value not in (None, "", [], {})
     }
+    return dict(tidy(rest, notes))
 
 
 def time_of(message: Mapping[str, Any]) -> dict[str, datetime]:
@@ -282,7 +283,8 @@ def parse_time(value: Any) -> datetime | None:
             value = float(value)
         if isinstance(value, str):
             time = datetime.fromisoformat(value)
-            return time if time.tzinfo else time.replace(tzinfo=UTC)
+            # In UTC, since what is of the year 0 or 10000 there is no time.
+            return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
         if isinstance(value, int | float) and value >= 0:
             seconds = value / 1000 if value >= _TOO_LATE_FOR_SECONDS else value
             return datetime.fromtimestamp(seconds, UTC)

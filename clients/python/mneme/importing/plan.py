@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -141,18 +142,25 @@ def label(value: Any, notes: Counter[str], limit: int = MAX_LABEL) -> str:
 
 
 def tidy(value: Any, notes: Counter[str]) -> Any:
-    """JSON that a Struct holds exactly: texts cleaned, too large integers as text."""
+    """JSON that a Struct holds exactly: texts cleaned, too large numbers as text."""
     if isinstance(value, str):
         return clean(value, notes)
     if isinstance(value, bool) or value is None:
         return value
-    if isinstance(value, int) and abs(value) > _MAX_EXACT_INTEGER:
-        return str(value)
+    if isinstance(value, int | float):
+        return value if _is_held(value) else str(value)
     if isinstance(value, list):
         return [tidy(item, notes) for item in value]
     if isinstance(value, dict):
         return {clean(str(key), notes): tidy(item, notes) for key, item in value.items()}
     return value
+
+
+def _is_held(number: float) -> bool:
+    """Whether a Struct holds a number: JSON can also say 1e999."""
+    if isinstance(number, int):
+        return abs(number) <= _MAX_EXACT_INTEGER
+    return math.isfinite(number)
 
 
 def fit(value: Mapping[str, Any], limit: int, notes: Counter[str]) -> dict[str, Any]:
