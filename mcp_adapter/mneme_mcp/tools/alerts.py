@@ -36,9 +36,15 @@ class WatchedArguments(SnakeArguments):
     window_minutes: Annotated[
         int | None, Field(ge=1, le=43_200, description="How far back it looks; default 60.")
     ] = None
-    agent_id: Annotated[str, Field(description="Only what this agent does.")] = ""
-    project: Annotated[str, Field(description="Only what belongs to this project.")] = ""
-    tags: Annotated[Labels, Field(description="Only sessions with all of these labels.")] = []
+    agent_id: Annotated[str | None, Field(description="Only what this agent does; empty: any.")] = (
+        None
+    )
+    project: Annotated[
+        str | None, Field(description="Only what belongs to this project; empty: any.")
+    ] = None
+    tags: Annotated[
+        Labels | None, Field(description="Only sessions with all of these labels; []: any.")
+    ] = None
     pattern: Annotated[
         str, Field(description="For error_pattern_exceeds: a part of the messages.")
     ] = ""
@@ -52,9 +58,14 @@ class WatchedArguments(SnakeArguments):
         """What was given, as the API takes it."""
         plain = ("threshold", "resolve_threshold", "min_events", "window_minutes", "pattern")
         values = {name: getattr(self, name) for name in (*plain, "trend")}
-        scope = AlertScopeFields(agent_id=self.agent_id, project=self.project, tags=self.tags)
-        values["scope"] = scope if any(scope.values()) else None
+        values["scope"] = self.scope() or None
         return {name: value for name, value in values.items() if value not in (None, "")}
+
+    def scope(self) -> AlertScopeFields:
+        """What of the scope was given."""
+        names = ("agent_id", "project", "tags")
+        given = {name: value for name in names if (value := getattr(self, name)) is not None}
+        return cast("AlertScopeFields", given)
 
 
 class CreateArguments(WatchedArguments):
@@ -70,6 +81,19 @@ class CreateArguments(WatchedArguments):
     ] = ""
 
 
+class ScopeOutput(SnakeOutput):
+    """What a rule looks at; all, where it is empty."""
+
+    agent_id: str = ""
+    project: str = ""
+    tags: list[str] = []
+
+    def words(self) -> str:
+        """The scope, to follow what is watched."""
+        parts = {"agent": self.agent_id, "project": self.project, "tags": " and ".join(self.tags)}
+        return "".join(f", {name} {value}" for name, value in parts.items() if value)
+
+
 class RuleOutput(SnakeOutput):
     """A rule."""
 
@@ -82,6 +106,7 @@ class RuleOutput(SnakeOutput):
     window_minutes: int = 0
     notify_channels: list[str] = []
     last_triggered_at: str = ""
+    scope: ScopeOutput = ScopeOutput()
 
     api_names = {"id": "rule_id"}
 
@@ -91,7 +116,7 @@ class RuleOutput(SnakeOutput):
         above = "" if self.condition == "no_events_for" else f" {self.threshold:g}"
         return (
             f"[id {self.rule_id}] {self.name}: {self.condition}{above} in"
-            f" {counted(self.window_minutes, 'minute')}, {stands}"
+            f" {counted(self.window_minutes, 'minute')}{self.scope.words()}, {stands}"
         )
 
 
@@ -143,7 +168,11 @@ class UpdateArguments(WatchedArguments):
 
 async def update(call: Call, given: UpdateArguments) -> Reply:
     """Answer `alert_update`."""
-    answer = await call.client.update_alert_rule(given.rule_id, **given.changes())
+    changes = given.changes()
+    if given.scope():  # The API changes a scope as a whole.
+        rule = (await call.client.get_alert_rule(given.rule_id)).rule
+        changes["scope"] = {**to_dict(rule.scope), **given.scope()}
+    answer = await call.client.update_alert_rule(given.rule_id, **changes)
     return _rule("Changed.", to_dict(answer)["rule"])
 
 
@@ -357,7 +386,8 @@ TOOLS = (
         name="alert_update",
         title="Change an alert rule",
         description=(
-            "Changes only what you give of a rule; enabled: false stops it.\n"
+            "Changes only what you give of a rule; enabled: false stops it; an empty agent_id, "
+            "project or tags lifts that restriction.\n"
             "Use it when a rule triggers too often or too late.\n"
             "Returns the changed rule.\n"
             'Example: {"rule_id": "01M8ZQ…", "threshold": 0.3}.'

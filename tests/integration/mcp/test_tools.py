@@ -332,13 +332,25 @@ SUCCESSES: list[tuple[str, dict[str, Any], Check]] = [
         {"name": "It fails", "condition": "ERROR_RATE_EXCEEDS", "threshold": 0.99,
          "min_events": 1000, "project": "shop", "rule_id": "fails"},
         lambda text, data: (data["rule_id"], data["state"]) == ("fails", "ok")
-        and text.startswith("[id fails] It fails: error_rate_exceeds 0.99 in 60 minutes, ok."),
+        and text.startswith("[id fails] It fails: error_rate_exceeds 0.99 in 60 minutes, pro"),
     ),
     (
         "alert_update",
         {"rule_id": "fails", "window_minutes": 15, "enabled": False},
         lambda text, data: data["window_minutes"] == 15 and data["threshold"] == 0.99
-        and "15 minutes, disabled" in text,
+        and "15 minutes, project shop, disabled" in text,
+    ),
+    (
+        "alert_update",
+        {"rule_id": "fails", "agent_id": "helper", "tags": ["ci"]},
+        lambda text, data: data["scope"]
+        == {"agent_id": "helper", "project": "shop", "tags": ["ci"]},
+    ),
+    (
+        "alert_update",
+        {"rule_id": "fails", "project": "", "tags": []},
+        lambda text, data: data["scope"] == {"agent_id": "helper"}
+        and "15 minutes, agent helper, disabled" in text,
     ),
     (
         "alert_list",

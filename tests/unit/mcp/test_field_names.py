@@ -12,6 +12,7 @@ import pytest
 from google.protobuf.message import Message
 from mneme import AsyncMnemeClient, MnemeError
 from mneme._generated.services import RPCS
+from mneme.v1.alert_service_pb2 import GetAlertRuleResponse
 from mneme_mcp.arguments import Arguments
 from mneme_mcp.failures import Refused
 from mneme_mcp.tool import Call, ToolSpec
@@ -52,10 +53,11 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[ScriptedServer]:
-    """A server that refuses every call."""
+    """A server that refuses every call but one that reads what another one changes."""
     server = ScriptedServer().start()
     for rpc in RPCS:
         server.on(rpc.method, lambda _, context: failure(context, "INVALID_ARGUMENT", "no"))
+    server.on("GetAlertRule", GetAlertRuleResponse())
     yield server
     server.stop()
 
@@ -78,7 +80,7 @@ async def test_each_field_of_a_request_is_named_as_the_argument_that_it_comes_fr
             await spec.handler(Call(client, AsyncMock()), arguments)
         if not served.seen:
             return None, "", {}
-        call = served.seen[0]
+        call = served.seen[-1]
         return arguments, call.method, dict(_fields(call.request))
 
     unseen = {name for name, schema in _shown(spec) if schema.get("type") != "boolean"}
