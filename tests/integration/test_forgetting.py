@@ -435,6 +435,30 @@ def test_a_policy_that_took_over_from_a_session_deleted_since_begins_anew(
     assert not list(forget(api, user_id="somebody").policies)  # It rests on its own steps now.
 
 
+@pytest.mark.on_sqlite("it makes or restores a backup")
+@pytest.mark.parametrize("by", ["user", "session"])
+def test_a_restored_policy_begins_anew_though_all_that_is_left_of_somebody_is_what_it_took_over(
+    api: Api, by: str
+) -> None:
+    source, target = (Session(api, "q_learning", name) for name in ("source", "target"))
+    for session in (source, target):
+        session.record(step({"who": "bob"}, "wait", 1.0, terminated=True))
+    source.record(
+        step({"who": GONE}, "wait", 5.0, actor_id=USER, terminated=True), trajectory_id="s"
+    )
+    api.learning.Transfer(
+        learning_service_pb2.TransferRequest(source_session_id="source", target_session_id="target")
+    )
+    request = learning_service_pb2.DeleteLearningSessionRequest(session_id="source")
+    api.learning.DeleteLearningSession(request)
+    backup = Path(api.admin.Backup(admin_pb.BackupRequest()).path)
+    what = {"user_id": USER} if by == "user" else {"session_id": "s"}
+    assert list(forget(api, **what).policies) == ["target"]
+    api.admin.Restore(admin_pb.RestoreRequest(backup=backup.name))
+    assert not list(preview(api, **what).policies)  # It rests on its own steps again.
+    assert target.values({"who": "bob"})["wait"] > 0
+
+
 def test_nothing_is_taken_over_that_was_forgotten_meanwhile(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,7 +55,7 @@ def digest_of(asked: JsonObject) -> str:
 def selections(
     asked: Sequence[JsonObject], forgetters: Sequence[Forgetter], salt: bytes
 ) -> list[ForgetSelection]:
-    """Return the selections of which a store has something, by the names that are in it."""
+    """Return the selections that a store may have something of, by the names that are in it."""
     known = _Names(forgetters, salt, asked)
     found = (_selection(one, known) for one in asked)
     return [selection for selection in found if selection != ForgetSelection()]
@@ -89,8 +89,12 @@ def _whats(asked: Mapping[str, Any]) -> set[str]:
 
 
 def _selection(asked: Mapping[str, Any], known: _Names) -> ForgetSelection:
+    # Who is not named any more may be known all the same, to what was learned of them: a name that
+    # nobody has finds it.
     names = {
-        field: known.get(what, asked[field]) for field, what in _NAMED.items() if field in asked
+        field: known.get(what, asked[field]) or asked[field]
+        for field, what in _NAMED.items()
+        if field in asked
     }
     items: dict[str, frozenset[str]] = {}
     for kind, digests in asked.get("items", {}).items():
