@@ -62,9 +62,7 @@ def failure_of(error: Exception, place: Place) -> Failure:
     if isinstance(error, ConfigurationError):
         return Failure(said, "FAILED_PRECONDITION", "SETTINGS_INVALID")
     if not isinstance(error, MnemeError):
-        field, separator, problem = str(error).partition(": ")
-        fields = [(place.spelled(field), problem)] if separator else []
-        return Failure(said, "INVALID_ARGUMENT", "INVALID_PARAMETER", fields=fields)
+        error = refusal_of(error)
     return Failure(
         said,
         error.code.name,
@@ -76,6 +74,13 @@ def failure_of(error: Exception, place: Place) -> Failure:
         details=_details(error, place),
         request_id=error.metadata.get("request_id", ""),
     )
+
+
+def refusal_of(error: Exception) -> InvalidArgumentError:
+    """What the client does not send, as if the server had refused it."""
+    field, separator, problem = str(error).partition(": ")
+    at_fault = [FieldViolation(field, problem)] if separator else []
+    return InvalidArgumentError(str(error), reason="INVALID_PARAMETER", violations=at_fault)
 
 
 def _details(error: MnemeError, place: Place) -> dict[str, Any]:
@@ -98,8 +103,7 @@ def explain(error: Exception, place: Place) -> str:
     if isinstance(error, ConfigurationError):
         return f"The adapter's settings cannot be used: {error}."
     if not isinstance(error, MnemeError):
-        field, separator, said = str(error).partition(": ")
-        return f"{place.spelled(field)}: {said}." if separator else f"{error}."
+        error = refusal_of(error)
     for kind, words in _WORDS.items():
         if isinstance(error, kind):
             return f"{words(error, place)}{_stored(error)}"

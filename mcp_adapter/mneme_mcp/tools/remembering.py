@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from mneme import MnemeError, to_dict
-from mneme.errors import FieldViolation, InvalidArgumentError
+from mneme.errors import FieldViolation
 from pydantic import BaseModel, ConfigDict, Field
 
 from mneme_mcp.arguments import Labels, SnakeArguments
+from mneme_mcp.errors import refusal_of
 from mneme_mcp.outputs import Free, SnakeOutput
 from mneme_mcp.text import cut, day, one_line
 from mneme_mcp.tool import Call, Reply, ToolSpec
@@ -204,10 +205,7 @@ class _Part:
     def located(self, error: MnemeError | ValueError, stored: int) -> MnemeError:
         """What went wrong, with its place among all items, and how many of them are stored."""
         if not isinstance(error, MnemeError):  # The client cannot send the one that it took last.
-            field, _, said = str(error).partition(": ")
-            error = InvalidArgumentError(
-                said, reason="INVALID_PARAMETER", violations=[FieldViolation(field, said)]
-            )
+            error = refusal_of(error)
             error.metadata["message_index"] = str(self._taken - self._start)
         error.metadata["recorded"] = str(stored)
         if "message_index" in error.metadata:

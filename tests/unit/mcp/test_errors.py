@@ -7,6 +7,7 @@ import pytest
 from mneme import ConfigurationError
 from mneme.errors import (
     BY_CODE,
+    ArgumentError,
     DeadlineExceededError,
     FieldViolation,
     InternalError,
@@ -103,7 +104,7 @@ def test_what_is_said_of_a_field_names_it_as_the_caller_did_too() -> None:
 
 def test_an_update_without_changes_says_which_there_may_be() -> None:
     with pytest.raises(ValidationError) as refused:
-        UpdateArguments.model_validate({"rule_id": "r", "tags": []})
+        UpdateArguments.model_validate({"rule_id": "r", "name": ""})
     said = arguments.explain(UpdateArguments, refused.value)
     assert said.startswith("give what to change. Arguments: ")
     assert "notify_channels" in said
@@ -165,6 +166,17 @@ def test_what_may_succeed_later_is_told_from_what_will_not() -> None:
     assert failure_of(ResourceExhaustedError("full", reason="QUOTA_EXCEEDED"), PLACE).retryable
     assert not failure_of(NotFoundError("gone"), PLACE).retryable
     assert not failure_of(UnauthenticatedError("who"), PLACE).retryable
+
+
+def test_what_the_client_does_not_send_names_its_argument_as_what_the_server_refuses_does() -> None:
+    place = replace(PLACE, spelled=spelling("alert_update"))
+    failure = failure_of(ArgumentError("rule.scope.project: is no text"), place)
+    assert failure.message == "project: is no text."
+    assert (failure.code, failure.reason) == ("INVALID_ARGUMENT", "INVALID_PARAMETER")
+    assert failure.fields == [("project", "is no text")]
+    assert failure.details == {"parameter": "project"}
+    whole = failure_of(ArgumentError("nothing to send"), PLACE)
+    assert (whole.message, whole.fields, whole.details) == ("nothing to send.", [], {})
 
 
 def test_a_failure_names_its_fields_and_the_id_of_a_bug_in_the_tools_spelling() -> None:
