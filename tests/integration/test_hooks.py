@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from mneme import MnemeClient
 from support.api import Api
 from support.server import LocalServer
@@ -85,3 +86,23 @@ def test_a_first_session_is_told_that_there_is_nothing_yet(
 ) -> None:
     answer = json.loads(run(server, api, "wake-up", tmp_path / "none.jsonl", "SessionStart"))
     assert answer["hookSpecificOutput"]["additionalContext"]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [(["--local", "."], "{}"), (["--local", "."], "no JSON"), (["--no-such-option"], "{}")],
+)
+def test_a_hook_that_fails_blocks_nothing(tmp_path: Path, options: list[str], told: str) -> None:
+    """Claude Code and Codex take the exit code 2 for a veto of what was about to happen."""
+    command = [sys.executable, "-m", "mneme", *options, "hooks", "run", "wake-up"]
+    done = subprocess.run(
+        command,
+        env=os.environ | {"MNEME_SERVER": "/no/such/server"},
+        cwd=tmp_path,
+        input=told,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr.startswith("mneme: ")
+    assert done.returncode == 1

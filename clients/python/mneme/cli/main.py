@@ -108,7 +108,10 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
         print("mneme: stopped; nothing was done", file=sys.stderr)
         sys.exit(exits.FAILED)
     except Exception as error:
-        sys.exit(_report(error, as_json="--json" in given))
+        code = _report(error, as_json="--json" in given)
+        # A host takes 2 from a hook for a veto: it would not compact, or not end the turn.
+        vetoes = code == exits.USAGE and "hooks run" in " ".join(given)
+        sys.exit(exits.FAILED if vetoes else code)
     sys.exit(code or exits.OK)
 
 
