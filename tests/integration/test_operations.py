@@ -126,6 +126,25 @@ def test_a_deleted_tenants_operation_outlives_it(admin: Api, new_tenant: Callabl
     assert admin.admin.StartDeleteTenant(request).operation == done
 
 
+def test_deletions_that_waited_end_well_and_spare_who_got_the_id_meanwhile(
+    own: LocalServer, waits: Waits
+) -> None:
+    admin = own.keys.admin
+    made = admin_pb.CreateTenantRequest(tenant_id="acme")
+    admin.admin.CreateTenant(made)
+    start_backup(admin, tenant_id="acme")
+    assert waits.began.wait(PATIENCE_S)
+    request = admin_pb.StartDeleteTenantRequest(tenant_id="acme")
+    queued = [admin.admin.StartDeleteTenant(request).operation.id for _ in range(2)]
+    admin.admin.DeleteTenant(admin_pb.DeleteTenantRequest(tenant_id="acme"))
+    admin.admin.CreateTenant(made)
+    waits.go.set()
+    for operation_id in queued:
+        assert response(ended(admin, operation_id)) == admin_pb.DeleteTenantResponse()
+    found = admin.admin.ListTenants(admin_pb.ListTenantsRequest())
+    assert "acme" in [tenant.id for tenant in found.tenants]
+
+
 def test_a_tenant_is_embedded_again_while_it_is_in_use(admin: Api, api: Api) -> None:
     record(api, *(event(f"memory number {n} of the violin") for n in range(50)))
     request = admin_pb.StartReindexRequest(tenant_id=api.tenant_id)

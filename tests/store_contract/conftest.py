@@ -44,7 +44,8 @@ class SharedStores:
         with closing(self.open(tenant_id)) as store, store.read() as unit:
             return unit.feed.head() != START
 
-    def remove(self, tenant_id: str) -> None:
+    def remove(self, tenant_id: str, require: Callable[[], object] = lambda: None) -> None:
+        require()
         with closing(self.open(tenant_id)) as store, store.write() as unit:
             for table in reversed(metadata.sorted_tables):
                 unit._connection.execute(delete(table).where(table.c.tenant_id == tenant_id))
@@ -65,8 +66,8 @@ class Closing:
     def holds(self, tenant_id: str) -> bool:
         return self._stores.holds(tenant_id)
 
-    def remove(self, tenant_id: str) -> None:
-        self._stores.remove(tenant_id)
+    def remove(self, tenant_id: str, require: Callable[[], object] = lambda: None) -> None:
+        self._stores.remove(tenant_id, require)
 
     def close(self) -> None:
         for store in self._opened:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -12,6 +13,8 @@ from mneme_server.common.canonical import JsonObject
 from mneme_server.common.errors import NotFound, Unavailable
 from mneme_server.common.ids import new_id
 from mneme_server.operations.model import Task
+
+_AGAIN_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +84,11 @@ class Delete:
 
     def run(self, task: Task) -> JsonObject:
         """Delete it, also when its last calls take their time."""
-        began = "begun" in task.kept
-        if not began:
-            task.commit(begun=True, created_us=self.tenants.created_us(task.tenant_id))
-        created_us = task.kept.get("created_us")  # None where an older version began it.
+        created_us = task.kept.get("created_us")
+        if "begun" not in task.kept:
+            if created_us is None:  # An older version queued it.
+                created_us = self.tenants.created_us(task.tenant_id)
+            task.commit(begun=True, created_us=created_us)
         while True:
             task.report("deleting")
             try:
@@ -92,11 +96,10 @@ class Delete:
                     task.request["caller_tenant"], task.tenant_id, created_us
                 )
             except Unavailable:
-                began = True  # Its calls are still running; it takes no new ones.
+                # Its calls are still running, which it takes no more of; or another deletes it.
+                threading.Event().wait(_AGAIN_S)
             except NotFound:
-                if not began:
-                    raise
-                return {}  # The start of the server has ended it.
+                return {}  # Another deletion of it, or the start of a server, has ended it.
             else:
                 return {"nodes": list(absent)} if absent else {}
 

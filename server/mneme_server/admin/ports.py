@@ -49,6 +49,14 @@ class TenantCatalog(Protocol):
         """
         ...
 
+    def require_deleting(self, tenant_id: str, created_us: int) -> None:
+        """Check that the tenant that was created then is being deleted, and still there.
+
+        Raises:
+            NotFound: it is not.
+        """
+        ...
+
     def mark_deleting(self, tenant_id: str, now_us: int, created_us: int) -> None:
         """Take the tenant that was created then out of service, durably, and revoke its keys.
 
@@ -122,11 +130,12 @@ class KeyCatalog(Protocol):
 class TenantFolders(Protocol):
     """The tenants' runtimes and folders."""
 
-    def remove(self, tenant_id: str) -> None:
+    def remove(self, tenant_id: str, require: Callable[[], object]) -> None:
         """Close what is open of the tenant and remove its folder with everything in it.
 
         Removing what is not there, or not any more, is fine: a removal that was cut short is
-        done again at the next start.
+        done again at the next start. Closing takes its time: `require`, which is called after it,
+        raises where another has the id by then, and nothing is removed.
         """
         ...
 

@@ -30,10 +30,11 @@ class StartsOperations(Protocol):
         tenant_id: str,
         operation_id: str,
         request: JsonObject,
-        require: Callable[[], object] = lambda: None,
+        require: Callable[[], JsonObject | None] = lambda: None,
     ) -> operation_pb2.Operation:
         """Start an operation of a kind; return it as it is now. `require` raises what is against
-        it, and is not asked when the same was started before."""
+        it, and may return facts that its work shall have kept; it is not asked when the same was
+        started before."""
         ...
 
 
@@ -181,7 +182,8 @@ class AdminServicer:
             request.tenant_id,
             request.operation_id,
             {"caller_tenant": call.tenant},
-            lambda: self._tenants.require_deletable(call.tenant, request.tenant_id),
+            # Another may have its id by the time that it runs.
+            lambda: {"created_us": self._tenants.require_deletable(call.tenant, request.tenant_id)},
         )
         return pb.StartDeleteTenantResponse(operation=started)
 

@@ -111,8 +111,9 @@ class Tenants:
         """Return up to `limit` tenants whose ids are greater than `after_id`, by id."""
         return self._catalog.list(after_id, limit)
 
-    def require_deletable(self, caller_tenant: str, tenant_id: str) -> None:
-        """Check that the caller may have this tenant deleted; that may have begun before.
+    def require_deletable(self, caller_tenant: str, tenant_id: str) -> int:
+        """Check that the caller may have this tenant deleted, which may have begun before; return
+        when it was created.
 
         Raises:
             NotFound: there is none.
@@ -121,6 +122,7 @@ class Tenants:
         self._require_other(caller_tenant, tenant_id)
         if tenant_id not in self._catalog.being_deleted():
             self._catalog.get(tenant_id)
+        return self._catalog.created_us(tenant_id)
 
     def created_us(self, tenant_id: str) -> int:
         """Return when a tenant was created, also one that is being deleted.
@@ -151,7 +153,7 @@ class Tenants:
         if created_us is None:
             created_us = self._catalog.created_us(check_tenant_id(tenant_id))
         self._catalog.mark_deleting(tenant_id, now_us(), created_us)
-        self._remove(tenant_id)
+        self._remove(tenant_id, created_us)
         absent = () if self._elsewhere is None else self._elsewhere.removed(tenant_id)
         self._catalog.remove(tenant_id, created_us)
         return absent
@@ -175,16 +177,23 @@ class Tenants:
         for tenant_id, created_us in interrupted.items():
             try:
                 self._catalog.mark_deleting(tenant_id, now_us(), created_us)
+                self._remove(tenant_id, created_us)
             except NotFound:  # Another server has ended it meanwhile.
                 continue
-            self._remove(tenant_id)
             if self._elsewhere is not None:
                 self._elsewhere.have_removed(tenant_id)
             self._catalog.remove(tenant_id, created_us)
         return list(interrupted)
 
-    def _remove(self, tenant_id: str) -> None:
+    def _remove(self, tenant_id: str, created_us: int) -> None:
+        """Remove what a tenant has. Some of it takes long, and another server may end that first:
+        then its id may be another's by now."""
+
+        def require() -> None:
+            self._catalog.require_deleting(tenant_id, created_us)
+
         self._authenticator.forget_all()
         for belonging in self._belongings:
+            require()
             belonging(tenant_id)
-        self._folders.remove(check_tenant_id(tenant_id))
+        self._folders.remove(check_tenant_id(tenant_id), require)

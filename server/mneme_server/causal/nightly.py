@@ -82,7 +82,7 @@ class StartsOperations(Protocol):
         tenant_id: str,
         operation_id: str,
         request: JsonObject,
-        require: Callable[[], object] = lambda: None,
+        require: Callable[[], JsonObject | None] = lambda: None,
     ) -> Any:
         """Start an operation; the same id and request again change nothing."""
         ...
@@ -145,6 +145,10 @@ class Nightly:
         schedule = self.get(tenant_id)
         if schedule.next_us is None:
             return  # It was set anew meanwhile.
+
+        def require() -> None:
+            self.require_tenant(tenant_id)
+
         operation_id = _operation_of(schedule.next_us)
         request: JsonObject = {"question": schedule.question.as_json()}
         with suppress(AlreadyExists):  # It began before the schedule was given another question.
@@ -153,7 +157,7 @@ class Nightly:
                 tenant_id,
                 operation_id,
                 request,
-                lambda: self.require_tenant(tenant_id),
+                require,
             )
         after = replace(
             schedule,

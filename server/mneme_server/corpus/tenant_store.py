@@ -6,7 +6,7 @@ contract's tests, which run against each of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -215,7 +215,15 @@ class TenantStores(Protocol[U_co]):
         where it has files of its own."""
         ...
 
-    def remove(self, tenant_id: str) -> None:
+    def remove(self, tenant_id: str, require: Callable[[], object] = lambda: None) -> None:
         """Remove all that is kept for the tenant, which nobody may have open. There may be
-        nothing."""
+        nothing.
+
+        `require` raises where another has the tenant's id by now. What is removed then was there
+        when it was called.
+
+        Raises:
+            Unavailable: others were put in the place of its rows meanwhile.
+            What `require` raises; nothing was removed.
+        """
         ...

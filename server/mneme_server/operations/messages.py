@@ -68,7 +68,7 @@ class OperationKinds:
         tenant_id: str,
         operation_id: str,
         request: JsonObject,
-        require: Callable[[], object] = lambda: None,
+        require: Callable[[], JsonObject | None] = lambda: None,
     ) -> pb.Operation:
         """Start an operation of a kind that was brought; return it as it is now.
 

@@ -135,7 +135,7 @@ class Operations:
         tenant_id: str,
         operation_id: str,
         request: JsonObject,
-        require: Callable[[], object] = lambda: None,
+        require: Callable[[], JsonObject | None] = lambda: None,
     ) -> Operation:
         """Start an operation; an empty id is made. The same id and request again change nothing.
 
@@ -145,8 +145,8 @@ class Operations:
             tenant_id: the tenant that it works on.
             operation_id: its id, unique among those of its owner.
             request: what its work is given.
-            require: raises what is against starting it; not asked for one that was started before,
-                which may have changed that.
+            require: raises what is against starting it, and may return facts that its work shall
+                have kept; not asked for one that was started before, which may have changed that.
 
         Raises:
             AlreadyExists: the id is taken by an operation that does something else.
@@ -163,8 +163,7 @@ class Operations:
         )
         kept = self._store.get(given.key)
         if kept is None:
-            require()
-            kept = self._store.add(given, MOST_UNFINISHED)
+            kept = self._store.add(replace(given, kept=require() or {}), MOST_UNFINISHED)
         if (kept.kind, kept.tenant_id, kept.request) != (kind, tenant_id, request):
             raise AlreadyExists(
                 f"operation {kept.key.id} exists and does something else", field="operation_id"

@@ -144,16 +144,23 @@ class PlacedStores:
                 f"there is no database {place}; MNEME_DATABASES names {known}", field="database"
             )
 
-    def clear(self, tenant_id: str, place: str, move: str) -> None:
+    def clear(
+        self,
+        tenant_id: str,
+        place: str,
+        move: str,
+        require: Callable[[], object] = lambda: None,
+    ) -> None:
         """Remove what lies of a tenant in a place, and let its name be given to others there;
-        elsewhere only if it came by this move, or is about to: another server may have its name."""
+        elsewhere only if it came by this move, or is about to: another server may have its name.
+        `require` is that of `TenantStores.remove`."""
         if place == HOME:
-            self._home.remove(tenant_id)
+            self._home.remove(tenant_id, require)
             return
         there = self.elsewhere(place)
         standing = there.catalog.standing(tenant_id)
         if standing is not None and standing.move == move:
-            there.stores.remove(tenant_id)
+            there.stores.remove(tenant_id, require)
             there.catalog.stand(tenant_id, None)
 
     @contextmanager
@@ -179,7 +186,7 @@ class PlacedStores:
         """See `TenantStores`."""
         return self.at(self.place_of(tenant_id)).shared_bytes(tenant_id)
 
-    def remove(self, tenant_id: str) -> None:
+    def remove(self, tenant_id: str, require: Callable[[], object] = lambda: None) -> None:
         """See `TenantStores`: wherever rows of it lie, and its placement.
 
         Raises:
@@ -196,7 +203,7 @@ class PlacedStores:
         placement = self.placements.of(tenant_id)
         for place in (placement.other, placement.place):
             if place is not None:
-                self.clear(tenant_id, place, placement.move)
+                self.clear(tenant_id, place, placement.move, require)
         self.placements.put(tenant_id, Placement())
 
     def __enter__(self) -> Self:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -48,8 +48,9 @@ class SqliteStores:
         """See `TenantStores`: each has a file."""
         return 0
 
-    def remove(self, tenant_id: str) -> None:
+    def remove(self, tenant_id: str, require: Callable[[], object] = lambda: None) -> None:
         """See `TenantStores`."""
+        require()
         for suffix in ("", "-wal", "-shm"):
             file = self._root / check_tenant_id(tenant_id) / f"{FILE_NAME}{suffix}"
             file.unlink(missing_ok=True)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from mneme_server.capabilities import tenant_schema
 from mneme_server.common import deadline
-from mneme_server.common.errors import FailedPrecondition, InvalidArgument, Unavailable
+from mneme_server.common.errors import FailedPrecondition, InvalidArgument, NotFound, Unavailable
 from mneme_server.corpus.feed import START
 from mneme_server.storage.portable import listed
 from mneme_server.storage.schema import metadata
@@ -463,6 +463,31 @@ def test_what_is_deleted_is_taken_out_of_its_pages(stores: Any, postgres: Postgr
     store.scrub()
     assert before > [(0,)]
     assert postgres.execute("SELECT pg_relation_size('mneme.documents')") == [(0,)]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_removing_a_tenant_spares_who_got_the_id_meanwhile(stores: Any, known: bool) -> None:
+    """Another server ends the deletion first, and the id is used again."""
+    store = stores.open("acme")
+    if known:
+        with store.write() as unit:
+            unit.feed.renew_generation()
+    checks = iter([another_is_made, is_another])
+    with pytest.raises(NotFound):
+        stores.remove("acme", lambda: next(checks)(stores))
+    with stores.open("acme").read() as unit:
+        assert list(unit.sessions.ids()) == ["of the second"]
+
+
+def another_is_made(stores: Any) -> None:
+    stores.remove("acme")
+    with stores.open("acme").write() as unit:
+        unit.feed.renew_generation()
+        unit.sessions.save([session("of the second")])
+
+
+def is_another(_stores: Any) -> None:
+    raise NotFound("there is no tenant acme")
 
 
 def test_a_server_on_sqlite_imports_nothing_of_it(tmp_path: Path) -> None:

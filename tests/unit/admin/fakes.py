@@ -16,7 +16,8 @@ class Folders:
         self.removed: list[str] = []
         self.failure: Exception | None = None
 
-    def remove(self, tenant_id: str) -> None:
+    def remove(self, tenant_id: str, require: Callable[[], object]) -> None:
+        require()
         if self.failure is not None:
             raise self.failure
         self.removed.append(tenant_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -80,8 +80,8 @@ def test_a_start_spares_who_got_the_id_of_a_deletion_that_another_server_ended_m
     tenants: Tenants, catalog: Catalog, folders: Folders, authenticator: Authenticator
 ) -> None:
     class Slow(Folders):
-        def remove(self, tenant_id: str) -> None:
-            super().remove(tenant_id)
+        def remove(self, tenant_id: str, require: Callable[[], object]) -> None:
+            super().remove(tenant_id, require)
             if tenant_id == "acme":
                 tenants.resume_deletions()
                 tenants.create("bee", "the second")
@@ -96,6 +96,34 @@ def test_a_start_spares_who_got_the_id_of_a_deletion_that_another_server_ended_m
     Tenants(catalog.tenants, slow, authenticator).resume_deletions()
     assert slow.removed == ["acme"]
     assert tenants.get("bee").display_name == "the second"
+
+
+def test_a_deletion_that_waits_while_another_ends_spares_who_got_the_id_since(
+    tenants: Tenants, catalog: Catalog, folders: Folders, authenticator: Authenticator
+) -> None:
+    """Its operations are called off, which takes their time; then its calls have to end."""
+
+    class Waits(Folders):
+        def remove(self, tenant_id: str, require: Callable[[], object]) -> None:
+            made_anew(tenant_id)
+            super().remove(tenant_id, require)
+
+    def made_anew(tenant_id: str) -> None:
+        tenants.resume_deletions()
+        tenants.create(tenant_id, "the second")
+
+    waits, dropped = Waits(), list[str]()
+    while_closing = Tenants(catalog.tenants, waits, authenticator)
+    before_dropping = Tenants(catalog.tenants, waits, authenticator)
+    before_dropping.also_delete(made_anew)
+    before_dropping.also_delete(dropped.append)
+    for slow in (while_closing, before_dropping):
+        tenants.create("acme", "the first")
+        with pytest.raises(NotFound):
+            slow.delete(DEFAULT_TENANT, "acme")
+        assert tenants.get("acme").display_name == "the second"
+        tenants.delete(DEFAULT_TENANT, "acme")
+    assert (waits.removed, dropped) == ([], [])
 
 
 @pytest.mark.parametrize("resumed", [True, False])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
@@ -51,8 +51,8 @@ class Interrupted:
     def shared_bytes(self, tenant_id: str) -> int:
         return 0
 
-    def remove(self, tenant_id: str) -> None:
-        self._stores.remove(tenant_id)
+    def remove(self, tenant_id: str, require: Callable[[], object] = lambda: None) -> None:
+        self._stores.remove(tenant_id, require)
 
 
 def opener(root: Path, reads: int, project: Projecting | None = None) -> TenantOpener:

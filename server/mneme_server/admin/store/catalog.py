@@ -161,6 +161,15 @@ class SqlTenants:
             raise _no_tenant(tenant_id)
         return int(found)
 
+    def require_deleting(self, tenant_id: str, created_us: int) -> None:
+        """Check that the tenant that was created then is being deleted, or raise NotFound."""
+        query = select(tenants.c.created_at).where(
+            tenants.c.id == tenant_id, tenants.c.state == DELETING
+        )
+        with self._database.read() as connection:
+            if connection.execute(query).scalar() != created_us:
+                raise _no_tenant(tenant_id)
+
     def mark_deleting(self, tenant_id: str, now_us: int, created_us: int) -> None:
         """Take the tenant that was created then out of service and revoke its keys, or raise
         NotFound."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from mneme_server.admin.ports import TenantStats
@@ -82,11 +83,11 @@ class TenantFiles:
                 self._found[tenant_id] = (time.monotonic() + _EXAMINED_FOR_S, found)
         return found
 
-    def remove(self, tenant_id: str) -> None:
+    def remove(self, tenant_id: str, require: Callable[[], object]) -> None:
         """Close the tenant and remove what it has; one that is gone is fine."""
         check_tenant_id(tenant_id)
         with self._registry.removing(tenant_id):
-            self._stores.remove(tenant_id)
+            self._stores.remove(tenant_id, require)
             folder = self._root / tenant_id
             if folder.exists():
                 shutil.rmtree(folder)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from mneme_server.common.errors import FailedPrecondition, Reason
+from mneme_server.common.errors import FailedPrecondition, Reason, Unavailable
 from mneme_server.common.identity import check_tenant_id
 from mneme_server.corpus.feed import START
-from mneme_server.storage.feed import stored_generation
+from mneme_server.storage.feed import SqlFeed, stored_generation
 from mneme_server.storage.migrate import revisions_of
 from mneme_server.storage.postgres.database import PostgresDatabase, TenantDatabase
 from mneme_server.storage.postgres.scanning import PostgresScan
@@ -16,6 +16,8 @@ from mneme_server.storage.postgres.schema import prepare, remove_rows, unknown_t
 from mneme_server.storage.postgres.sizes import bytes_of
 from mneme_server.storage.postgres.source import PostgresCorpusSource
 from mneme_server.storage.unit import TenantSchema, Unit
+
+_RETRY_S = 1.0
 
 
 class PostgresStores:
@@ -50,10 +52,20 @@ class PostgresStores:
         with TenantDatabase(self.database, check_tenant_id(tenant_id)).read() as connection:
             return bytes_of(connection, tenant_id)
 
-    def remove(self, tenant_id: str) -> None:
+    def remove(self, tenant_id: str, require: Callable[[], object] = lambda: None) -> None:
         """See `TenantStores`."""
         database = TenantDatabase(self.database, check_tenant_id(tenant_id))
+        with database.read() as connection:
+            generation = SqlFeed(connection, tenant_id).generation()
+        require()
         with database.write() as connection:
+            if SqlFeed(connection, tenant_id).generation() not in (generation, None):
+                require()
+                raise Unavailable(
+                    f"the tenant {tenant_id} was put back by way of another server; try again",
+                    reason=Reason.TRANSACTION_FAILED,
+                    retry_after_s=_RETRY_S,
+                )
             remove_rows(connection, tenant_id)
 
     def close(self) -> None:
