@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from support.api import Api, failure_of, grpc, refused
@@ -72,6 +73,23 @@ def test_a_cursor_that_is_ahead_of_all_events_goes_on_with_those_that_come_next(
     with watching(api, after_cursor="1000000") as following:
         record(api, event("x", id="next"))
         assert seen_ids(take(following, 1)) == ["next"]
+
+
+@pytest.mark.on_sqlite("it makes or restores a backup")
+def test_a_cursor_from_before_a_restore_misses_nothing_that_is_recorded_after_it(
+    admin: Api, api: Api
+) -> None:
+    record(api, event("x", id="kept"))
+    made = admin.admin.Backup(admin_pb.BackupRequest(tenant_id=api.tenant_id))
+    with watching(api) as following:
+        record(api, event("x", id="lost"), event("x", id="lost, too"))
+        last = take(following, 2)[-1].cursor
+    request = admin_pb.RestoreRequest(tenant_id=api.tenant_id, backup=Path(made.path).name)
+    admin.admin.Restore(request)
+    since = [f"new {n}" for n in range(4)]
+    record(api, *(event("x", id=one) for one in since))
+    with watching(api, after_cursor=last) as following:
+        assert seen_ids(take(following, 4)) == since
 
 
 def test_the_first_message_is_a_place_to_resume_from(api: Api) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from ulid import ULID
@@ -27,6 +28,7 @@ from mneme_server.common.progress import Cancelled, Silent, Step
 from mneme_server.index.files import sync_folder
 from mneme_server.runtime.opening import INDEX_FOLDERS, require_model
 from mneme_server.runtime.runtime import Runtime
+from mneme_server.storage.moving import number_after, numbers
 from mneme_server.storage.sqlite_store import FILE_NAME, SqliteTenantStore
 from mneme_server.storage.unit import TenantSchema
 
@@ -153,6 +155,7 @@ class BackupFiles:
                 (self._root / tenant_id).mkdir(parents=True, exist_ok=True)
                 before = self._keep(tenant_id)
                 try:
+                    self._number_after(tenant_id, staged)
                     commit(before)
                 except (Cancelled, MnemeError):
                     Path(before.path).unlink(missing_ok=True)
@@ -162,6 +165,21 @@ class BackupFiles:
         finally:
             self.discard(tenant_id, staged)
         return before
+
+    def _number_after(self, tenant_id: str, staged: str) -> None:
+        """Have no row get a number again that one had which is replaced: whoever goes on from such
+        a number, as watches do, would miss what has it then."""
+        try:
+            with closing(
+                SqliteTenantStore(self._root / tenant_id, tenant_id, self._schema)
+            ) as replaced:
+                last = numbers(replaced)
+        except DataLoss:  # It is put back because of that.
+            return
+        with closing(
+            SqliteTenantStore(self._staged(tenant_id, staged), tenant_id, self._schema)
+        ) as taking_its_place:
+            number_after(taking_its_place, last)
 
     def finish_replacing(self, tenant_id: str, staged: str) -> None:
         """Do what a crash left undone after `commit`: nothing, if all of it was done."""
