@@ -88,15 +88,8 @@ class Workers(Executor):
         with self._state:
             if self._closed:
                 raise RuntimeError("the server takes no more calls")
-            self._waiting.push(lane, waiting)
-            if whose is not None:
-                self._strangers.append(waiting)
-            if lane.streams and self._idle:
-                self._state.notify()
-            else:
-                self._wake()
             # One that was woken before counts as idle until it runs, and is taken already.
-            if len(self._waiting) > self._idle and len(self._threads) < self._most:
+            if len(self._waiting) >= self._idle and len(self._threads) < self._most:
                 # Daemons: one that does not notice that its call was cut off ends with the process.
                 thread = threading.Thread(
                     target=self._work, name=f"grpc-{len(self._threads)}", daemon=True
@@ -108,6 +101,13 @@ class Workers(Executor):
                     self._threads.pop()
                     if not self._threads:
                         raise
+            self._waiting.push(lane, waiting)
+            if whose is not None:
+                self._strangers.append(waiting)
+            if lane.streams and self._idle:
+                self._state.notify()
+            else:
+                self._wake()
         return waiting.future
 
     def is_of(self, tenant_id: str) -> None:

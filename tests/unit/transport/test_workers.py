@@ -136,6 +136,24 @@ def test_who_has_no_room_left_is_told_and_others_have_some() -> None:
         assert calls.workers.next_is(Lane("calm"))
 
 
+def test_a_call_that_not_one_thread_can_be_had_for_is_refused_and_never_begins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def cannot(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with held(threads=2) as calls:
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", cannot)
+            with pytest.raises(RuntimeError, match="new thread"):
+                calls.submit("refused")
+        calls.submit("next")
+        calls.let_go("refused")
+        calls.let_go("next")
+        calls.workers.wait_until_all_begun(WAIT_S)
+        assert calls.wait_begun(1) == ["next"]
+
+
 def test_a_call_that_fails_costs_no_thread() -> None:
     workers = Workers(1, 10)
 
