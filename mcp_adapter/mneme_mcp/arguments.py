@@ -8,6 +8,7 @@ another question than the one that was asked.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -118,12 +119,15 @@ def _accepted_names(model: type[Arguments]) -> dict[str, str]:
 
 def _unknown_text(model: type[Arguments], unknown: list[str]) -> str:
     shown = [model.shown_name(name) for name in model.model_fields]
-    parts = []
-    for name in unknown:
-        close = get_close_matches(to_snake(name), [to_snake(s) for s in shown], n=1)
-        meant = next((s for s in shown if close and to_snake(s) == close[0]), None)
-        parts.append(f"{name!r} (did you mean {meant!r}?)" if meant else repr(name))
+    parts = [f"{name!r}{_meant(name, shown)}" for name in unknown]
     return f"there is no argument {', '.join(parts)}"
+
+
+def _meant(name: str, shown: Sequence[str]) -> str:
+    """Which of the names that there are an unknown one may stand for."""
+    close = get_close_matches(to_snake(name), [to_snake(s) for s in shown], n=1)
+    meant = next((s for s in shown if close and to_snake(s) == close[0]), None)
+    return f" (did you mean {meant!r}?)" if meant else ""
 
 
 def _parsed(model: type[Arguments], field: str, value: Any) -> Any:
@@ -154,6 +158,10 @@ _REASONS = {
 }
 
 
+# What an argument is need not be said of it: "string should have at least 1 character".
+_KIND = re.compile(r"^(?:input|string|list) should ")
+
+
 def refusal(model: type[Arguments], error: ValidationError) -> Failure:
     """How a call with arguments that cannot be used is answered."""
     problems = error.errors(include_url=False)
@@ -179,7 +187,8 @@ def explain(model: type[Arguments], error: ValidationError) -> str:
         model.shown_name(name) + (" (required)" if info.is_required() else "")
         for name, info in model.model_fields.items()
     )
-    return f"{'; '.join(problems)}. Arguments: {arguments}."
+    taken = f"Arguments: {arguments}" if arguments else "It takes no arguments"
+    return f"{'; '.join(problems)}. {taken}."
 
 
 def _problem(model: type[Arguments], item: Any) -> str:
@@ -189,9 +198,20 @@ def _problem(model: type[Arguments], item: Any) -> str:
     path = _place(model, item["loc"])
     if item["type"] == "missing":
         return f"{path} is required"
+    if item["type"] == "extra_forbidden":
+        meant = _meant(item["loc"][-1], _beside(model, item["loc"]))
+        return f"there is no argument {path!r}{meant}"
     said = str(cause) if isinstance(cause, ValueError) else item["msg"]
     said = said[:1].lower() + said[1:]
-    return f"{path}: {said.removeprefix('input ')}, got {_shortened(item['input'])}"
+    return f"{path}: {_KIND.sub('should ', said)}, got {_shortened(item['input'])}"
+
+
+def _beside(model: type[Arguments], where: Sequence[int | str]) -> Sequence[str]:
+    """The names that there are where a call gave another one."""
+    node: Any = model.schema_for_hosts()
+    for part in where[:-1]:
+        node = node["items"] if isinstance(part, int) else node["properties"][part]
+    return list(node["properties"])
 
 
 def _place(model: type[Arguments], where: Sequence[int | str]) -> str:

@@ -189,8 +189,8 @@ async def stats(call: Call, given: StatsArguments) -> Reply:
             tags=_counted(told["tags"]), metadata_keys=_counted(told["metadata_keys"])
         ),
     )
-    said = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count)
-    return Reply(said or "Nothing is stored yet.", found)
+    said = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counts.items() if count)
+    return Reply(f"Stored: {said}." if said else "Nothing is stored yet.", found)
 
 
 def _quality(answer: Mapping[str, Any]) -> Quality:

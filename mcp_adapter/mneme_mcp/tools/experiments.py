@@ -172,6 +172,8 @@ async def analyze(call: Call, given: AnalyzeArguments) -> Reply:
     return Reply("\n".join([*lines, *found.notes]), found)
 
 
+_IF_MISSING = "causal_experiment_create begins one and returns its id."
+
 TOOLS: Sequence[ToolSpec] = (
     ToolSpec(
         name="causal_experiment_create",
@@ -198,6 +200,7 @@ TOOLS: Sequence[ToolSpec] = (
         arguments=AssignArguments,
         output=AssignOutput,
         handler=assign,
+        if_missing=_IF_MISSING,
     ),
     ToolSpec(
         name="causal_experiment_observe",
@@ -211,6 +214,7 @@ TOOLS: Sequence[ToolSpec] = (
         arguments=ObserveArguments,
         output=ObserveOutput,
         handler=observe,
+        if_missing=_IF_MISSING,
     ),
     ToolSpec(
         name="causal_experiment_analyze",
@@ -225,5 +229,6 @@ TOOLS: Sequence[ToolSpec] = (
         output=AnalyzeOutput,
         handler=analyze,
         read_only=True,
+        if_missing=_IF_MISSING,
     ),
 )

@@ -179,7 +179,7 @@ async def retrieve(call: Call, given: RetrieveArguments) -> Reply:
     if not found:
         return Reply(f"None of {counted(output.searched, 'attempt')} fits.", output)
     items = [
-        Item(f"{place}. [{_outcome(one)}; id {one.episode_id}] {one.task}:", one.output)
+        Item(f"{place}. [{_outcome(one)}; id {one.episode_id}] {_task(one)}", one.output)
         for place, one in enumerate(found, 1)
     ]
     more = "raise token_budget"
@@ -195,6 +195,11 @@ def _critiques_within(said: str, budget: int, more: str) -> str:
     """What critiques say, in at most half a budget; nothing where the attempts need all of it."""
     room = min(budget // 2, budget - _ATTEMPTS_TOKENS)
     return fit(said, room, more) if room >= _LEAST_TOKENS else ""
+
+
+def _task(one: EpisodeOutput) -> str:
+    """What was to be done, to stand before what came out of it."""
+    return f"{one.task}:" if one.output else one.task
 
 
 def _outcome(one: EpisodeOutput) -> str:

@@ -243,6 +243,7 @@ TOOLS: Sequence[ToolSpec] = (
         arguments=InsertArguments,
         output=InsertOutput,
         handler=insert,
+        if_missing="agentdb_search finds memories and their ids.",
     ),
     ToolSpec(
         name="agentdb_insert_batch",

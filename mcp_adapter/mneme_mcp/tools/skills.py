@@ -186,7 +186,7 @@ async def consolidate(call: Call, given: ConsolidateArguments) -> Reply:
         dry_run=given.dry_run,
     )
     head = (
-        f"{counted(output.episodes, 'attempt')}: {output.created} skills created,"
+        f"{counted(output.episodes, 'attempt')}: {counted(output.created, 'skill')} created,"
         f" {output.updated} updated, {output.unchanged} unchanged"
         f"{' (dry run: nothing was changed)' if given.dry_run else ''}."
     )

@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mneme_mcp.arguments import Arguments, explain
 from mneme_mcp.spelling import to_camel, to_snake
+from mneme_mcp.tools.database import NoArguments
 from mneme_mcp.tools.knowledge import LogArguments, QueryArguments
 from mneme_mcp.tools.recall import RecallArguments
+from mneme_mcp.tools.remembering import BatchArguments
 from mneme_mcp.tools.sessions import SleepArguments
 from mneme_mcp.toolsets import TOOLSETS, tools_of
 from pydantic import ValidationError
@@ -52,6 +54,17 @@ def test_many_memories_are_spelled_as_people_do() -> None:
 
 def test_an_argument_that_does_not_exist_is_refused_with_what_may_be_meant() -> None:
     assert "'agntId' (did you mean 'agentId'?)" in refused(RecallArguments, query="q", agntId="a")
+
+
+def test_what_does_not_exist_inside_an_argument_is_refused_in_the_same_words() -> None:
+    said = refused(BatchArguments, items=[{"text": "x"}, {"text": "x", "tag": ["y"]}])
+    assert said.startswith("there is no argument 'items[1].tag' (did you mean 'tags'?). Arguments:")
+
+
+def test_a_refusal_does_not_say_what_kind_of_thing_an_argument_is_nor_lists_none() -> None:
+    assert refused(BatchArguments, items=[]).startswith("items: should have at least 1 item")
+    assert refused(RecallArguments, query="").startswith("query: should have at least 1 character")
+    assert refused(NoArguments, x=1).endswith("'x'. It takes no arguments.")
 
 
 def test_an_argument_that_is_given_by_two_names_must_be_the_same() -> None:
