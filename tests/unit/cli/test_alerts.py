@@ -7,6 +7,7 @@ from mneme import messages
 from mneme.messages import (
     AlertHistoryEntry,
     AlertRule,
+    AlertScope,
     CreateAlertRuleResponse,
     DeleteAlertRuleResponse,
     GetAlertRuleResponse,
@@ -69,6 +70,40 @@ def test_a_rule_is_created_listed_shown_changed_and_deleted(served: ScriptedServ
     assert mneme("alerts", "update", "01R").code == 2
     served.on("DeleteAlertRule", DeleteAlertRuleResponse(rule=rule()))
     assert mneme("alerts", "delete", "01R", "--yes").lines == ["deleted 01R: Checkout fails"]
+
+
+def test_of_a_rules_scope_only_what_is_given_changes_and_an_empty_text_lifts_it(
+    served: ScriptedServer,
+) -> None:
+    scope = {"agent_id": "a1", "project": "shop", "tags": ["ci"]}
+    served.on("GetAlertRule", GetAlertRuleResponse(rule=rule(scope=scope)))
+    served.on("UpdateAlertRule", UpdateAlertRuleResponse(rule=rule()))
+
+    def changed(*options: str) -> Any:
+        result = mneme("alerts", "update", "01R", *options)
+        assert result.lines == ["changed 01R: scope"]
+        request = served.last("UpdateAlertRule")
+        assert list(request.update_mask.paths) == ["scope"]
+        return request.rule.scope
+
+    assert changed("--agent", "a2") == AlertScope(agent_id="a2", project="shop", tags=["ci"])
+    lifted = changed("--project", "", "--tag", "")
+    assert lifted == AlertScope(agent_id="a1")
+    assert changed("--tag", "x", "--tag", "y").tags == ["x", "y"]
+
+
+def test_a_rules_pattern_trend_and_channels_are_changed_without_reading_it(
+    served: ScriptedServer,
+) -> None:
+    served.on("UpdateAlertRule", UpdateAlertRuleResponse(rule=rule()))
+    result = mneme(
+        "alerts", "update", "01R", "--pattern", "timed out", "--trend", "latency", "--notify", ""
+    )
+    assert result.lines == ["changed 01R: notify_channels, pattern, trend"]
+    request = served.last("UpdateAlertRule")
+    assert sorted(request.update_mask.paths) == ["notify_channels", "pattern", "trend"]
+    assert (request.rule.pattern, request.rule.trend) == ("timed out", 2)
+    assert list(request.rule.notify_channels) == []
 
 
 def test_what_was_triggered_is_listed(served: ScriptedServer) -> None:

@@ -144,9 +144,19 @@ def update(
     resolve_threshold: ResolveAt = None,
     min_events: Least = None,
     window: Window = None,
+    agent: Agent = None,
+    project: Project = None,
+    tag: Annotated[
+        list[str] | None,
+        typer.Option("--tag", metavar="TAG", help="The labels from now on; repeatable."),
+    ] = None,
     notify: Notify = None,
+    pattern: Pattern = None,
+    trend: Trend = None,
 ) -> None:
-    """Change a rule; what is not given stays as it is."""
+    """Change a rule; what is not given stays as it is, and "" lifts a restriction."""
+    from mneme.plain import to_dict
+
     given: dict[str, Any] = {
         "name": name,
         "enabled": enabled,
@@ -154,12 +164,18 @@ def update(
         "resolve_threshold": resolve_threshold,
         "min_events": min_events,
         "window_minutes": window,
-        "notify_channels": notify,
+        "scope": _given(agent_id=agent, project=project, tags=_filled(tag)) or None,
+        "notify_channels": _filled(notify),
+        "pattern": pattern,
+        "trend": trend,
     }
-    changed = {field: value for field, value in given.items() if value is not None}
+    changed = _given(**given)
     if not changed:
         raise typer.BadParameter("say what to change; --help lists what can be")
     with cli.connect() as client:
+        if "scope" in changed:  # The API changes a scope as a whole.
+            known = client.get_alert_rule(rule_id).rule.scope
+            changed["scope"] = {**to_dict(known), **changed["scope"]}
         rule = client.update_alert_rule(rule_id, **changed).rule
     cli.out.done(f"changed {rule.id}: {', '.join(changed)}", rule)
 
@@ -242,7 +258,7 @@ def try_(
         "scope": _scope(agent, project, tag),
         "pattern": pattern,
     }
-    asked = {field: value for field, value in given.items() if value is not None}
+    asked = _given(**given)
     if rule_id is not None and asked:
         raise typer.BadParameter("a rule that is there is tried as it is")
     with cli.connect() as client:
@@ -282,6 +298,15 @@ def _scope(
     given = {"agent_id": agent, "project": project, "tags": tags}
     found = {field: value for field, value in given.items() if value}
     return cast("AlertScopeFields", found) if found else None
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {field: value for field, value in values.items() if value is not None}
+
+
+def _filled(texts: list[str] | None) -> list[str] | None:
+    """The texts but empty ones: a single empty one leaves none of a list."""
+    return None if texts is None else [text for text in texts if text]
 
 
 def _where(rule: AlertRule) -> str:
