@@ -183,6 +183,7 @@ def test_with_json_an_error_is_json_too(served: ScriptedServer) -> None:
         ["recall", "q", "--mode", "fuzzy"],
         ["recall", "q", "--from", "last summer"],
         ["recall", "q", "--no-such-option"],
+        ["recall", "what hooks run", "--no-such-option"],
         ["no-such-command"],
         ["recall", "q", "--ca", "/no/such/file"],
         ["recall", "q", "--address", "host:port"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NoReturn
 
 import typer
@@ -110,7 +111,7 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
     except Exception as error:
         code = _report(error, as_json="--json" in given)
         # A host takes 2 from a hook for a veto: it would not compact, or not end the turn.
-        vetoes = code == exits.USAGE and "hooks run" in " ".join(given)
+        vetoes = code == exits.USAGE and ("hooks", "run") in pairwise(given)
         sys.exit(exits.FAILED if vetoes else code)
     sys.exit(code or exits.OK)
 
