@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from uuid import uuid4
 
 from mneme import to_dict
-from pydantic import BaseModel, BeforeValidator, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, SnakeArguments, TokenBudget
 from mneme_mcp.outputs import SnakeOutput
@@ -43,6 +43,8 @@ Texts = list[Annotated[str, BeforeValidator(_content)]]
 class Todo(BaseModel):
     """Something to do."""
 
+    model_config = ConfigDict(extra="forbid")
+
     content: str
     priority: Annotated[
         int, Field(ge=0, le=5, description="1 (most urgent) to 5; 0: not said.")
@@ -52,12 +54,16 @@ class Todo(BaseModel):
 class Decision(BaseModel):
     """Something that was decided, and why."""
 
+    model_config = ConfigDict(extra="forbid")
+
     decision: str
     rationale: str = ""
 
 
 class LockedContext(BaseModel):
     """A context that was pinned."""
+
+    model_config = ConfigDict(extra="forbid")
 
     label: str
     version: str = ""

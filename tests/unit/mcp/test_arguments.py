@@ -59,6 +59,12 @@ def test_an_argument_that_does_not_exist_is_refused_with_what_may_be_meant() -> 
 def test_what_does_not_exist_inside_an_argument_is_refused_in_the_same_words() -> None:
     said = refused(BatchArguments, items=[{"text": "x"}, {"text": "x", "tag": ["y"]}])
     assert said.startswith("there is no argument 'items[1].tag' (did you mean 'tags'?). Arguments:")
+    todos = [{"content": "x", "prio": 2}]
+    said = refused(SleepArguments, open_todos=todos, decisions=[{"decision": "x", "foo": 1}])
+    assert said.startswith("there is no argument 'open_todos[0].prio' (did you mean 'priority'?)")
+    assert "; there is no argument 'decisions[0].foo'. Arguments:" in said
+    said = refused(SleepArguments, locked_contexts=[{"label": "x", "versoin": "1"}])
+    assert "'locked_contexts[0].versoin' (did you mean 'version'?)" in said
 
 
 def test_a_refusal_does_not_say_what_kind_of_thing_an_argument_is_nor_lists_none() -> None:
