@@ -28,6 +28,7 @@ from mneme_server.context.summary_schedule import LATE_US
 from mneme_server.context.words import (
     area_words,
     cut,
+    ended,
     error_topics,
     frequent_words,
     language_in,
@@ -88,7 +89,7 @@ def _text(
     lines += _facts(session, notes, errors)
     if session.event_count or not any(lines):
         lines.append(_circumstances(session, notes, outcome))
-    return "\n".join(line for line in lines if line)[:_MAX_TEXT]
+    return "\n".join(ended(line) for line in lines if line)[:_MAX_TEXT]
 
 
 def _messages(notes: SessionNotes) -> Iterator[str]:

@@ -225,7 +225,7 @@ def test_sleeping_again_replaces_the_handover_and_with_the_same_content_changes_
     second = sleep(api, "s", "Painted the fence", "Mowed the lawn")
     assert second.created_at.ToNanoseconds() > first.created_at.ToNanoseconds()
     assert wake_up(api).last_handover == second
-    assert summaries(api) == {"s": second.summary}
+    assert summaries(api) == {"s": f"{second.summary}."}
 
 
 def test_a_handover_of_another_project_is_refused_and_changes_nothing(api: Api) -> None:

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
+from mneme_server.context.model import Todo
 from mneme_server.events.event_types import EventType
 from mneme_server.events.model import Severity
 from mneme_server.events.outcome import Outcome
@@ -43,6 +44,16 @@ def test_a_summary_tells_what_the_user_needs_and_what_came_of_it() -> None:
     assert summary_of(log).text.splitlines()[:2] == [
         "Cancel the trip to Oslo, the fair is off.",
         "At the end: The trip to Oslo is cancelled.",
+    ]
+
+
+def test_a_line_of_a_summary_is_a_sentence_so_that_all_can_be_read_in_one_line() -> None:
+    left = handover(progress=("The token expired",), todos=(Todo("Refresh it", 1),))
+    assert summary_of(_a_session(), left).text.splitlines()[:4] == [
+        "Progress: The token expired.",
+        "Open: Refresh it.",
+        "Please rebook me to Lisbon.",
+        "At the end: I could not book it.",
     ]
 
 
