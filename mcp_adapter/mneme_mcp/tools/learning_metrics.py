@@ -91,8 +91,8 @@ async def metrics(call: Call, given: MetricsArguments) -> Reply:
 def _standing(found: LearningMetrics) -> str:
     return (
         f"{counted(found.episodes_completed, 'episode')}, mean reward {found.avg_reward:.3g}, "
-        f"lately {found.moving_avg_reward:.3g}; {found.convergence_status} "
-        f"({found.convergence_score:.2f})."
+        f"lately {found.moving_avg_reward:.3g}; convergence {found.convergence_score:.2f} "
+        f"({found.convergence_status})."
     )
 
 

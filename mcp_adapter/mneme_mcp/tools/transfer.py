@@ -82,7 +82,7 @@ async def transfer(call: Call, given: TransferArguments) -> Reply:
         not_measured=before.refused or after.refused,
     )
     taken = counted(answer.parameters_transferred, "number")
-    gain = "What that is worth was not measured."
+    gain = f"What that is worth to {given.target_session_id} was not measured."
     if answer.improvement is not None:
         gain = f"That is worth {answer.improvement:+.3g} per episode."
     alike = f"the similarity of the tasks is {output.task_similarity:.2f}"

@@ -147,9 +147,10 @@ def completed(given: NewEpisode, record: SessionRecord | None, now_us: int) -> E
         if given.occurred_us is None:
             filled["occurred_us"] = record.ended_us
     whole = replace(given, **filled)
-    _require(whole.task, "task", "what was to be done", given, record)
+    _require(whole.task, "task", "task is required: what was to be done", given, record)
     reward, success = whole.reward, whole.success
-    _require(reward is not None or success is not None, "success", "how it ended", given, record)
+    ended = reward is not None or success is not None
+    _require(ended, "success", "how it ended is required, as success or reward", given, record)
     if reward is None:
         reward = REWARDS[Outcome.SUCCESS if success else Outcome.FAILURE]
     if success is None:
@@ -182,7 +183,7 @@ _SHOWN_AS = {"occurred_us": "occurred_at"}
 
 
 def _require(
-    said: object, field: str, what: str, given: NewEpisode, record: SessionRecord | None
+    said: object, field: str, problem: str, given: NewEpisode, record: SessionRecord | None
 ) -> None:
     if said:
         return
@@ -194,9 +195,4 @@ def _require(
         why = f", and the session {given.session_id!r} has not ended"
     else:
         why = f", and the record of the session {given.session_id!r} does not say it"
-    also = " or `reward`" if field == "success" else ""
-    raise InvalidArgument(
-        f"`{field}`{also} is required: {what}{why}",
-        reason=Reason.MISSING_REQUIRED_FIELD,
-        field=field,
-    )
+    raise InvalidArgument(f"{problem}{why}", reason=Reason.MISSING_REQUIRED_FIELD, field=field)

@@ -550,7 +550,8 @@ SUCCESSES: list[tuple[str, dict[str, Any], Check]] = [
         {"session_id": "agent-123", "window_size": 10},
         lambda text, data: data["metrics"]["episodes_completed"] == 3
         and data["convergence_status"] == "initializing"
-        and "3 episodes, mean reward 0.557" in text,
+        and "3 episodes, mean reward 0.557" in text
+        and text.endswith("; convergence 0.00 (initializing)."),
     ),
     (
         "learning_end_session",
@@ -608,7 +609,8 @@ SUCCESSES: list[tuple[str, dict[str, Any], Check]] = [
         {"source_session_id": "grid", "target_session_id": "grid-2", "transfer_type": "full",
          "similarity_threshold": 0.5},
         lambda text, data: data["parameters_transferred"] > 0 and data["task_similarity"] >= 0.5
-        and data["not_measured"] in text and "improvement" not in data,
+        and f"What that is worth to grid-2 was not measured. {data['not_measured']}" in text
+        and "improvement" not in data,
     ),
     (
         "reward_signal",
@@ -672,7 +674,10 @@ FAILURES: list[tuple[str, dict[str, Any], str]] = [
     ("agentlens_log_event", {"sessionId": "s", "eventType": "no type!"}, "eventType: must be"),
     ("agentlens_query_events", {"limit": -1}, "limit"),
     ("reflexion_store", {"reward": 1}, "give task, or the session_id"),
-    ("reflexion_store", {"session_id": "missing"}, "no session 'missing' is recorded"),
+    ("reflexion_store", {"session_id": "missing"},
+     "reflexion_store: task: is required: what was to be done, and no session 'missing' is rec"),
+    ("reflexion_store", {"task": "t", "session_id": "missing"},
+     "reflexion_store: success: how it ended is required, as success or reward, and no session"),
     ("reflexion_retrieve", {"task": "x", "onlyFailures": True, "onlySuccesses": True}, "not both"),
     ("skill_create", {"name": ""}, "at least 1 character"),
     ("skill_search", {"task": "x", "min_success": 1}, "did you mean 'min_success_rate'"),

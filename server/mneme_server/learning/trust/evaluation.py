@@ -133,8 +133,8 @@ def _evaluation(blocks: Blocks) -> Evaluation:
     if blocks.judged < LEAST_EFFECTIVE:
         return Evaluation(
             episodes=blocks.judged,
-            refused=f"Only {blocks.judged} of its episodes came after what the policy had learned "
-            f"from; at least {LEAST_EFFECTIVE} are needed.",
+            refused=f"Only {blocks.judged} of the session's episodes came after what the policy "
+            f"had learned from; at least {LEAST_EFFECTIVE} are needed.",
         )
     known = blocks.recorded()
     missing = np.isnan(known)

@@ -74,7 +74,7 @@ def test_without_recorded_probabilities_those_of_the_behaviour_are_fitted_and_it
 def test_fewer_than_fifty_effective_episodes_are_refused_in_words() -> None:
     few = evaluated(World(0).logged(60))
     assert few.weighted is few.doubly_robust is few.gain is None
-    assert few.refused.startswith("Only 30 of its episodes came after")
+    assert few.refused.startswith("Only 30 of the session's episodes came after")
     thin = evaluated(World(0).logged(200))
     assert thin.gain is None
     assert "at least 50 are needed" in thin.refused
