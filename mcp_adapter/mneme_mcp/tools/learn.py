@@ -50,9 +50,9 @@ class LearnArguments(CamelArguments):
         ),
     ] = ""
     category: Annotated[
-        str,
+        str | None,
         Field(description='A group, e.g. "deployment" or "error-handling"; default "general".'),
-    ] = ""
+    ] = None
     importance: Annotated[
         Literal["", "low", "normal", "high", "critical"],
         Word,
@@ -63,15 +63,19 @@ class LearnArguments(CamelArguments):
         str, Field(description='For search, in plain words, e.g. "deployment best practices".')
     ] = ""
     agent_id: Annotated[
-        str, Field(description="The agent it is for; empty: for all. Also a filter.")
-    ] = ""
-    project: Annotated[str, Field(description="The project it is about. Also a filter.")] = ""
+        str | None, Field(description="The agent it is for; empty: for all. Also a filter.")
+    ] = None
+    project: Annotated[
+        str | None, Field(description="The project it is about; empty: any. Also a filter.")
+    ] = None
     context: Annotated[
         dict[str, Any] | None,
         Field(description='Free JSON, e.g. {"trigger": "before a release"}.'),
     ] = None
-    source_session_id: Annotated[str, Field(description="The session that taught it.")] = ""
-    source_event_id: Annotated[str, Field(description="The event that taught it.")] = ""
+    source_session_id: Annotated[str | None, Field(description="The session that taught it.")] = (
+        None
+    )
+    source_event_id: Annotated[str | None, Field(description="The event that taught it.")] = None
     etag: Annotated[
         str,
         Field(
@@ -84,20 +88,21 @@ class LearnArguments(CamelArguments):
     token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
 
     def changes(self) -> dict[str, Any]:
-        """The fields of a lesson that were given."""
-        names = ("title", "content", "category", "importance", "agent_id", "project", "tags")
+        """The fields of a lesson that were given; an empty text lifts what may be empty."""
+        filled = ("title", "content", "importance")
+        names = ("category", "agent_id", "project", "tags")
         sources = ("context", "source_session_id", "source_event_id")
-        return {
-            n: getattr(self, n) for n in (*names, *sources) if getattr(self, n) not in (None, "")
-        }
+        given = {name: getattr(self, name) or None for name in filled}
+        given |= {name: getattr(self, name) for name in (*names, *sources)}
+        return {name: value for name, value in given.items() if value is not None}
 
     def filter(self) -> LessonFilterFields:
         """The filters for lists and searches."""
         chosen: dict[str, Any] = {
-            "agent_id": self.agent_id,
-            "category": self.category,
+            "agent_id": self.agent_id or "",
+            "category": self.category or "",
             "importance": self.importance or None,
-            "project": self.project,
+            "project": self.project or "",
             "tags": self.tags or [],
             "include_archived": self.include_archived,
         }

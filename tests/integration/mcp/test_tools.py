@@ -822,6 +822,13 @@ async def test_a_lesson_lives_from_save_to_delete(host: Client) -> None:
     assert changed["lesson"]["importance"] == "high"
     assert changed["lesson"]["tags"] == ["ci", "pip"]
     assert changed["lesson"]["content"] == "Pin them."
+    about = {"agentId": "helper", "project": "shop", "category": "pip", "sourceSessionId": "s-1"}
+    narrowed = (await learn(action="update", id=saved["id"], **about))["lesson"]
+    assert narrowed.items() >= about.items()
+    lifted = dict.fromkeys(about, "")
+    wide = (await learn(action="update", id=saved["id"], title="", **lifted))["lesson"]
+    assert wide.keys() & about.keys() == {"category"}
+    assert (wide["category"], wide["title"]) == ("general", "Pin versions")
     await learn(action="delete", id=saved["id"])
     assert (await learn(action="get", id=saved["id"]))["lesson"]["archivedAt"]
     left = (await learn(action="list")).get("lessons", [])
