@@ -57,7 +57,9 @@ TOOLSETS: Mapping[str, Toolset] = {
     ),
     "proof": Toolset("recall with a signed certificate", ("certificates",)),
     "events": Toolset("record sessions and events, list events", ("events",)),
-    "alerts": Toolset("rules that watch the record, and what they triggered", ("alerts",)),
+    "alerts": Toolset(
+        "rules that watch the record, and what they triggered", ("alerts", "alert_history")
+    ),
 }
 
 DEFAULT = tuple(name for name, toolset in TOOLSETS.items() if toolset.default)
