@@ -85,8 +85,8 @@ class OpenStream:
         self._source.on_ready(self.wake)
         try:
             self.wake()
-        except RuntimeError as error:  # No thread can be had for its steps.
-            self._end(error)
+        except RuntimeError as error:  # No thread can be had for its steps: it has no room.
+            self._end(MemoryError(str(error)))
 
     def wake(self) -> None:
         """Say that there may be something to send, or that the stream is over."""

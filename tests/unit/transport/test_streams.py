@@ -81,7 +81,7 @@ def test_a_stream_whose_caller_leaves_frees_its_seat(edge: Edge, client: Client)
         wait_until(lambda: edge.server.streams.open_streams == 0, "the seats are free")
 
 
-def test_a_stream_that_no_thread_can_be_had_for_fails_and_frees_its_seat(
+def test_a_stream_that_no_thread_can_be_had_for_is_refused_for_now_and_frees_its_seat(
     edge: Edge, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watching, start = Watching(edge), threading.Thread.start
@@ -93,7 +93,9 @@ def test_a_stream_that_no_thread_can_be_had_for_fails_and_frees_its_seat(
 
     with monkeypatch.context() as without_memory:
         without_memory.setattr(threading.Thread, "start", scarce)
-        assert client.code(WATCH) is grpc.StatusCode.INTERNAL
+        refusal = client.refusal(WATCH)
+    assert refusal.code is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert refusal.has_retry
     (source,) = watching.sources
     assert source.closed.is_set()
     assert edge.server is not None
