@@ -26,6 +26,7 @@ class SavedIndex:
     def __init__(self, folder: SnapshotFolder, lock: threading.Lock, loaded: Loaded) -> None:
         self._folder = folder
         self._lock = lock
+        self._writing = threading.Lock()  # Two at once would sweep each other's files away.
         self._documents, self._vectors = loaded.documents, loaded.vectors
         self._position = loaded.position
 
@@ -46,6 +47,10 @@ class SavedIndex:
         Raises:
             OSError: the disk is full or cannot be written; the copy before stays.
         """
+        with self._writing:
+            self._save(table, dense, position)
+
+    def _save(self, table: DocumentTable, dense: DenseIndex, position: Position) -> None:
         gone = not self._folder.exists()
         with self._lock:
             same = not self._documents and not self._vectors

@@ -117,7 +117,7 @@ class TenantIndex:
             worker=worker,
         )
         if loaded.new and loaded.vectors <= _SAVED_AT_OPEN:
-            self._upkeep.save()  # From now on the folder knows its model.
+            self._upkeep.save_soon()  # Who opens it waits for no disk: it is read again as easily.
         self._upkeep.vectors_changed(self._saved.lacks(self._position))
         if self._lexical.has_writer:
             self._upkeep.words_changed()

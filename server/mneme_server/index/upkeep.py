@@ -86,10 +86,11 @@ class Upkeep:
             self._rest_due = True
             self._schedule(self._settings.words_unused_s, weakref.WeakMethod(self._rest_words))
 
-    def save(self) -> None:
-        """Write a snapshot now; when that fails, report it and go on."""
-        with self._running:
-            self._attempt(self._snapshot)
+    def save_soon(self) -> None:
+        """Have a snapshot written, whether or not much changed."""
+        if not (self._vectors_due or self._stop.is_set()):
+            self._vectors_due = True
+            self._schedule(self._settings.commit_delay_s, weakref.WeakMethod(self._save))
 
     def close(self) -> None:
         """End background work, then write everything to the disk.

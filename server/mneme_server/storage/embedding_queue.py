@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Row, bindparam, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, delete, func, select, update
 
 from mneme_server.corpus.change import CorpusChange
 from mneme_server.corpus.document import Document
 from mneme_server.corpus.ports import Matrix
 from mneme_server.corpus.tenant_store import QueuedText
+from mneme_server.storage.guard import Prepared
 from mneme_server.storage.reading import all_rows
 from mneme_server.storage.rows import chunks, insert_rows, written_out
 from mneme_server.storage.said_before import readable
@@ -27,6 +28,13 @@ from mneme_server.storage.vectors import (
 
 # Only what failed waits for a time: a clock that is set back must not stop the queue.
 _AT_ONCE = 0
+
+
+_DEPTH = Prepared(
+    select(func.count())
+    .select_from(embedding_queue)
+    .where(embedding_queue.c.tenant_id == bindparam("tenant"))
+)
 
 
 class SqlEmbeddingQueue:
@@ -61,7 +69,9 @@ class SqlEmbeddingQueue:
         return earliest
 
     def depth(self) -> int:
-        return self._count()
+        found = _DEPTH.first(self._connection, {"tenant": self._tenant_id})
+        assert found is not None
+        return int(found[0])
 
     def waiting_of(self, doc_ids: Sequence[int]) -> int:
         return sum(self._count(embedding_queue.c.doc_id.in_(some)) for some in chunks(doc_ids))
@@ -119,11 +129,11 @@ class SqlEmbeddingQueue:
         """Return how many documents wait after an attempt that failed."""
         return self._count(embedding_queue.c.attempts > written_out(0))
 
-    def _count(self, *conditions: Any) -> int:
+    def _count(self, condition: ColumnElement[bool]) -> int:
         query = (
             select(func.count())
             .select_from(embedding_queue)
-            .where(embedding_queue.c.tenant_id == self._tenant_id, *conditions)
+            .where(embedding_queue.c.tenant_id == self._tenant_id, condition)
         )
         return self._connection.execute(query).scalar_one()
 

@@ -40,6 +40,13 @@ _HEAD = Prepared(
     .order_by(feed.c.number.desc())
     .limit(1)
 )
+# And every opening of a tenant, several times.
+_AFTER = Prepared(
+    select(feed.c.number, feed.c.mark, feed.c.changes)
+    .where(feed.c.tenant_id == bindparam("tenant"), feed.c.number >= bindparam("first"))
+    .order_by(feed.c.number)
+    .limit(bindparam("most"))
+)
 
 
 class SqlFeed:
@@ -84,13 +91,8 @@ class SqlFeed:
         return mark is None or mark == place.mark
 
     def changes_after(self, place: Position, limit: int) -> Sequence[FeedRow]:
-        query = (
-            select(feed.c.number, feed.c.mark, feed.c.changes)
-            .where(feed.c.tenant_id == self._tenant_id, feed.c.number >= place.number)
-            .order_by(feed.c.number)
-            .limit(limit + 1)
-        )
-        rows: Sequence[Any] = self._connection.execute(query).all()
+        wanted = {"tenant": self._tenant_id, "first": place.number, "most": limit + 1}
+        rows: Sequence[Any] = _AFTER.all(self._connection, wanted)
         if place == START:
             if rows and rows[0].number != 1:
                 raise LostPlace("the first rows of the feed are gone")

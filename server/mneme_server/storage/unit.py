@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from sqlalchemy import Connection, delete, literal, select
+from sqlalchemy import Connection, bindparam, delete, literal, select
 
 from mneme_server.common.clock import now_us
 from mneme_server.corpus.forgetting import Forgetter
@@ -19,6 +19,7 @@ from mneme_server.storage.driver import sqlite_of
 from mneme_server.storage.embedding_queue import SqlEmbeddingQueue
 from mneme_server.storage.feed import SqlFeed
 from mneme_server.storage.forgetting import CORPUS_FORGETS, Forgets
+from mneme_server.storage.guard import Prepared
 from mneme_server.storage.kinds import MemoryKinds, Shown
 from mneme_server.storage.memories import SqlMemories
 from mneme_server.storage.portable import insert
@@ -33,6 +34,10 @@ Seal: TypeAlias = "Callable[[Unit], object]"
 """Adds to a transaction what belongs to all that it changed, before it is committed."""
 
 CORE_MIGRATIONS = Path(__file__).parent / "tenant_migrations"
+
+_SETTINGS = Prepared(
+    select(settings.c.key, settings.c.value).where(settings.c.tenant_id == bindparam("tenant"))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +172,8 @@ class Unit:
 
     def embedding_model(self) -> EmbeddingModel | None:
         """Return what made the tenant's vectors; None before there were any."""
-        query = select(settings.c.key, settings.c.value).where(
-            settings.c.tenant_id == self._tenant_id
-        )
-        values = {row.key: row.value for row in self._connection.execute(query)}
+        given = {"tenant": self._tenant_id}
+        values = {row.key: row.value for row in _SETTINGS.all(self._connection, given)}
         if "embedding_model" not in values:
             return None
         return EmbeddingModel(values["embedding_model"], int(values["embedding_dimensions"]))

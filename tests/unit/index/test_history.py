@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,6 +21,7 @@ from mneme_server.corpus.live_index import LiveIndex
 from mneme_server.corpus.ports import Matrix, Rows
 from mneme_server.index import TenantIndex
 from mneme_server.index.worker import BackgroundWorker
+from support.crashes import copy_as_of_one_moment
 from unit.index.memory_source import (
     DIMENSIONS,
     MemorySource,
@@ -58,6 +58,7 @@ class History:
     def __init__(self, folder: Path) -> None:
         self._root = folder
         self._folder = folder / "0"
+        self._folder.mkdir()
         self.source = MemorySource()
         self.log = RecordingLog()
         self.abandoned: list[LiveIndex[TenantIndex]] = []
@@ -114,7 +115,7 @@ class History:
     def _crash(self) -> None:
         self.abandoned.append(self.live)
         crashed = self._root / str(len(self.abandoned))
-        shutil.copytree(self._folder, crashed)
+        copy_as_of_one_moment(self._folder, crashed)
         self._folder = crashed
         self.live = self._open()
 

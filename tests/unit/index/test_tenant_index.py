@@ -20,6 +20,7 @@ from mneme_server.index.lexical import LexicalIndex
 from mneme_server.index.snapshot import read_manifest
 from mneme_server.index.worker import BackgroundWorker
 from mneme_server.learn.kinds import LESSON
+from support.crashes import copy_as_of_one_moment
 from unit.index.memory_source import (
     DIMENSIONS,
     MemorySource,
@@ -39,6 +40,7 @@ class Home:
     """A tenant's folder, its database and whatever was opened on them."""
 
     def __init__(self, folder: Path) -> None:
+        folder.mkdir()
         self.folder = folder
         self.source = MemorySource()
         self.log = RecordingLog()
@@ -147,25 +149,24 @@ def test_a_crash_at_any_time_leaves_a_folder_that_opens(
     assert home.log.warnings == []
 
 
-def copy_as_of_one_moment(folder: Path, target: Path) -> None:
-    """Copy a folder that is being written to, as a crash would leave it."""
-    while True:
-        before = contents(folder)
-        shutil.rmtree(target, ignore_errors=True)
-        try:
-            shutil.copytree(folder, target)
-        except shutil.Error:  # Something was removed meanwhile.
-            continue
-        if contents(folder) == before:
-            return
+def test_a_new_index_is_on_the_disk_soon_after_it_was_opened(home: Home) -> None:
+    home.open(IndexSettings(snapshot_after=1000))
+    eventually(lambda: read_manifest(home.folder / "index") is not None)
 
 
-def contents(folder: Path) -> list[tuple[Path, int, int]]:
-    try:
-        files = [(path, path.stat()) for path in sorted(folder.rglob("*"))]
-    except FileNotFoundError:
-        return contents(folder)
-    return [(path, stat.st_size, stat.st_mtime_ns) for path, stat in files]
+def test_copies_that_are_written_at_once_are_whole(home: Home) -> None:
+    index = home.open(GRAPHED)
+    for _ in range(10):
+        home.record(index, 5)
+        writers = [threading.Thread(target=index.snapshot) for _ in range(3)]
+        for writer in writers:
+            writer.start()
+        for writer in writers:
+            writer.join()
+        crashed = home.folder / "crashed"
+        copy_as_of_one_moment(home.folder / "index", crashed / "index")
+        home.check(home.open(GRAPHED, folder=crashed))
+    assert home.log.warnings == []
 
 
 @pytest.mark.parametrize("part", ["graph", "ids", "tail", "rows", "names"])
@@ -465,7 +466,7 @@ def test_a_snapshot_that_cannot_be_written_is_reported_and_loses_nothing(home: H
     index.close()
     again = home.open()
     home.record(again, 20)
-    blocker = home.folder / "index" / "ids-3"
+    blocker = home.folder / "index" / "ids-2"
     blocker.mkdir()
     again.close()
     blocker.rmdir()
