@@ -49,7 +49,11 @@ _QUERY_PATIENCE_S = 5.0
 _WRITE_PATIENCE_S = 2.0
 """So long a write does: without its vector it is embedded a moment later."""
 _SOON_US = 500_000
-"""How long after another server wrote to a tenant its work is looked for; it may write more."""
+"""How long after a tenant was opened, or another server wrote to it, its work is looked for: the
+call that opens it goes first, and the other server may write more."""
+_APART_US = 20_000
+"""Between the jobs' first looks at a tenant that was opened: one after the other, they share a
+connection to its database."""
 _TIDIED_S, _BOUNDED_S = 15.0, 60.0
 """How often it is looked whose folders are on the disk, and how much is that can be built again."""
 _JOB_THREADS = 4
@@ -323,8 +327,10 @@ class Runtime:
 
     def _opened(self, tenant_id: str) -> None:
         self._known.mark_dirty(tenant_id)
+        due_us = now_us() + _SOON_US
         for job in self._workers.values():
-            job.wake(tenant_id)
+            job.wake(tenant_id, due_us)
+            due_us += _APART_US
 
     def _closed(self, tenant_id: str) -> None:
         if self.cluster is not None:
