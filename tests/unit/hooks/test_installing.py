@@ -124,5 +124,5 @@ def test_a_hook_runs_nothing_of_the_folder_in_which_the_agent_works(
             capture_output=True,
             text=True,
         )
-        assert (ran.returncode, ran.stdout) == (2, "")
+        assert (ran.returncode, ran.stdout) == (1, "")
         assert "a host gives JSON" in ran.stderr
