@@ -16,7 +16,7 @@ from functools import cache
 from typing import Annotated, Any, ClassVar
 
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from mneme_mcp.failures import Failure
 from mneme_mcp.names import OTHER_NAMES
@@ -24,6 +24,13 @@ from mneme_mcp.schemas import tidy
 from mneme_mcp.spelling import to_camel, to_snake
 
 DEFAULT_TOKEN_BUDGET = 800
+
+
+class Nested(BaseModel):
+    """What a list of an argument holds, or an argument that is an object; it takes no other keys
+    than its own."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 class UnknownArguments(ValueError):

@@ -168,9 +168,9 @@ class UpdateArguments(WatchedArguments):
 async def update(call: Call, given: UpdateArguments) -> Reply:
     """Answer `alert_update`."""
     changes = given.changes()
-    if given.scope():  # The API changes a scope as a whole.
+    if "scope" in changes:  # The API changes a scope as a whole.
         rule = (await call.client.get_alert_rule(given.rule_id)).rule
-        changes["scope"] = {**to_dict(rule.scope), **given.scope()}
+        changes["scope"] = {**to_dict(rule.scope), **changes["scope"]}
     answer = await call.client.update_alert_rule(given.rule_id, **changes)
     return _rule("Changed.", to_dict(answer)["rule"])
 

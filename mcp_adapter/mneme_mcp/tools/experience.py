@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from mneme_mcp.arguments import SnakeArguments
+from mneme_mcp.arguments import Nested, SnakeArguments
 from mneme_mcp.learned import Value
 from mneme_mcp.outputs import SnakeOutput
 from mneme_mcp.text import counted
@@ -17,10 +17,8 @@ from mneme_mcp.tools.learning import IF_MISSING, LearningSessionId
 _MS = 1_000
 
 
-class Step(BaseModel):
+class Step(Nested):
     """An action in a state, and what came of it."""
-
-    model_config = ConfigDict(extra="forbid")
 
     state: Value
     action: Value

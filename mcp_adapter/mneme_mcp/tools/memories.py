@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from mneme import to_dict
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from mneme_mcp.arguments import Labels, SnakeArguments, Time
+from mneme_mcp.arguments import Labels, Nested, SnakeArguments, Time
 from mneme_mcp.outputs import Free, SnakeOutput
 from mneme_mcp.text import STRUCTURED_HAS_ALL, Item, counted, day, listing
 from mneme_mcp.tool import Call, Reply, ToolSpec
@@ -29,10 +29,8 @@ def _moment(value: Any) -> Any:
     return value
 
 
-class Filters(BaseModel):
+class Filters(Nested):
     """Which memories; what is left out does not filter."""
-
-    model_config = ConfigDict(extra="forbid")
 
     tags: Annotated[Labels, Field(description="With at least one of these.")] = []
     metadata: Annotated[dict[str, Any], Field(description="With these values.")] = {}

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 from mneme import MnemeError, to_dict
 from mneme.errors import FieldViolation
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from mneme_mcp.arguments import Labels, SnakeArguments
+from mneme_mcp.arguments import Labels, Nested, SnakeArguments
 from mneme_mcp.errors import refusal_of
 from mneme_mcp.outputs import Free, SnakeOutput
 from mneme_mcp.text import cut, day, one_line
@@ -96,10 +96,8 @@ def _told(stored: InsertOutput) -> list[str]:
     return lines
 
 
-class BatchItem(BaseModel):
+class BatchItem(Nested):
     """One of many."""
-
-    model_config = ConfigDict(extra="forbid")
 
     text: Annotated[str, Field(min_length=1)]
     tags: Labels = []

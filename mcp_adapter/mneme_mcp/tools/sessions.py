@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from uuid import uuid4
 
 from mneme import to_dict
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
-from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, SnakeArguments, TokenBudget
+from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, Nested, SnakeArguments, TokenBudget
 from mneme_mcp.outputs import SnakeOutput
 from mneme_mcp.text import fit
 from mneme_mcp.tool import Call, Reply, ToolSpec
@@ -40,10 +40,8 @@ def _as(name: str) -> BeforeValidator:
 Texts = list[Annotated[str, BeforeValidator(_content)]]
 
 
-class Todo(BaseModel):
+class Todo(Nested):
     """Something to do."""
-
-    model_config = ConfigDict(extra="forbid")
 
     content: str
     priority: Annotated[
@@ -51,19 +49,15 @@ class Todo(BaseModel):
     ] = 0
 
 
-class Decision(BaseModel):
+class Decision(Nested):
     """Something that was decided, and why."""
-
-    model_config = ConfigDict(extra="forbid")
 
     decision: str
     rationale: str = ""
 
 
-class LockedContext(BaseModel):
+class LockedContext(Nested):
     """A context that was pinned."""
-
-    model_config = ConfigDict(extra="forbid")
 
     label: str
     version: str = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 
 from mneme_server.admin.authentication import Authenticator
 from mneme_server.admin.model import Tenant
@@ -188,10 +189,7 @@ class Tenants:
     def _remove(self, tenant_id: str, created_us: int) -> None:
         """Remove what a tenant has. Some of it takes long, and another server may end that first:
         then its id may be another's by now."""
-
-        def require() -> None:
-            self._catalog.require_deleting(tenant_id, created_us)
-
+        require = partial(self._catalog.require_deleting, tenant_id, created_us)
         self._authenticator.forget_all()
         for belonging in self._belongings:
             require()
