@@ -17,10 +17,10 @@ class Field(Enum):
     """Its text and those just before it in its session."""
 
 
-TEXT_OF: Mapping[Field, Callable[[Document], str]] = {
-    Field.TEXT: lambda document: document.text,
+TEXTS_OF: Mapping[Field, Callable[[Document], tuple[str, ...]]] = {
+    Field.TEXT: lambda document: (document.text,),
     Field.CONTEXT: lambda document: (
-        f"{document.context}\n{document.text}" if document.context else document.text
+        (document.context, document.text) if document.context else (document.text,)
     ),
 }
-"""What is searched in each of them."""
+"""What is searched in each of them, one after the other."""

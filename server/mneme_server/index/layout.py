@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import tantivy
 from tantivy import FieldType, PreTokenizedString, Query, Token
 
-from mneme_server.index.fields import TEXT_OF, Field
+from mneme_server.index.fields import TEXTS_OF, Field
 from mneme_server.index.waiting import WaitingDocument
 from mneme_server.index.words import Words
 
@@ -66,8 +66,11 @@ def entry(waiting: WaitingDocument, words: Words) -> tantivy.Document:
         for field in Field:
             made.add_pre_tokenized_text(field.value, _tokens(words.of(document, field, language)))
     else:
-        for field, text_of in TEXT_OF.items():
-            made.add_text(field.value, words.spaced(text_of(document)))
+        spaced: dict[str, str] = {}  # What two fields have in common is worked off once.
+        for field, texts_of in TEXTS_OF.items():
+            texts = texts_of(document)
+            spaced |= {text: words.spaced(text) for text in texts if text not in spaced}
+            made.add_text(field.value, "\n".join([spaced[text] for text in texts]))
     return made
 
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-# What is inside a name is found by its first character, which takes a tenth of the time of looking
-# for names; most texts have none.
-_SEPARATED = re.compile(r"[._/\\@:-](?<=[^\W_].):?\w")
-_HUMPED = re.compile(r"[A-Z](?<=[a-z].)")
+# A place inside a name, where two parts meet or a hump begins, is found by its first character,
+# which takes a tenth of the time of looking for names; most texts have none.
+_INSIDE = re.compile(r"[._/\\@:A-Z-](?:(?<=[^\W_][._/\\@:-]):?\w|(?<=[a-z][A-Z]))")
 _NAME = re.compile(r"[^\W_]++(?:(?:::|[._/\\@-])[^\W_]++)*")  # a, a.b, a_b, a-b, a/b, a::b, a@b
 _PART = re.compile(r"[^\W_]+")
 _HUMP = re.compile(r"[A-Z]*[a-z]+|[A-Z]+")
@@ -43,13 +42,11 @@ def with_names(text: str) -> str:
 
 
 def _names_in(text: str) -> Iterator[str]:
-    inside = [match.start() for match in _SEPARATED.finditer(text)]
-    inside += [match.start() for match in _HUMPED.finditer(text)]
     end = 0
-    for place in sorted(inside):
+    for inside in _INSIDE.finditer(text):
+        start = place = inside.start()
         if place < end:
             continue
-        start = place
         while start > max(end, place - _LONGEST_PART) and text[start - 1].isalnum():
             start -= 1
         match = _NAME.match(text, start)

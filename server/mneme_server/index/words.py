@@ -11,7 +11,7 @@ from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 from mneme_server.corpus.document import Document
 from mneme_server.corpus.stopwords import STOP_WORDS
-from mneme_server.index.fields import TEXT_OF, Field
+from mneme_server.index.fields import TEXTS_OF, Field
 from mneme_server.index.languages import (
     ENGLISH,
     HAN,
@@ -80,9 +80,8 @@ class Words:
 
     def of(self, document: Document, field: Field, language: str) -> list[str]:
         """Return the words of a field of a document in this language."""
-        return self._stemming.get(language, self._english).analyze(
-            self.spaced(TEXT_OF[field](document))
-        )
+        texts = "\n".join(map(self.spaced, TEXTS_OF[field](document)))
+        return self._stemming.get(language, self._english).analyze(texts)
 
     def told(self, query: str) -> list[str]:
         """Return the words of a query, where all texts are read as English.

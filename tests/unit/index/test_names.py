@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,12 @@ def test_nothing_of_a_text_is_lost(text: str) -> None:
     plain, named = Words(names=False), Words()
     assert with_names(text).startswith(text)
     assert set(plain.told(text)) - set(plain.english.analyze("a i")) <= set(named.told(text))
+
+
+@given(*[st.text(alphabet="aB1_./-: é猫", max_size=20)] * 2)
+def test_texts_that_follow_each_other_have_the_words_of_each(first: str, second: str) -> None:
+    together = Counter(with_names(f"{first}\n{second}").split())
+    assert together == Counter(with_names(first).split() + with_names(second).split())
 
 
 def test_an_index_of_the_version_before_is_searched_as_it_was_made(tmp_path: Path) -> None:
