@@ -211,6 +211,29 @@ def test_what_was_known_before_is_adjusted_for_and_what_came_after_is_refused(ap
         )  # fmt: skip
 
 
+@pytest.mark.parametrize("amount", [1e160, 1.7e308])
+def test_an_amount_of_any_size_is_adjusted_for(api: Api, amount: float) -> None:
+    """Its squares, sums and differences may be beyond what a float64 holds."""
+    told = confounded(500)
+    for one in told:
+        one.task = EASY  # Now only the metadata tells.
+    tell(api, told)
+    expected = discover(api, adjust_for=["difficulty"], dry_run=True)
+    for one in told:
+        hard = one.metadata["difficulty"]
+        one.metadata["difficulty"] = amount if hard else -amount
+    request = skill_service_pb2.ImportEpisodesRequest(
+        episodes=told, on_conflict=skill_service_pb2.EPISODE_CONFLICT_REPLACE
+    )
+    api.skill.ImportEpisodes(request)
+    answer = discover(api, adjust_for=["difficulty"], dry_run=True)
+    assert answer.adjusted_for == expected.adjusted_for
+    effects = found(answer)
+    for key, effect in found(expected).items():
+        assert effects[key].uplift == pytest.approx(effect.uplift)
+        assert (effects[key].low, effects[key].high) == pytest.approx((effect.low, effect.high))
+
+
 def test_what_succeeds_rarely_is_not_kept(api: Api) -> None:
     tell(api, confounded(800))
     answer = discover(api, min_success_rate=0.7)

@@ -134,14 +134,8 @@ class Gathered:
             take(name, _indicators(np.array(codes)))
         take("time", _powers(np.array(self._times)))
         for name in self._adjust_for:
-            numbers = np.array(self._numbers[name])
-            known = ~np.isnan(numbers)
-            scaled = np.zeros((self.count, 2))
-            scaled[:, 0] = known
-            if known.any():
-                usual = float(np.median(numbers[known]))
-                scaled[:, 1] = np.where(known, numbers - usual, 0.0)
-            take(name, np.hstack([scaled, _indicators(np.array(self._words[name]))]))
+            amounts = _amounts(np.array(self._numbers[name]))
+            take(name, np.hstack([amounts, _indicators(np.array(self._words[name]))]))
         block = np.hstack(columns) if columns else np.zeros((self.count, 0))
         block = (block - block.mean(axis=0)) / block.std(axis=0)
         return np.hstack([np.ones((self.count, 1)), block]), names
@@ -205,6 +199,19 @@ def _used_skills(episode: Episode) -> list[str]:
         value = metadata.get(name)
         named += value if isinstance(value, list) else [value]
     return [one for one in named if isinstance(one, str) and one]
+
+
+def _amounts(numbers: Matrix) -> Matrix:
+    """Return whether each number is known, and how far it is from the usual one, shape (n, 2)."""
+    known = ~np.isnan(numbers)
+    found = np.zeros((len(numbers), 2))
+    found[:, 0] = known
+    if known.any():
+        halves = numbers[known] / 2  # Whose differences are finite, as those of numbers may not be.
+        apart = halves - np.median(halves)
+        # Nor are the squares of large ones; the unit does not matter.
+        found[known, 1] = apart / max(1.0, float(np.abs(apart).max()))
+    return found
 
 
 def _indicators(codes: NDArray[np.int64]) -> Matrix:
