@@ -129,6 +129,9 @@ def test_an_episode_of_a_session_can_be_stored_again_after_the_session_went_on(a
         ({"outcome": "partial"}, (0.5, False)),
         ({"success": False}, (0.0, False)),
         ({"reward": 2}, (2.0, True)),
+        # As much as an episode takes: what is computed of more is no number.
+        ({"reward": 1e300}, (1e9, True)),
+        ({"reward": -1e160}, (-1e9, False)),
     ],
 )
 def test_the_outcome_is_the_sessions(

@@ -29,6 +29,7 @@ MAX_TOOLS = 1_000
 """Calls of a session that are kept, its first ones."""
 _MAX_TASK = 8_192
 _MAX_TEXT = 65_536
+_MAX_REWARD = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +101,18 @@ def _record(session: Session, notes: SessionNotes, said: _Said) -> SessionRecord
         task=(_named_task(metadata) or notes.need)[:_MAX_TASK],
         input=said.first[:_MAX_TEXT],
         output=(said.last or notes.end)[:_MAX_TEXT],
-        reward=reward_of(session.status, session.metadata_json),
+        reward=_reward(session),
         success=None if outcome == Outcome.UNKNOWN else outcome == Outcome.SUCCESS,
         latency_ms=_latency_ms(notes),
         tokens_used=tokens or None,
         tools=tuple(said.tools),
         ended_us=active_us(session),
     )
+
+
+def _reward(session: Session) -> float | None:
+    reward = reward_of(session.status, session.metadata_json)
+    return None if reward is None else min(max(reward, -_MAX_REWARD), _MAX_REWARD)
 
 
 def _named_task(metadata: dict[str, Any]) -> str:
