@@ -6,6 +6,7 @@ import builtins
 import gzip
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,22 @@ def test_a_packed_session_brings_its_packed_subagents(memory: Memory, tmp_path: 
     named = mneme("import", "--json", f"{session}.gz").documents[0]
     assert {file["file"] for file in named["files"]} == set(map(str, packed))
     assert len(packed) > 1
+
+
+def test_a_session_brings_no_copies_that_lie_beside_its_subagents(
+    memory: Memory, tmp_path: Path
+) -> None:
+    """An editor's, or one that is still being packed: it may hold what was taken out since."""
+    import zstandard
+
+    (session,) = WRITERS["claude-code"](tmp_path, 1)
+    (agent,) = (tmp_path / session.stem).glob("subagents/*.jsonl")
+    for ending in (".bak", ".tmp", "~", ".gz.tmp"):
+        shutil.copy(agent, f"{agent}{ending}")
+    packed = agent.with_name("agent-packed.jsonl.zst")
+    packed.write_bytes(zstandard.compress(agent.read_bytes()))
+    named = mneme("import", "--json", str(session)).documents[0]
+    assert {file["file"] for file in named["files"]} == set(map(str, (session, agent, packed)))
 
 
 def test_a_packed_session_of_claude_code_is_called_as_its_file_is(

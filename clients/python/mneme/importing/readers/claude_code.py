@@ -33,6 +33,7 @@ from mneme.importing.reading import Broken, Place, Record
 from mneme.importing.source import Source
 
 _AGENT = "claude-code"
+_FILES = (".jsonl", ".jsonl.gz", ".jsonl.zst")
 # Kept as they are, and not counted as unknown: what the tool notes for itself.
 _NOTES = frozenset(
     [
@@ -154,7 +155,8 @@ class ClaudeCode(Reader):
         path, folder = self.source.path, self._folder()
         if path is None or folder is None or folder in path.parents:
             return ()
-        return sorted(folder.glob("subagents/**/*.jsonl*"))
+        found = folder.glob("subagents/**/*.jsonl*")
+        return sorted(path for path in found if path.name.endswith(_FILES))
 
     def _folder(self) -> Path | None:
         """Where what belongs to the session lies, beside its file or around a subagent's."""
