@@ -49,8 +49,6 @@ from mneme_server.index.snapshot import SnapshotFolder
 from mneme_server.index.upkeep import Upkeep
 from mneme_server.index.worker import SHARED_WORKER, BackgroundWorker
 
-_SAVED_AT_OPEN = 10_000
-
 
 class TenantIndex:
     """Implements `ManagedIndex`: opens the index under `folder`/index, catching up with `source`.
@@ -116,8 +114,8 @@ class TenantIndex:
             log=log,
             worker=worker,
         )
-        if loaded.new and loaded.vectors <= _SAVED_AT_OPEN:
-            self._upkeep.save_soon()  # Who opens it waits for no disk: it is read again as easily.
+        if loaded.new:
+            self._upkeep.save_soon()  # Behind the call: who opens it waits for no disk.
         self._upkeep.vectors_changed(self._saved.lacks(self._position))
         if self._lexical.has_writer:
             self._upkeep.words_changed()

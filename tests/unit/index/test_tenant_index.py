@@ -149,8 +149,10 @@ def test_a_crash_at_any_time_leaves_a_folder_that_opens(
     assert home.log.warnings == []
 
 
-def test_a_new_index_is_on_the_disk_soon_after_it_was_opened(home: Home) -> None:
-    home.open(IndexSettings(snapshot_after=1000))
+@pytest.mark.parametrize("stored", [1, 10_001])
+def test_a_new_index_is_on_the_disk_soon_after_it_was_opened(home: Home, stored: int) -> None:
+    home.record(None, stored)
+    home.open(IndexSettings(snapshot_after=100_000))
     eventually(lambda: read_manifest(home.folder / "index") is not None)
 
 
