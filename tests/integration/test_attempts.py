@@ -51,6 +51,29 @@ def test_a_failure_is_recorded_whose_words_are_no_text(client: MnemeClient) -> N
     assert not hasattr(raised.value, "__notes__")
 
 
+def test_the_last_fifty_notes_of_each_kind_are_kept_and_long_ones_are_cut(
+    client: MnemeClient,
+) -> None:
+    """A reflection takes no more; it is not lost for them, nor is why the work failed."""
+
+    def work() -> None:
+        with client.attempt("Parse CSV", session_id="s1") as attempt:
+            for number in range(60):
+                attempt.worked(f"way {number}")
+                attempt.did_not_work(f"row {number}\0" + "x" * 5_000)
+            raise RuntimeError("too many")
+
+    with pytest.raises(RuntimeError) as raised:
+        work()
+    assert not hasattr(raised.value, "__notes__")
+    (stored,) = reflections(client)
+    assert list(stored.what_worked) == [f"way {number}" for number in range(10, 60)]
+    assert list(stored.what_did_not_work)[-1] == "RuntimeError: too many"
+    assert [one[:8] for one in stored.what_did_not_work[:-1]] == [
+        f"row {number}?x"[:8] for number in range(11, 60)
+    ]
+
+
 def test_past_lessons_are_loaded_as_prompt_text_and_counted_as_applied(
     client: MnemeClient,
 ) -> None:

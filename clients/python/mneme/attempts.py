@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import AsyncContextDecorator, ContextDecorator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 PAST_LESSONS = 3
 _KEEP = "Continue with this approach"
 _CHANGE = "Try a different approach"
+_MOST = 50
 _LONGEST = 4096
 # Words, not parts of them: "author", "latest" and "prefix" say nothing.
 _TAGS = {
@@ -33,10 +34,11 @@ def tags_of(task: str) -> tuple[str, ...]:
     return tuple(tag for tag, words in _TAGS.items() if words.search(task))
 
 
-def _said(error: BaseException) -> str:
-    """What an exception says, as the server takes it: names of files may hold what is no text."""
-    said = f"{type(error).__name__}: {error}".replace("\0", "?")
-    return said.encode(errors="replace").decode()[:_LONGEST]
+def _taken(notes: Sequence[str]) -> list[str]:
+    """Notes as the server takes them: names of files, and what tools say, may hold what is no
+    text."""
+    texts = [note[:_LONGEST].replace("\0", "?") for note in notes[-_MOST:]]
+    return [text.encode(errors="replace").decode() for text in texts]
 
 
 class AttemptRecord:
@@ -70,11 +72,11 @@ class AttemptRecord:
         self._partial = False
 
     def worked(self, what: str) -> None:
-        """Note something that worked."""
+        """Note something that worked; of more than 50 notes, the last are stored."""
         self._worked.append(what)
 
     def did_not_work(self, what: str) -> None:
-        """Note something that did not work."""
+        """Note something that did not work; of more than 50 notes, the last are stored."""
         self._did_not.append(what)
 
     def partial(self) -> None:
@@ -97,7 +99,7 @@ class AttemptRecord:
         """The fields of the request that stores the reflection."""
         did_not = list(self._did_not)
         if error is not None:
-            did_not.append(_said(error))
+            did_not.append(f"{type(error).__name__}: {error}")
         outcome = "success"
         if error is not None:
             outcome = "failure"
@@ -109,8 +111,8 @@ class AttemptRecord:
             "agent_id": self._agent_id,
             "task_description": self.task,
             "outcome": outcome,
-            "what_worked": self._worked,
-            "what_did_not_work": did_not,
+            "what_worked": _taken(self._worked),
+            "what_did_not_work": _taken(did_not),
             "next_strategy": self.next_strategy or self._suggestion(outcome),
             "tags": self._tags,
             "applied_reflection_ids": [reflection.id for reflection in self.past],

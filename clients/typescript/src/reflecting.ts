@@ -2,6 +2,7 @@ import type { Reflection } from "./gen/mneme/v1/reflection_pb.js";
 import type { Mneme } from "./mneme.js";
 
 const PAST_LESSONS = 3;
+const MOST = 50;
 const LONGEST = 4096;
 /** What the server takes in no text; also what is left of a character that was cut in half. */
 const NO_TEXT = /[\0\p{Surrogate}]/gu;
@@ -45,12 +46,12 @@ export class Attempt {
   readonly #didNot: string[] = [];
   #partial = false;
 
-  /** Notes something that worked. */
+  /** Notes something that worked; of more than 50 notes, the last are stored. */
   worked(what: string): void {
     this.#worked.push(what);
   }
 
-  /** Notes something that did not work. */
+  /** Notes something that did not work; of more than 50 notes, the last are stored. */
   didNotWork(what: string): void {
     this.#didNot.push(what);
   }
@@ -65,8 +66,8 @@ export class Attempt {
     const success = this.#partial ? ("partial" as const) : ("success" as const);
     return {
       outcome: failed ? ("failure" as const) : success,
-      whatWorked: this.#worked,
-      whatDidNotWork: failed ? [...this.#didNot, said(failed.error)] : this.#didNot,
+      whatWorked: taken(this.#worked),
+      whatDidNotWork: taken(failed ? [...this.#didNot, said(failed.error)] : this.#didNot),
       nextStrategy: this.nextStrategy || (failed ? this.#suggestion() : KEEP),
       appliedReflectionIds: this.past.map((one) => one.id),
     };
@@ -124,8 +125,12 @@ export async function attempt<T>(
 }
 
 function said(error: unknown): string {
-  const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-  return text.slice(0, LONGEST).replaceAll(NO_TEXT, "?");
+  return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+}
+
+/** Notes as the server takes them. */
+function taken(notes: readonly string[]): string[] {
+  return notes.slice(-MOST).map((note) => note.slice(0, LONGEST).replaceAll(NO_TEXT, "?"));
 }
 
 function words(alternatives: string): RegExp {

@@ -62,6 +62,24 @@ test("a failure is stored whose words are no text, or are cut within a character
   assert.equal(cut?.whatDidNotWork[0]?.length, 4096);
 });
 
+test("the last fifty notes of each kind are stored, and why the work failed", async () => {
+  client = await server.tenant();
+  const work = client.attempt("Parse CSV", { sessionId: "s" }, (attempt) => {
+    for (let number = 0; number < 60; number++) {
+      attempt.worked(`way ${number}`);
+      attempt.didNotWork(`row ${number}\0${"x".repeat(5000)}`);
+    }
+    throw new Error("too many");
+  });
+  await assert.rejects(work, { name: "Error", message: "too many" });
+  const [one] = await stored();
+  assert.equal(one?.whatWorked.length, 50);
+  assert.equal(one.whatWorked[0], "way 10");
+  assert.equal(one.whatDidNotWork.length, 50);
+  assert.match(one.whatDidNotWork[0] ?? "", /^row 11\?x/);
+  assert.equal(one.whatDidNotWork[49], "Error: too many");
+});
+
 test("an attempt stores nothing, or loads nothing either, when it is told so", async () => {
   client = await server.tenant();
   await client.attempt("Parse CSV", { sessionId: "s1", tags: ["csv"] }, (one) => one.partial());
