@@ -140,7 +140,7 @@ class AsyncLocalChannel(Calls):
 
 
 class _Apart(AsyncLocalChannel):
-    """Another connection to a server that was joined; it takes no part of its own.
+    """Another connection to a server that was joined, for one call; it takes no part of its own.
 
     Args:
         joining: joins the servers.
@@ -157,14 +157,8 @@ class _Apart(AsyncLocalChannel):
         there = await self._joining.join(time_left)
         if self._closed:
             raise ClosedError
-        former = self._joined
-        if former is not None and former.staying is there.staying:
-            return former
-        joined = _Joined(there.record, self._connect(there.record), there.staying)
-        self._joined = joined
-        if former is not None:
-            await former.channel.close()
-        return joined
+        self._joined = _Joined(there.record, self._connect(there.record), there.staying)
+        return self._joined
 
     async def close(self, grace: float | None = None) -> None:
         """Close the connection; the other channel still takes part."""

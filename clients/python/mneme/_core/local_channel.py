@@ -151,7 +151,7 @@ class LocalChannel(Calls, grpc.Channel):
 
 
 class _Apart(LocalChannel):
-    """Another connection to a server that was joined; it takes no part of its own.
+    """Another connection to a server that was joined, for one call; it takes no part of its own.
 
     Args:
         joining: joins the servers.
@@ -169,11 +169,6 @@ class _Apart(LocalChannel):
         with self._lock:
             if self._closed:
                 raise ClosedError
-            former = self._joined
-            if former is not None and former.gone is there.gone:
-                return former
-            if former is not None:
-                former.channel.close()
             self._joined = _Joined(there.record, self._connect(there.record), there.gone)
             return self._joined
 
