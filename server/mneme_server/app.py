@@ -137,8 +137,14 @@ class Application:
         self._flusher = Repeating(self._authenticator.flush, _FLUSH_S, "key-usage")
         self._moving = moving(self._opened.places, runtime.tenants, catalog)
         files = TenantFiles(settings.data_dir / "tenants", runtime.tenants, runtime.stores)
-        elsewhere = None if runtime.cluster is None else runtime.cluster.elsewhere
-        self._tenants = Tenants(catalog.tenants, files, self._authenticator, elsewhere)
+        cluster = runtime.cluster
+        self._tenants = Tenants(
+            catalog.tenants,
+            files,
+            self._authenticator,
+            None if cluster is None else cluster.elsewhere,
+            None if cluster is None else cluster.leases,
+        )
         self._keys = ApiKeys(catalog.keys, catalog.tenants, self._authenticator)
         self._metrics = Metrics()
         limit = find_limit()
@@ -155,7 +161,7 @@ class Application:
         self._closing = [part.close for part in parts if part.close is not None]
         self._resuming = [part.resume for part in parts if part.resume is not None]
         self._sweeper = Repeating(self._operations.forget_expired, _SWEEP_S, "expiry")
-        self._taking_over = Repeating(self._operations.look_again, _TAKE_OVER_S, "take-over")
+        self._taking_over = Repeating(self._take_over, _TAKE_OVER_S, "take-over")
         self._server = GrpcServer(
             _server_options(settings, local),
             joined(service for part in parts for service in (*part.services, *part.calls)),
@@ -254,6 +260,11 @@ class Application:
         for close in self._closing:
             close()
         self._opened.close()
+
+    def _take_over(self) -> None:
+        """Go on with what servers left that are gone."""
+        self._operations.look_again()
+        self._tenants.resume_deletions()
 
     def _build(self, files: TenantFiles) -> Sequence[Parts]:
         """Have each capability make its parts, in the order in which they build on each other."""

@@ -2,7 +2,8 @@
 
 A point is what an operation's work does: "keep", "commit", "finish" or a stage of its progress;
 before it, or after it with a "+". Of forgetting it is "note", which says in the tenant's database
-what was forgotten, before that is committed, or "scrub", which rewrites that database. Or it is
+what was forgotten, before that is committed, or "scrub", which rewrites that database. Of the
+deletion of a tenant it is "remove", which removes what the tenant has. Or it is
 of an event or a memory of the id LAST: "leaf", its rows are written, and its leaf in the log not
 yet; "leaf+", that too, and nothing is committed; "apply", it is committed, and the index is about
 to be told. Or it is the name of an RPC of edges, experiments or patterns, with a "+": its work is
@@ -83,6 +84,7 @@ def _cut_calls(point: str) -> None:
 def main() -> None:
     """Serve with what is cut."""
     point = sys.argv.pop(1)
+    from mneme_server.admin.store.tenant_files import TenantFiles
     from mneme_server.forgetting.store.forgettings import SqlForgettings
     from mneme_server.operations import running
     from mneme_server.storage.sqlite_store import SqliteTenantStore
@@ -95,6 +97,7 @@ def main() -> None:
         (run, "_finish", "finish"),
         (SqlForgettings, "save", "note"),
         (SqliteTenantStore, "scrub", "scrub"),
+        (TenantFiles, "remove", "remove"),
     ):
         setattr(owner, method, _cut(point, name, getattr(owner, method)))
     _cut_calls(point)

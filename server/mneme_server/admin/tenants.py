@@ -16,7 +16,9 @@ from mneme_server.common.errors import (
     NotFound,
     PermissionDenied,
 )
+from mneme_server.common.fencing import Fence
 from mneme_server.common.identity import DEFAULT_TENANT, Caller, KeyScope, check_tenant_id
+from mneme_server.operations.ports import Leases
 
 
 class Tenants:
@@ -24,13 +26,14 @@ class Tenants:
 
     Deleting one goes in an order that can be cut short anywhere: first the catalog says that it
     is going (nobody can open it any more), then its folder goes, here and on other servers, then
-    its rows. `resume_deletions` ends at start-up what a crash interrupted.
+    its rows. `resume_deletions` ends what a crash interrupted.
 
     Args:
         catalog: the tenants that there are.
         folders: what they lie in.
         authenticator: knows their keys.
         elsewhere: the other servers that have them; None for a server that is the only one.
+        leases: says which deletions are those of servers that live; None likewise.
     """
 
     def __init__(
@@ -39,11 +42,14 @@ class Tenants:
         folders: TenantFolders,
         authenticator: Authenticator,
         elsewhere: RemovedElsewhere | None = None,
+        leases: Leases | None = None,
     ) -> None:
         self._catalog = catalog
         self._folders = folders
         self._authenticator = authenticator
         self._elsewhere = elsewhere
+        self._leases = leases
+        self._begun: set[tuple[str, int]] = set()  # Here, and not ended: who asks tries again.
         self._belongings: list[Callable[[str], None]] = []
         self._made_with: list[Callable[[str], object]] = []
 
@@ -153,11 +159,21 @@ class Tenants:
         self._require_other(caller_tenant, tenant_id)
         if created_us is None:
             created_us = self._catalog.created_us(check_tenant_id(tenant_id))
+        self.leave(tenant_id, created_us)
+        fence = self._lease(tenant_id, created_us)
         self._catalog.mark_deleting(tenant_id, now_us(), created_us)
         self._remove(tenant_id, created_us)
         absent = () if self._elsewhere is None else self._elsewhere.removed(tenant_id)
         self._catalog.remove(tenant_id, created_us)
+        self._give_back(fence)
+        self._begun.discard((tenant_id, created_us))
         return absent
+
+    def leave(self, tenant_id: str, created_us: int) -> None:
+        """Have `resume_deletions` leave the deletion of the tenant that was created then to who
+        asks for it here. Without leases it is called before anybody asks."""
+        if self._leases is not None:
+            self._begun.add((tenant_id, created_us))
 
     @staticmethod
     def _require_other(caller_tenant: str, tenant_id: str) -> None:
@@ -173,18 +189,40 @@ class Tenants:
             )
 
     def resume_deletions(self) -> Sequence[str]:
-        """End the deletions that a crash interrupted; return their tenants."""
-        interrupted = self._catalog.being_deleted()
-        for tenant_id, created_us in interrupted.items():
-            try:
-                self._catalog.mark_deleting(tenant_id, now_us(), created_us)
-                self._remove(tenant_id, created_us)
-            except NotFound:  # Another server has ended it meanwhile.
-                continue
+        """End the deletions that a crash interrupted; return their tenants. Those that were begun
+        here, or on another server that lives, are left."""
+        return [
+            tenant_id
+            for tenant_id, created_us in self._catalog.being_deleted().items()
+            if (tenant_id, created_us) not in self._begun and self._resume(tenant_id, created_us)
+        ]
+
+    def _resume(self, tenant_id: str, created_us: int) -> bool:
+        fence = self._lease(tenant_id, created_us)
+        if fence is None and self._leases is not None:
+            return False
+        try:
+            self._catalog.mark_deleting(tenant_id, now_us(), created_us)
+            self._remove(tenant_id, created_us)
             if self._elsewhere is not None:
                 self._elsewhere.have_removed(tenant_id)
             self._catalog.remove(tenant_id, created_us)
-        return list(interrupted)
+        except NotFound:  # Another server has ended it meanwhile.
+            return False
+        finally:
+            self._give_back(fence)
+        return True
+
+    def _lease(self, tenant_id: str, created_us: int) -> Fence | None:
+        """Take the lease of a deletion, which stays this server's until it has ended, or this
+        server; None where another has it."""
+        if self._leases is None:
+            return None
+        return self._leases.take(f"deletion/{tenant_id}/{created_us}", tenant_id)
+
+    def _give_back(self, fence: Fence | None) -> None:
+        if self._leases is not None and fence is not None:
+            self._leases.give_back(fence)
 
     def _remove(self, tenant_id: str, created_us: int) -> None:
         """Remove what a tenant has. Some of it takes long, and another server may end that first:

@@ -10,7 +10,8 @@ from mneme_server.admin.authentication import Authenticator
 from mneme_server.admin.long_work import Delete
 from mneme_server.admin.store.catalog import Catalog
 from mneme_server.admin.tenants import Tenants
-from mneme_server.common.errors import NotFound
+from mneme_server.common.errors import NotFound, Unavailable
+from mneme_server.common.fencing import Fence
 from mneme_server.common.identity import DEFAULT_TENANT
 from unit.admin.fakes import Folders
 
@@ -124,6 +125,69 @@ def test_a_deletion_that_waits_while_another_ends_spares_who_got_the_id_since(
         assert tenants.get("acme").display_name == "the second"
         tenants.delete(DEFAULT_TENANT, "acme")
     assert (waits.removed, dropped) == ([], [])
+
+
+class Leases:
+    """Those of one of the servers that share what is `held`, by who holds it."""
+
+    def __init__(self, node: str, held: dict[str, str]) -> None:
+        self._node = node
+        self._held = held
+
+    def take(self, name: str, tenant_id: str) -> Fence | None:
+        if self._held.setdefault(name, self._node) != self._node:
+            return None
+        return Fence(name, tenant_id, self._node, 1)
+
+    def give_back(self, fence: Fence) -> None:
+        del self._held[fence.name]
+
+
+def test_a_deletion_that_failed_is_left_to_who_asked_for_it_while_its_server_lives(
+    tenants: Tenants, catalog: Catalog, folders: Folders, authenticator: Authenticator
+) -> None:
+    held = dict[str, str]()
+    here, other = (
+        Tenants(catalog.tenants, folders, authenticator, leases=Leases(name, held))
+        for name in ("here", "other")
+    )
+    tenants.create("acme", "")
+    folders.failure = Unavailable("its calls are still running")
+    with pytest.raises(Unavailable):
+        here.delete(DEFAULT_TENANT, "acme")
+    folders.failure = None
+    assert (here.resume_deletions(), other.resume_deletions()) == ([], [])
+    held.clear()  # It is gone.
+    assert other.resume_deletions() == ["acme"]
+    assert not held
+
+
+def test_what_another_server_deletes_this_one_can_be_asked_to_delete(
+    tenants: Tenants, catalog: Catalog, folders: Folders, authenticator: Authenticator
+) -> None:
+    tenants.create("acme", "")
+    held = {f"deletion/acme/{tenants.created_us('acme')}": "other"}
+    here = Tenants(catalog.tenants, folders, authenticator, leases=Leases("here", held))
+    here.delete(DEFAULT_TENANT, "acme")
+    with pytest.raises(NotFound):
+        here.get("acme")
+
+
+def test_a_deletion_as_an_operation_that_is_taken_over_tells_itself_what_came_of_it(
+    tenants: Tenants, catalog: Catalog, folders: Folders, authenticator: Authenticator
+) -> None:
+    tenants.create("acme", "")
+    task, folders.failure = Kept(), OSError("killed here")
+    with pytest.raises(OSError, match="killed here"):
+        Delete(tenants).run(task)
+    folders.failure = None
+    left = Tenants(catalog.tenants, folders, authenticator, leases=Leases("left", {}))
+    deletion = Delete(left)
+    deletion.recover("acme", task.kept)
+    assert left.resume_deletions() == []
+    deletion.run(task)
+    with pytest.raises(NotFound):
+        tenants.created_us("acme")
 
 
 @pytest.mark.parametrize("resumed", [True, False])

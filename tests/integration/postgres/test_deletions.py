@@ -1,0 +1,46 @@
+"""Deletions of tenants that a server's end cuts short, where other servers serve on."""
+
+from __future__ import annotations
+
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import grpc
+from mneme.v1 import admin_service_pb2 as admin_pb
+from support.api import Api
+from support.making import event, record
+from support.postgres import PostgresServer
+from support.server import ServerProcess, local_server
+
+PATIENCE_S = 60.0
+DELETE = admin_pb.DeleteTenantRequest(tenant_id="acme-1")
+
+
+def test_a_deletion_whose_server_is_killed_another_server_ends(
+    tmp_path: Path, url: str, postgres: PostgresServer, database: str
+) -> None:
+    killed = ServerProcess(tmp_path / "killed", database_url=url, cut_at="remove")
+    with local_server(tmp_path / "left", database_url=url) as left:
+        record(killed.keys.tenant("acme"), event("The violin is in the harbour"))
+        with suppress(grpc.RpcError):
+            killed.keys.admin.admin.DeleteTenant(DELETE)
+        assert killed.process.wait(timeout=PATIENCE_S) == -signal.SIGKILL, killed.log
+        killed._release()
+        made_again(left.keys.admin)
+        rows = "SELECT count(*) FROM mneme.events WHERE tenant_id = 'acme-1'"
+        assert postgres.execute(rows, database=database) == [(0,)]
+
+
+def made_again(admin: Api) -> None:
+    """Make a tenant of the same id, once there is none any more."""
+    until = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            admin.admin.CreateTenant(admin_pb.CreateTenantRequest(tenant_id="acme-1"))
+            return
+        except grpc.RpcError as error:
+            if error.code() != grpc.StatusCode.ALREADY_EXISTS or time.monotonic() > until:
+                raise
+            time.sleep(0.05)
