@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import uuid4
 
 from mneme import to_dict
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
-from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, Nested, SnakeArguments, TokenBudget
+from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, Nested, SnakeArguments, TokenBudget, Word
 from mneme_mcp.outputs import SnakeOutput
 from mneme_mcp.text import fit
 from mneme_mcp.tool import Call, Reply, ToolSpec
@@ -23,6 +23,7 @@ _PLACES = {
     "next_steps": {"todos": "open_todos"},
     "important_context": {"locked": "locked_contexts"},
 }
+_PRIORITIES = {"high": 2, "medium": 3, "low": 4}
 
 
 def _content(value: Any) -> Any:
@@ -40,13 +41,27 @@ def _as(name: str) -> BeforeValidator:
 Texts = list[Annotated[str, BeforeValidator(_content)]]
 
 
+def _priority(value: Any) -> Any:
+    return _PRIORITIES.get(value.lower(), value) if isinstance(value, str) else value
+
+
 class Todo(Nested):
     """Something to do."""
 
     content: str
     priority: Annotated[
-        int, Field(ge=0, le=5, description="1 (most urgent) to 5; 0: not said.")
+        int,
+        Field(ge=0, le=5, description="1 (most urgent) to 5; 0: not said."),
+        BeforeValidator(_priority),
     ] = 0
+    status: Annotated[
+        Literal["pending", "in_progress", "completed", "cancelled"] | None,
+        Word,
+        Field(exclude=True),
+    ] = None
+    # Lists have these for whoever shows them; they are taken and not kept.
+    id: Annotated[Any, Field(exclude=True)] = None
+    active_form: Annotated[Any, Field(alias="activeForm", exclude=True)] = None
 
 
 class Decision(Nested):
@@ -87,15 +102,18 @@ class SleepArguments(SnakeArguments):
     ] = []
     open_todos: Annotated[
         list[Annotated[Todo, _as("content")]],
-        Field(description='What is next, e.g. [{"content": "Add refresh tokens", "priority": 2}].'),
+        Field(
+            description="What is next, or your whole todo list: what is completed goes to "
+            "completed_todos, what is cancelled nowhere."
+        ),
     ] = []
     decisions: Annotated[
         list[Annotated[Decision, _as("decision")]],
-        Field(description='E.g. [{"decision": "Use RS256", "rationale": "Better security"}].'),
+        Field(description="What was decided, and why."),
     ] = []
     locked_contexts: Annotated[
         list[Annotated[LockedContext, _as("label")]],
-        Field(description='Pinned contexts, e.g. [{"label": "api_spec", "version": "1.0"}].'),
+        Field(description="Pinned contexts."),
     ] = []
     files: Annotated[Texts, Field(description='Files touched, e.g. ["src/auth/jwt.py"].')] = []
     agent_id: Annotated[str, Field(description="The agent.")] = ""
@@ -114,6 +132,36 @@ class SleepArguments(SnakeArguments):
             elif inside is not None:
                 flat[group] = inside
         return flat
+
+    def completed(self) -> dict[str, str]:
+        """What is done, and where it was given."""
+        given = enumerate(self.completed_todos)
+        done = {text: f"completed_todos[{place}]" for place, text in given}
+        for place, todo in enumerate(self.open_todos):
+            if todo.status == "completed":
+                done.setdefault(todo.content, f"open_todos[{place}].content")
+        return done
+
+    def still_open(self) -> dict[str, Todo]:
+        """What is still to do, by where it was given."""
+        todos = enumerate(self.open_todos)
+        gone = ("completed", "cancelled")
+        return {f"open_todos[{place}]": todo for place, todo in todos if todo.status not in gone}
+
+    def spelled(self, path: str) -> str:
+        """A field's path; a todo is named by its place in the list that it was given in."""
+        name, indexed, inside = path.partition("[")
+        lists = {
+            "completed_todos": [*self.completed().values()],
+            "open_todos": [*self.still_open()],
+        }
+        places = lists.get(name)
+        if not places:
+            return super().spelled(path)
+        if not indexed:
+            return places[0].partition("[")[0]
+        number, _, rest = inside.partition("]")
+        return places[int(number)] + rest
 
 
 class HandoverTodo(SnakeOutput):
@@ -175,8 +223,8 @@ async def sleep(call: Call, given: SleepArguments) -> Reply:
             given.session_id or (None if given.project else f"session-{uuid4().hex}"),
             project=given.project,
             progress=given.progress,
-            completed_todos=given.completed_todos,
-            open_todos=_dumped(given.open_todos),
+            completed_todos=list(given.completed()),
+            open_todos=_dumped(given.still_open().values()),
             decisions=_dumped(given.decisions),
             locked_contexts=_dumped(given.locked_contexts),
             files=given.files,
