@@ -45,20 +45,22 @@ class WatchedArguments(SnakeArguments):
         Labels | None, Field(description="Only sessions with all of these labels; []: any.")
     ] = None
     pattern: Annotated[
-        str, Field(description="For error_pattern_exceeds: a part of the messages.")
-    ] = ""
+        str | None,
+        Field(description="For error_pattern_exceeds: a part of the messages; empty: none."),
+    ] = None
     trend: Annotated[
-        Literal[AlertTrendChoice, ""],
+        Literal[AlertTrendChoice, ""] | None,
         Word,
-        Field(description="For trend_exceeds: what gets worse."),
-    ] = ""
+        Field(description="For trend_exceeds: what gets worse; empty: nothing."),
+    ] = None
 
     def watched(self) -> dict[str, Any]:
         """What was given, as the API takes it."""
         plain = ("threshold", "resolve_threshold", "min_events", "window_minutes", "pattern")
-        values = {name: getattr(self, name) for name in (*plain, "trend")}
+        values = {name: getattr(self, name) for name in plain}
+        values["trend"] = "unspecified" if self.trend == "" else self.trend
         values["scope"] = self.scope() or None
-        return {name: value for name, value in values.items() if value not in (None, "")}
+        return {name: value for name, value in values.items() if value is not None}
 
     def scope(self) -> AlertScopeFields:
         """What of the scope was given."""
@@ -143,6 +145,9 @@ class UpdateArguments(WatchedArguments):
 
     rule_id: RuleId
     name: Annotated[str, Field(max_length=200, description="The rule's new name.")] = ""
+    condition: Annotated[
+        Literal[AlertConditionChoice, ""], Word, Field(description="What it watches from now on.")
+    ] = ""
     enabled: Annotated[bool | None, Field(description="Whether it watches.")] = None
     notify_channels: Annotated[
         Labels | None, Field(description="Whom it notifies from now on; []: nobody.")
@@ -157,8 +162,9 @@ class UpdateArguments(WatchedArguments):
     def changes(self) -> dict[str, Any]:
         """What is to be another, as the API takes it."""
         changes = self.watched()
-        if self.name:
-            changes["name"] = self.name
+        for name in ("name", "condition"):
+            if value := getattr(self, name):
+                changes[name] = value
         for name in ("enabled", "notify_channels"):
             if (value := getattr(self, name)) is not None:
                 changes[name] = value
@@ -308,7 +314,8 @@ TOOLS = (
         title="Change an alert rule",
         description=(
             "Changes only what you give of a rule; enabled: false stops it; an empty agent_id, "
-            "project or tags lifts that restriction.\n"
+            "project or tags lifts that restriction. With a new condition, give an empty pattern or "
+            "trend if only the old one has it.\n"
             "Use it when a rule triggers too often or too late.\n"
             "Returns the changed rule.\n"
             'Example: {"rule_id": "01M8ZQ…", "threshold": 0.3}.'

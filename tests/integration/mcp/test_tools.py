@@ -353,6 +353,23 @@ SUCCESSES: list[tuple[str, dict[str, Any], Check]] = [
         and "15 minutes, agent helper, disabled" in text,
     ),
     (
+        "alert_update",
+        {"rule_id": "fails", "condition": "Error-Pattern-Exceeds", "pattern": "timed out",
+         "threshold": 3},
+        lambda text, data: (data["condition"], data["threshold"]) == ("error_pattern_exceeds", 3),
+    ),
+    (
+        "alert_update",
+        {"rule_id": "fails", "condition": "trend_exceeds", "pattern": "", "trend": "latency"},
+        lambda text, data: (data["condition"], data["threshold"]) == ("trend_exceeds", 3),
+    ),
+    (
+        "alert_update",
+        {"rule_id": "fails", "condition": "cost_exceeds", "trend": ""},
+        lambda text, data: data["condition"] == "cost_exceeds"
+        and data["scope"] == {"agent_id": "helper"},
+    ),
+    (
         "alert_list",
         {},
         lambda text, data: [one["rule_id"] for one in data["rules"]] == ["fails"]
@@ -360,7 +377,7 @@ SUCCESSES: list[tuple[str, dict[str, Any], Check]] = [
     ),
     (
         "alert_try",
-        {"condition": "cost_exceeds", "threshold": 1_000_000},
+        {"condition": "cost_exceeds", "threshold": 1_000_000, "pattern": "", "trend": ""},
         lambda text, data: data["alert_count"] == 0
         and text.startswith("It would not have triggered"),
     ),

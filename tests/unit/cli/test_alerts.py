@@ -106,6 +106,19 @@ def test_a_rules_pattern_trend_and_channels_are_changed_without_reading_it(
     assert list(request.rule.notify_channels) == []
 
 
+def test_a_rule_watches_something_else_and_an_empty_text_lifts_what_only_the_old_condition_has(
+    served: ScriptedServer,
+) -> None:
+    served.on("UpdateAlertRule", UpdateAlertRuleResponse(rule=rule()))
+    result = mneme(
+        "alerts", "update", "01R", "--condition", "COST_EXCEEDS", "--pattern", "", "--trend", ""
+    )
+    assert result.lines == ["changed 01R: condition, pattern, trend"]
+    request = served.last("UpdateAlertRule")
+    assert sorted(request.update_mask.paths) == ["condition", "pattern", "trend"]
+    assert request.rule == AlertRule(id="01R", condition="ALERT_CONDITION_COST_EXCEEDS")
+
+
 def test_what_was_triggered_is_listed(served: ScriptedServer) -> None:
     entry = {
         "rule_id": "01R", "rule_name": "Checkout fails", "message": "30 % of it failed.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
@@ -140,6 +140,10 @@ def update(
     enabled: Annotated[
         bool | None, typer.Option("--enable/--disable", help="Whether it is watched.")
     ] = None,
+    condition: Annotated[
+        AlertConditionChoice | None,
+        typer.Option(case_sensitive=False, help="What it watches from now on."),
+    ] = None,
     threshold: Threshold = None,
     resolve_threshold: ResolveAt = None,
     min_events: Least = None,
@@ -152,7 +156,10 @@ def update(
     ] = None,
     notify: Notify = None,
     pattern: Pattern = None,
-    trend: Trend = None,
+    trend: Annotated[
+        Literal[AlertTrendChoice, ""] | None,
+        typer.Option(case_sensitive=False, help="What gets worse, for trend_exceeds."),
+    ] = None,
 ) -> None:
     """Change a rule; what is not given stays as it is, and "" lifts a restriction."""
     from mneme.plain import to_dict
@@ -160,6 +167,7 @@ def update(
     given: dict[str, Any] = {
         "name": name,
         "enabled": enabled,
+        "condition": condition,
         "threshold": threshold,
         "resolve_threshold": resolve_threshold,
         "min_events": min_events,
@@ -167,7 +175,7 @@ def update(
         "scope": _given(agent_id=agent, project=project, tags=_filled(tag)) or None,
         "notify_channels": _filled(notify),
         "pattern": pattern,
-        "trend": trend,
+        "trend": "unspecified" if trend == "" else trend,
     }
     changed = _given(**given)
     if not changed:
