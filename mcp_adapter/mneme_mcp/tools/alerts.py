@@ -314,8 +314,8 @@ TOOLS = (
         title="Change an alert rule",
         description=(
             "Changes only what you give of a rule; enabled: false stops it; an empty agent_id, "
-            "project or tags lifts that restriction. With a new condition, give an empty pattern or "
-            "trend if only the old one has it.\n"
+            "project or tags lifts that restriction. With a new condition, give an empty pattern "
+            "or trend if only the old one has it.\n"
             "Use it when a rule triggers too often or too late.\n"
             "Returns the changed rule.\n"
             'Example: {"rule_id": "01M8ZQ…", "threshold": 0.3}.'
