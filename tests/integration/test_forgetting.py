@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import random
+import sqlite3
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -433,6 +435,23 @@ def test_a_policy_that_took_over_from_a_session_deleted_since_begins_anew(
     assert not traces(folder_of(own, api), spellings(GONE[:6]))
     assert target.values({"who": "bob"})["wait"] > 0
     assert not list(forget(api, user_id="somebody").policies)  # It rests on its own steps now.
+
+
+@pytest.mark.on_sqlite("it damages a row")
+def test_a_policy_begins_anew_of_which_nobody_can_tell_any_more_what_it_took_over(
+    own: LocalServer, api: Api
+) -> None:
+    for name in ("damaged", "whole"):
+        session = Session(api, "q_learning", name, action_space=discrete(3))
+        session.record(step({"who": "bob"}, 1, 1.0, terminated=True))
+    own.close_tenant(api.tenant_id)
+    with closing(sqlite3.connect(folder_of(own, api) / "mneme.db")) as database, database:
+        database.execute(
+            "UPDATE learning_checkpoints SET data = substr(data, 1, length(data) - 9)"
+            " WHERE session = (SELECT number FROM learning_sessions WHERE id = 'damaged')"
+        )
+    assert list(forget(api, user_id="somebody").policies) == ["damaged"]
+    assert not list(forget(api, user_id="somebody").policies)
 
 
 @pytest.mark.on_sqlite("it makes or restores a backup")

@@ -32,6 +32,8 @@ from mneme_server.learning.trust.gated import Gated
 
 LARGEST = 1e100
 """Rewards that are larger are learned from as if they were this one: their squares are numbers."""
+_SOURCES = b'"sources":{"'
+"""What is in a checkpoint that names sources: `encoded` writes JSON as it is."""
 _NONE = np.zeros(0)
 
 
@@ -61,11 +63,13 @@ class Chosen:
 
 def sources_of(checkpoint: bytes) -> dict[int, int]:
     """Return the sessions, by number, of which a policy took over what they had learned, each with
-    the number of the last step that they had learned it from.
+    the number of the last step that they had learned it from. The checkpoint is as it was written.
 
     Raises:
         ValueError: it is no checkpoint.
     """
+    if _SOURCES not in checkpoint:  # Most have none, and reading tells no sooner.
+        return {}
     return _sources(json_of(checkpoint))
 
 

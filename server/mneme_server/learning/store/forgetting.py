@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -209,22 +210,25 @@ class LearningForgetter(SqlForgetter):
 
     def _that_took_over(self, wanted: Callable[[int, int], bool]) -> set[str]:
         """Return the policies with a wanted source, by its number and the number of steps that it
-        had learned from."""
-        query = select(sessions.c.id, checkpoints.c.data).where(
+        had learned from; and those of which nobody can tell."""
+        return {
+            session_id
+            for session_id, sources in self._sources.items()
+            if sources is None or any(wanted(*source) for source in sources.items())
+        }
+
+    @cached_property
+    def _sources(self) -> Mapping[str, Mapping[int, int] | None]:
+        """What each policy took over; None where its checkpoint is damaged."""
+        query = select(sessions.c.id, checkpoints.c.digest, checkpoints.c.data).where(
             sessions.c.tenant_id == self._tenant_id,
             checkpoints.c.tenant_id == self._tenant_id,
             checkpoints.c.session == sessions.c.number,
         )
-        found = set()
-        for session_id, data in self._connection.execute(query):
-            try:
-                sources = sources_of(bytes(data))
-            except ValueError:  # It cannot be loaded any more, either.
-                found.add(session_id)
-                continue
-            if any(wanted(number, steps) for number, steps in sources.items()):
-                found.add(session_id)
-        return found
+        return {
+            session_id: _sources_of(bytes(data), bytes(digest))
+            for session_id, digest, data in self._connection.execute(query)
+        }
 
     def _number(self, session_id: str) -> int | None:
         query = select(sessions.c.number).where(
@@ -333,6 +337,15 @@ class LearningForgetter(SqlForgetter):
         while page := repository.after(number, after, _PAGE):
             yield from page
             after = page[-1].number
+
+
+def _sources_of(checkpoint: bytes, digest: bytes) -> Mapping[int, int] | None:
+    if hashlib.sha256(checkpoint).digest() != digest:
+        return None
+    try:
+        return sources_of(checkpoint)
+    except ValueError:
+        return None
 
 
 def _holds(text: Column[str], part: str) -> ColumnElement[bool]:
