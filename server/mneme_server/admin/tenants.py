@@ -209,6 +209,9 @@ class Tenants:
             self._catalog.remove(tenant_id, created_us)
         except NotFound:  # Another server has ended it meanwhile.
             return False
+        except OSError:  # A folder that cannot be removed is no other in two seconds.
+            self.leave(tenant_id, created_us)
+            raise
         finally:
             self._give_back(fence)
         return True

@@ -162,6 +162,22 @@ def test_a_deletion_that_failed_is_left_to_who_asked_for_it_while_its_server_liv
     assert not held
 
 
+def test_a_folder_that_cannot_be_removed_holds_up_no_other_deletion_and_is_tried_once(
+    tenants: Tenants, catalog: Catalog, folders: Folders, authenticator: Authenticator
+) -> None:
+    for name in ("acme", "zenith"):
+        tenants.create(name, "")
+        catalog.tenants.mark_deleting(name, 1, tenants.created_us(name))  # By one that is gone.
+    here = Tenants(catalog.tenants, folders, authenticator, leases=Leases("here", {}))
+    folders.failure = OSError("it is read-only")
+    with pytest.raises(OSError, match="read-only"):
+        here.resume_deletions()
+    folders.failure = None
+    [ended] = here.resume_deletions()
+    assert here.resume_deletions() == []
+    assert [*catalog.tenants.being_deleted()] == [{"acme": "zenith", "zenith": "acme"}[ended]]
+
+
 def test_what_another_server_deletes_this_one_can_be_asked_to_delete(
     tenants: Tenants, catalog: Catalog, folders: Folders, authenticator: Authenticator
 ) -> None:
