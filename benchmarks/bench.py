@@ -47,12 +47,12 @@ from benchmarks.cases import (
 from benchmarks.context import FULL, QUICK, Context
 from benchmarks.machine import Load, facts
 from benchmarks.ranking.files import add_options, files_of
-from benchmarks.report import Row, Verdict, as_json, as_markdown
+from benchmarks.report import Row, as_json, as_markdown
 from benchmarks.server import ROOT
 
 _RESULTS = ROOT / "benchmarks" / "RESULTS.md"
 _QUIET_CORES = 0.3
-_STYLES = {Verdict.MET: "green", Verdict.MISSED: "bold red", Verdict.NONE: "dim"}
+_STYLES = {"–": "dim", "met": "green", "**missed**": "bold red"}
 
 CASES: dict[str, tuple[str, Callable[[Context], list[Row]]]] = {
     "ceiling": ("What gRPC gives", ceiling.run),
@@ -90,6 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     console = Console(stderr=True, highlight=False)
     started = time.monotonic()
     load = Load.start()
+    pace = None
     known = facts(ROOT)
     sections: dict[str, list[Row]] = {}
     sizes = QUICK if arguments.quick else FULL
@@ -108,30 +109,34 @@ def main(argv: Sequence[str] | None = None) -> int:
         for name in arguments.only or CASES:
             title, run = CASES[name]
             sections[title] = run(context)
+            if run is ceiling.run:
+                pace = ceiling.pace(sections[title])
             if not arguments.json:
-                _show(title, sections[title])
+                _show(title, sections[title], pace)
     others = load.others()
     known["other programs kept busy"] = f"{others:.1f} cores"
     known["took"] = f"{time.monotonic() - started:.0f} s"
     if arguments.json:
-        print(json.dumps(as_json(sections, known), indent=2, ensure_ascii=False))
+        print(json.dumps(as_json(sections, known, pace=pace), indent=2, ensure_ascii=False))
     output = arguments.output
     if output is None and not arguments.quick and not arguments.only:
         output = _RESULTS
     if output is not None:
         output.write_text(
-            as_markdown(sections, known, disturbed=others > _QUIET_CORES), encoding="utf-8"
+            as_markdown(sections, known, disturbed=others > _QUIET_CORES, pace=pace),
+            encoding="utf-8",
         )
         console.print(f"written to {output}")
     return 0
 
 
-def _show(title: str, rows: Sequence[Row]) -> None:
+def _show(title: str, rows: Sequence[Row], pace: float | None) -> None:
     table = Table(title=title, title_justify="left", expand=True)
     for heading in ("what", "budget", "measured", "verdict"):
         table.add_column(heading, overflow="fold")
     for row in rows:
-        verdict = f"[{_STYLES[row.verdict]}]{row.verdict.value.strip('*')}[/]"
+        words = row.verdict.words(pace)
+        verdict = f"[{_STYLES.get(words, 'yellow')}]{words.strip('*')}[/]"
         table.add_row(row.what, row.budget or "–", row.measured, verdict)
     Console(highlight=False).print(table)
 

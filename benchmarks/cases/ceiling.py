@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TypeAlias
@@ -15,7 +15,7 @@ from mneme.messages import GetSessionRequest
 from benchmarks import echo
 from benchmarks.context import Context
 from benchmarks.measure import Pending, Rounds, flood, time_calls
-from benchmarks.report import Row, Verdict, at_least, milliseconds
+from benchmarks.report import NO_BUDGET, Row, at_least, milliseconds
 from benchmarks.server import Server
 
 _IN_FLIGHT = 32
@@ -25,6 +25,9 @@ _HEALTH = "/grpc.health.v1.Health/Check"
 _GET_SESSION = "/mneme.v1.EventService/GetSession"
 _SHARE = 0.4
 _RATE = "per_second_32_in_flight"
+_ECHO = "echo, bare"
+_REFERENCE = 9_700.0
+"""Calls a second of the machine that times and rates were set for."""
 
 
 def run(context: Context) -> list[Row]:
@@ -40,7 +43,7 @@ def run(context: Context) -> list[Row]:
             _connected(server.address, _GET_SESSION) as ask,
         ):
             echoes = _row(
-                context, "echo, bare", "9,700/s at 32 in flight, 0.5 ms alone (reference)",
+                context, _ECHO, f"{_REFERENCE:,.0f}/s at 32 in flight, 0.5 ms alone (reference)",
                 lambda: next(say)(_MESSAGE), lambda: next(say).future(_MESSAGE),
                 "synchronous grpc server, 32 threads, 64 bytes back and forth",
             )  # fmt: skip
@@ -59,6 +62,13 @@ def run(context: Context) -> list[Row]:
         measured = f"{sessions.measured}; {share:.2f} of the health check's"
         verdict = at_least(share, _SHARE)
         return [echoes, checks, replace(sessions, measured=measured, verdict=verdict)]
+
+
+def pace(rows: Sequence[Row]) -> float:
+    """Return how many times as many bare calls are answered here as on the machine that times and
+    rates were set for; `rows` are those of `run`."""
+    [echoes] = [row for row in rows if row.what == _ECHO]
+    return echoes.figures[_RATE] / _REFERENCE
 
 
 @contextmanager
@@ -98,7 +108,7 @@ def _row(
         budget=budget,
         measured=f"{rate:,.0f}/s at {_IN_FLIGHT} in flight; alone {milliseconds(rounds.p50_ms)}"
         f" (p95 {milliseconds(rounds.p95_ms)})",
-        verdict=Verdict.NONE,
+        verdict=NO_BUDGET,
         how=how,
         figures={**rounds.figures(), _RATE: rate},
     )

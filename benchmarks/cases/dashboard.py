@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from benchmarks import dashboard
 from benchmarks.context import Context
-from benchmarks.report import Row, Verdict, at_most, milliseconds
+from benchmarks.report import NO_BUDGET, Row, in_time, milliseconds
 from benchmarks.server import ROOT, Server
 
 sys.path.insert(0, str(ROOT / "tests"))
@@ -42,7 +42,7 @@ def run(context: Context) -> list[Row]:
     """Load the first page again and again, and ask alone for each thing that it asks for."""
     program = chromium()
     if program is None:
-        return [Row("The first page", "", "Chromium is missing: make chromium", Verdict.NONE, "")]
+        return [Row("The first page", "", "Chromium is missing: make chromium", NO_BUDGET, "")]
     data = dashboard.ensure(context.cache, context.sizes.memories, context.say)
     shutil.copytree(data.folder, context.work / "dashboard")
     with (
@@ -75,7 +75,7 @@ def _pages(context: Context, first: Load, loads: list[Load]) -> list[Row]:
             f"≤ {USEFUL_MS:,.0f} ms",
             f"{milliseconds(useful)}; all of it {milliseconds(whole)};"
             f" {milliseconds(cpu)} of the server's processor time",
-            at_most(useful, USEFUL_MS),
+            in_time(useful, USEFUL_MS),
             how,
             {"useful_ms": useful, "whole_ms": whole, "cpu_ms": cpu},
         ),
@@ -84,7 +84,7 @@ def _pages(context: Context, first: Load, loads: list[Load]) -> list[Row]:
             "",
             f"{milliseconds(first.useful_ms)}; all of it {milliseconds(first.whole_ms)};"
             f" {milliseconds(first.cpu_ms)} of the server's processor time",
-            Verdict.NONE,
+            NO_BUDGET,
             "the first load after the server's start",
             {"useful_ms": first.useful_ms, "whole_ms": first.whole_ms, "cpu_ms": first.cpu_ms},
         ),
@@ -97,7 +97,7 @@ def _rows(context: Context, calls: dict[str, tuple[float, float]]) -> list[Row]:
             f"what the first page asks for: {name}",
             "",
             f"{milliseconds(took)}; {milliseconds(cpu)} of the server's processor time",
-            Verdict.NONE,
+            NO_BUDGET,
             f"median of {_CALLS}, alone",
             {"ms": took, "cpu_ms": cpu},
         )

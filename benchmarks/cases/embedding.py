@@ -11,7 +11,7 @@ from benchmarks import locomo
 from benchmarks.context import Context
 from benchmarks.engines import PEER
 from benchmarks.locomo_file import read_conversations
-from benchmarks.report import Row, Verdict, at_least, at_most, milliseconds
+from benchmarks.report import NO_BUDGET, Row, at_least, at_most, milliseconds
 from benchmarks.retrieval import means
 from benchmarks.server import ROOT
 from benchmarks.texts import events
@@ -70,7 +70,7 @@ def _throughput(context: Context, texts: list[str], source: str) -> list[Row]:
                 "",
                 f"{statistics.median(rates[name]):,.0f} texts/s; one text"
                 f" {milliseconds(statistics.median(times))}",
-                Verdict.NONE,
+                NO_BUDGET,
                 f"cosine to {PEER}: {found['cosine_mean'][name]:.4f} on average,"
                 f" {found['cosine_least'][name]:.3f} at worst",
                 {

@@ -17,7 +17,7 @@ from mneme import MnemeClient
 from mneme.messages import NewEvent, RecallRequest, RecordEventsRequest
 
 from benchmarks.context import Context
-from benchmarks.report import Row, Verdict, at_most, megabytes, milliseconds
+from benchmarks.report import NO_BUDGET, Row, at_most, megabytes, milliseconds
 from benchmarks.server import ROOT, Server
 from benchmarks.texts import events
 
@@ -58,7 +58,7 @@ def run(context: Context) -> list[Row]:
                 "Two servers with many tenants",
                 "",
                 f"not measured: {POSTGRES_MISSING}",
-                Verdict.NONE,
+                NO_BUDGET,
                 "there is no PostgreSQL on this machine",
             )
         ]
@@ -294,7 +294,7 @@ def _rows(
             f"a server that nobody calls, {count:,} tenants",
             "",
             f"{idle[1]:.1%} of a core, with {_FEW} tenants {idle[0]:.1%}",
-            Verdict.NONE,
+            NO_BUDGET,
             f"over {seconds:.0f} s, both at once, once all is embedded",
             {"cores": idle[1], "cores_few": idle[0]},
         ),
@@ -304,7 +304,7 @@ def _rows(
             f"{disk / 1e3:,.0f} KB on each server's disk, {stored / 1e3:,.0f} KB in the database;"
             f" a server has {megabytes(many.rss)} of memory with {count:,} tenants,"
             f" {megabytes(few.rss)} with {_FEW}",
-            Verdict.NONE,
+            NO_BUDGET,
             "as many are open as may be; PostgreSQL's room with its indexes",
             {"disk_bytes": disk, "database_bytes": stored, "rss": many.rss, "rss_few": few.rss},
         ),

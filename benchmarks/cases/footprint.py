@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks import memories
 from benchmarks.context import Context
-from benchmarks.report import Row, Verdict, at_most, megabytes
+from benchmarks.report import NO_BUDGET, Row, at_most, in_time, megabytes
 from benchmarks.server import Server
 
 START_S, IDLE_MB, FULL_MB = 2.0, 300.0, 450.0
@@ -30,7 +30,7 @@ def run(context: Context) -> list[Row]:
             f"start-up, {size}",
             f"≤ {START_S:.0f} s",
             f"{start:.2f} s to serving, {first:.2f} s to the first Recall's answer",
-            at_most(first, START_S),
+            in_time(first, START_S),
             f"median of {len(serving)}; files in the page cache; judged by the first answer",
             {"serving_s": start, "first_recall_s": first},
         ),
@@ -96,7 +96,7 @@ def _disk(context: Context, folder: Path) -> Row:
         budget="",
         measured=f"{megabytes(total)}: "
         + ", ".join(f"{name} {megabytes(size)}" for name, size in parts.items()),
-        verdict=Verdict.NONE,
+        verdict=NO_BUDGET,
         how=f"built in {context.memories.seconds:.0f} s on {context.memories.built_at}",
         figures=parts,
     )

@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urlsplit
 from benchmarks import memories
 from benchmarks.context import Context
 from benchmarks.measure import Rounds
-from benchmarks.report import Row, at_most, milliseconds
+from benchmarks.report import Row, in_time, milliseconds
 from benchmarks.server import Server
 
 MORE_MS = 1.0
@@ -44,7 +44,7 @@ def run(context: Context) -> list[Row]:
             f"≤ {MORE_MS:g} ms more than gRPC",
             f"{milliseconds(rounds.p50_ms - grpc.p50_ms)} more: {_times(rounds)};"
             f" gRPC {_times(grpc)}",
-            at_most(rounds.p50_ms - grpc.p50_ms, MORE_MS),
+            in_time(rounds.p50_ms - grpc.p50_ms, MORE_MS),
             how,
             rounds.figures(),
         )

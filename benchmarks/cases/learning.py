@@ -16,7 +16,7 @@ from mneme.v1 import learning_service_pb2 as pb
 
 from benchmarks.context import Context
 from benchmarks.measure import Round, Rounds, time_calls
-from benchmarks.report import Row, at_least, at_most, milliseconds
+from benchmarks.report import Row, at_most, at_rate, in_time, milliseconds
 from benchmarks.server import Server
 from benchmarks.texts import questions
 
@@ -117,7 +117,7 @@ def _row(what: str, budget_ms: float, found: Rounds, how: str = "one call at a t
         what=what,
         budget=f"p95 ≤ {milliseconds(budget_ms)}",
         measured=f"p50 {milliseconds(found.p50_ms)}, p95 {milliseconds(found.p95_ms)}",
-        verdict=at_most(found.p95_ms, budget_ms),
+        verdict=in_time(found.p95_ms, budget_ms),
         how=how,
         figures=found.figures(),
     )
@@ -144,7 +144,7 @@ def _acted(context: Context, server: Server, client: MnemeClient) -> Row:
         what=f"Act, {_A_MESSAGE} states a message",
         budget=f"≥ {_PREDICTIONS:,}/s",
         measured=f"{rate:,.0f} predictions/s",
-        verdict=at_least(rate, _PREDICTIONS),
+        verdict=at_rate(rate, _PREDICTIONS),
         how=f"q_learning, one stream; the server's processor time for each: {used_us:.0f} µs",
         figures={"per_second": rate, "server_cpu_us": used_us},
     )
@@ -182,7 +182,7 @@ def _recorded(context: Context, client: MnemeClient) -> Row:
         what="RecordTrajectories, 100 steps each",
         budget=f"≥ {_TRANSITIONS:,}/s",
         measured=f"{rate:,.0f} transitions/s",
-        verdict=at_least(rate, _TRANSITIONS),
+        verdict=at_rate(rate, _TRANSITIONS),
         how="durable and learned by q_learning",
         figures={"per_second": rate},
     )

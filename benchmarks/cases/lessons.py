@@ -9,7 +9,7 @@ from mneme import MnemeClient
 from benchmarks import memories
 from benchmarks.context import Context
 from benchmarks.measure import Round, Rounds
-from benchmarks.report import Row, at_most, milliseconds
+from benchmarks.report import Row, in_time, milliseconds
 from benchmarks.server import Server
 from benchmarks.texts import lessons
 
@@ -39,7 +39,7 @@ def run(context: Context) -> list[Row]:
                 f"GetStats, {context.sizes.memories:,} memories",
                 f"p95 ≤ {STATS_MS:.0f} ms",
                 f"p50 {milliseconds(stats.p50_ms)}, p95 {milliseconds(stats.p95_ms)}",
-                at_most(stats.p95_ms, STATS_MS),
+                in_time(stats.p95_ms, STATS_MS),
                 "counts and size on disk",
                 stats.figures(),
             )
@@ -66,7 +66,7 @@ def _created_and_found(context: Context, client: MnemeClient, where: str) -> lis
             f"found at once; p95 ≤ {FOUND_MS:.0f} ms",
             f"p50 {milliseconds(total.p50_ms)}, p95 {milliseconds(total.p95_ms)}, both calls"
             f" together; p95 {', '.join(parts)}",
-            at_most(total.p95_ms, FOUND_MS),
+            in_time(total.p95_ms, FOUND_MS),
             f"{len(together)} rounds of {count}; each lesson was among the first 10",
             total.figures(),
         )
@@ -101,7 +101,7 @@ def _deleted(context: Context, client: MnemeClient, where: str) -> Row:
         f"DeleteLesson, in {where}",
         f"p95 ≤ {DELETE_MS:.0f} ms",
         f"p50 {milliseconds(deleted.p50_ms)}, p95 {milliseconds(deleted.p95_ms)}",
-        at_most(deleted.p95_ms, DELETE_MS),
+        in_time(deleted.p95_ms, DELETE_MS),
         f"{len(deleted.rounds)} rounds of {count}",
         deleted.figures(),
     )

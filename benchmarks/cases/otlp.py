@@ -20,7 +20,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Sp
 
 from benchmarks.context import Context
 from benchmarks.measure import Round, Rounds, time_calls
-from benchmarks.report import Row, Verdict, at_least, milliseconds
+from benchmarks.report import NO_BUDGET, Row, at_rate, milliseconds
 from benchmarks.server import Server
 from benchmarks.texts import events
 
@@ -46,7 +46,7 @@ def run(context: Context) -> list[Row]:
         ]
         rounds = _measured(context, server, "gRPC", exports, rooted=True)
         beside = _row("spans exported over gRPC, which become events meanwhile", rounds, exports)
-        return [*waiting, replace(beside, budget="", verdict=Verdict.NONE)]
+        return [*waiting, replace(beside, budget="", verdict=NO_BUDGET)]
 
 
 def _measured(
@@ -76,7 +76,7 @@ def _row(what: str, rounds: Rounds, exports: int) -> Row:
         f"≥ {MIN_PER_SECOND:,}/s acknowledged durable",
         f"{per_second:,.0f}/s, {_cpu_us(rounds):.0f} µs of processor time each; an export p50"
         f" {milliseconds(rounds.p50_ms)}, p95 {milliseconds(rounds.p95_ms)}",
-        at_least(per_second, MIN_PER_SECOND),
+        at_rate(per_second, MIN_PER_SECOND),
         f"{len(rounds.rounds)} rounds of {exports} exports, {_IN_FLIGHT} in flight, of calls of"
         f" models with their texts, and of tools; load average {os.getloadavg()[0]:.1f}",
         {**rounds.figures(), "spans_per_second": per_second, "cpu_us": _cpu_us(rounds)},

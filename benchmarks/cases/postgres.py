@@ -19,7 +19,7 @@ from benchmarks.cases import unseen
 from benchmarks.cases.recording import drive, requests_of
 from benchmarks.context import Context
 from benchmarks.measure import Round, Rounds, time_calls
-from benchmarks.report import Row, Verdict, at_least, at_most, both, megabytes, milliseconds
+from benchmarks.report import NO_BUDGET, Row, at_least, at_most, both, megabytes, milliseconds
 from benchmarks.server import ROOT, Server
 
 TIMES_RECALL, SHARE_RECORDED, SHARE_OF_ONE = 1.2, 0.4, 1.0
@@ -43,7 +43,7 @@ def run(context: Context) -> list[Row]:
                 "Recall and RecordEvents on PostgreSQL",
                 "",
                 f"not measured: {POSTGRES_MISSING}",
-                Verdict.NONE,
+                NO_BUDGET,
                 "there is no PostgreSQL on this machine",
             )
         ]
@@ -126,7 +126,7 @@ def _took(context: Context, server: Server, database: Any) -> list[Row]:
             "",
             f"{megabytes(stored)} in the database; on each server {megabytes(copies)} of disk, and"
             f" {megabytes(memory['anonymous'])} of memory with the model",
-            Verdict.NONE,
+            NO_BUDGET,
             "PostgreSQL's tables with their indexes, without its log; a server's indexes and copies"
             " of what is shown; memory without mapped files",
             {"database_bytes": stored, "disk_bytes": copies, "memory_bytes": memory["anonymous"]},

@@ -8,7 +8,7 @@ from benchmarks.context import Context
 from benchmarks.ranking.files import OPTIONS
 from benchmarks.ranking.judging import Found, Sessions
 from benchmarks.ranking.run import measure_sessions, measure_set
-from benchmarks.report import Row, Verdict, at_least, both
+from benchmarks.report import NO_BUDGET, Row, at_least, both
 
 LEAST = {"locomo": 0.845, "beam": 0.58, "qmsum": 0.16}
 """Shares of the evidence among the first ten."""
@@ -24,7 +24,7 @@ def run(context: Context) -> list[Row]:
         file = context.sets.get(name)
         if file is None:
             how = f"--{name} or {variable} names no file"
-            rows.append(Row(f"Ranking, {name}", "", "skipped", Verdict.NONE, how))
+            rows.append(Row(f"Ranking, {name}", "", "skipped", NO_BUDGET, how))
         elif name == "tau-bench":
             rows += _sessions(measure_sessions(context.cache, file, "local", context.say), about)
         else:
@@ -57,7 +57,7 @@ def _set(name: str, modes: Mapping[str, Found], about: str) -> list[Row]:
                 f"Ranking, {name}, {group}",
                 "" if budget is None else f"≥ {budget}",
                 f"{said['hybrid']:.3f}; dense {said['dense']:.3f}, words {said['words']:.3f}",
-                Verdict.NONE if budget is None else at_least(said["hybrid"], budget),
+                NO_BUDGET if budget is None else at_least(said["hybrid"], budget),
                 how,
                 said,
             )

@@ -17,7 +17,7 @@ from mneme_server.embedding.local import LocalEmbedder
 from benchmarks import memories
 from benchmarks.context import Context
 from benchmarks.measure import Rounds, time_calls
-from benchmarks.report import Row, Verdict, at_least, at_most, milliseconds
+from benchmarks.report import NO_BUDGET, Row, at_most, at_rate, in_time, milliseconds
 from benchmarks.server import Server
 from benchmarks.texts import events
 
@@ -61,7 +61,7 @@ def _sustained(context: Context, server: Server, clients: int, *, searchable: bo
         what=f"{what}, {kind}",
         budget=f"≥ {DURABLE:,}/s" if searchable else "",
         measured=f"{rate:,.0f} events/s; {cpu_us:,.0f} µs of processor time for one",
-        verdict=at_least(rate, DURABLE) if searchable else Verdict.NONE,
+        verdict=at_rate(rate, DURABLE) if searchable else NO_BUDGET,
         how=f"{seconds:.1f} s without a pause, ids from the client"
         + (f"; embedding runs beside it, {pending:,} of {sum(counts):,} still wait"
            if searchable else ""),
@@ -130,7 +130,7 @@ def _embedded(context: Context, server: Server) -> Row:
         what="events embedded and searchable",
         budget=f"≥ {EMBEDDED}/s",
         measured=f"{rate:,.0f}/s",
-        verdict=at_least(rate, EMBEDDED),
+        verdict=at_rate(rate, EMBEDDED),
         how=f"{count:,} events in batches of {_BATCH}, until none waits for its embedding",
         figures={"per_second": rate, "events": count},
     )
@@ -161,7 +161,7 @@ def _waited_for(context: Context, server: Server) -> list[Row]:
             "RecordEvents of one, wait_indexed",
             f"p95 ≤ {ONE_MS:.0f} ms",
             f"p50 {milliseconds(one.p50_ms)}, p95 {milliseconds(one.p95_ms)}",
-            at_most(one.p95_ms, ONE_MS),
+            in_time(one.p95_ms, ONE_MS),
             "recorded, embedded and found by meaning when the call returns",
             one.figures(),
         ),
@@ -179,7 +179,7 @@ def _waited_for(context: Context, server: Server) -> list[Row]:
             "RecordEvents of 1,000, wait_indexed",
             f"p95 ≤ {THOUSAND_MS / 1000:.1f} s",
             milliseconds(thousand.p50_ms),
-            at_most(thousand.p50_ms, THOUSAND_MS),
+            in_time(thousand.p50_ms, THOUSAND_MS),
             f"median of {len(thousand.rounds)} batches",
             thousand.figures(),
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks import sessions
 from benchmarks.context import FULL, Context
-from benchmarks.report import Row, Verdict, at_most, milliseconds
+from benchmarks.report import NO_BUDGET, Row, in_time, milliseconds
 
 _FULL_SESSIONS, _QUICK_SESSIONS = 10_000, 500
 
@@ -22,7 +22,7 @@ def run(context: Context) -> list[Row]:
             budget=f"p95 ≤ {sessions.BUDGET_MS:.0f} ms" if _has_budget(what) else "",
             measured=f"p50 {milliseconds(found['p50_ms'])}, p95 {milliseconds(found['p95_ms'])}",
             verdict=(
-                at_most(found["p95_ms"], sessions.BUDGET_MS) if _has_budget(what) else Verdict.NONE
+                in_time(found["p95_ms"], sessions.BUDGET_MS) if _has_budget(what) else NO_BUDGET
             ),
             how="each topic is new; every fifth session has a handover",
             figures=found,

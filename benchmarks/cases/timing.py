@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from benchmarks.context import Context
-from benchmarks.report import Row, at_most, milliseconds
+from benchmarks.report import Row, in_time, milliseconds
 
 
 def timed(
@@ -24,7 +24,7 @@ def timed(
         what,
         f"p95 ≤ {budget_ms:,.0f} ms",
         f"p50 {milliseconds(measured.p50_ms)}, p95 {milliseconds(measured.p95_ms)}",
-        at_most(measured.p95_ms, budget_ms),
+        in_time(measured.p95_ms, budget_ms),
         note,
         measured.figures(),
     )

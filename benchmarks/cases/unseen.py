@@ -7,7 +7,7 @@ import time
 
 from benchmarks import memories
 from benchmarks.context import Context
-from benchmarks.report import Row, at_most, milliseconds
+from benchmarks.report import Row, in_time, milliseconds
 from benchmarks.server import Server
 
 FIRST_MS, BUILT_S = 300.0, 10.0
@@ -34,7 +34,7 @@ def rows(context: Context, url: str) -> list[Row]:
             f"≤ {FIRST_MS:.0f} ms",
             f"{milliseconds(answered)}, at most {milliseconds(max(first))};"
             f" {milliseconds(answering)} of the server's processor time",
-            at_most(answered, FIRST_MS),
+            in_time(answered, FIRST_MS),
             f"{how}; from PostgreSQL's rows, marked partial, with the connection's making",
             {"p50_ms": answered, "max_ms": max(first), "cpu_ms": answering},
         ),
@@ -43,7 +43,7 @@ def rows(context: Context, url: str) -> list[Row]:
             f"≤ {BUILT_S:.0f} s",
             f"{ready:.1f} s after the question, at most {max(built):.1f} s; {cpu:.1f} s of its"
             " processor time",
-            at_most(ready, BUILT_S),
+            in_time(ready, BUILT_S),
             f"{how}; nobody else asks meanwhile; the graph follows",
             {"p50_s": ready, "max_s": max(built), "cpu_s": cpu},
         ),
