@@ -112,8 +112,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             if run is ceiling.run:
                 pace = ceiling.pace(sections[title])
             if not arguments.json:
-                _show(title, sections[title], pace)
+                _show(title, sections[title])
     others = load.others()
+    disturbed = others > _QUIET_CORES
+    if disturbed:  # It would be theirs, not the machine's.
+        pace = None
     known["other programs kept busy"] = f"{others:.1f} cores"
     known["took"] = f"{time.monotonic() - started:.0f} s"
     if arguments.json:
@@ -123,20 +126,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         output = _RESULTS
     if output is not None:
         output.write_text(
-            as_markdown(sections, known, disturbed=others > _QUIET_CORES, pace=pace),
+            as_markdown(sections, known, disturbed=disturbed, pace=pace),
             encoding="utf-8",
         )
         console.print(f"written to {output}")
     return 0
 
 
-def _show(title: str, rows: Sequence[Row], pace: float | None) -> None:
+def _show(title: str, rows: Sequence[Row]) -> None:
     table = Table(title=title, title_justify="left", expand=True)
     for heading in ("what", "budget", "measured", "verdict"):
         table.add_column(heading, overflow="fold")
     for row in rows:
-        words = row.verdict.words(pace)
-        verdict = f"[{_STYLES.get(words, 'yellow')}]{words.strip('*')}[/]"
+        words = row.verdict.words()
+        verdict = f"[{_STYLES[words]}]{words.strip('*')}[/]"
         table.add_row(row.what, row.budget or "–", row.measured, verdict)
     Console(highlight=False).print(table)
 

@@ -24,7 +24,7 @@ _Raw: TypeAlias = "grpc.UnaryUnaryMultiCallable[bytes, bytes]"
 _HEALTH = "/grpc.health.v1.Health/Check"
 _GET_SESSION = "/mneme.v1.EventService/GetSession"
 _SHARE = 0.4
-_RATE = "per_second_32_in_flight"
+_RATE, _BEST = "per_second_32_in_flight", "per_second_at_best"
 _ECHO = "echo, bare"
 _REFERENCE = 9_700.0
 """Calls a second of the machine that times and rates were set for."""
@@ -65,10 +65,10 @@ def run(context: Context) -> list[Row]:
 
 
 def pace(rows: Sequence[Row]) -> float:
-    """Return how many times as many bare calls are answered here as on the machine that times and
-    rates were set for; `rows` are those of `run`."""
+    """Return how many times as many bare calls are answered here, in the best round, as on the
+    machine that times and rates were set for; `rows` are those of `run`."""
     [echoes] = [row for row in rows if row.what == _ECHO]
-    return echoes.figures[_RATE] / _REFERENCE
+    return echoes.figures[_BEST] / _REFERENCE
 
 
 @contextmanager
@@ -110,5 +110,5 @@ def _row(
         f" (p95 {milliseconds(rounds.p95_ms)})",
         verdict=NO_BUDGET,
         how=how,
-        figures={**rounds.figures(), _RATE: rate},
+        figures={**rounds.figures(), _RATE: rate, _BEST: max(busy)},
     )
