@@ -7,7 +7,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -90,7 +90,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     console = Console(stderr=True, highlight=False)
     started = time.monotonic()
     load = Load.start()
-    pace = None
     known = facts(ROOT)
     sections: dict[str, list[Row]] = {}
     sizes = QUICK if arguments.quick else FULL
@@ -109,14 +108,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         for name in arguments.only or CASES:
             title, run = CASES[name]
             sections[title] = run(context)
-            if run is ceiling.run:
-                pace = ceiling.pace(sections[title])
             if not arguments.json:
                 _show(title, sections[title])
     others = load.others()
     disturbed = others > _QUIET_CORES
-    if disturbed:  # It would be theirs, not the machine's.
-        pace = None
+    pace = None if disturbed else _pace(sections)  # It would be theirs, not the machine's.
     known["other programs kept busy"] = f"{others:.1f} cores"
     known["took"] = f"{time.monotonic() - started:.0f} s"
     if arguments.json:
@@ -126,11 +122,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         output = _RESULTS
     if output is not None:
         output.write_text(
-            as_markdown(sections, known, disturbed=disturbed, pace=pace),
-            encoding="utf-8",
+            as_markdown(sections, known, disturbed=disturbed, pace=pace), encoding="utf-8"
         )
         console.print(f"written to {output}")
     return 0
+
+
+def _pace(sections: Mapping[str, Sequence[Row]]) -> float | None:
+    """Return the machine's pace; None if the ceiling was not measured."""
+    title, _ = CASES["ceiling"]
+    return ceiling.pace(sections[title]) if title in sections else None
 
 
 def _show(title: str, rows: Sequence[Row]) -> None:

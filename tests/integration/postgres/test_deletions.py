@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import signal
-import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import grpc
 from mneme.v1 import admin_service_pb2 as admin_pb
 from support.api import Api
+from support.folders import wait_until
 from support.making import event, record
 from support.postgres import PostgresServer
 from support.server import ServerProcess, local_server
@@ -28,19 +29,17 @@ def test_a_deletion_whose_server_is_killed_another_server_ends(
             killed.keys.admin.admin.DeleteTenant(DELETE)
         assert killed.process.wait(timeout=PATIENCE_S) == -signal.SIGKILL, killed.log
         killed._release()
-        made_again(left.keys.admin)
+        wait_until(partial(is_made, left.keys.admin), "the id is free again", PATIENCE_S)
         rows = "SELECT count(*) FROM mneme.events WHERE tenant_id = 'acme-1'"
         assert postgres.execute(rows, database=database) == [(0,)]
 
 
-def made_again(admin: Api) -> None:
-    """Make a tenant of the same id, once there is none any more."""
-    until = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            admin.admin.CreateTenant(admin_pb.CreateTenantRequest(tenant_id="acme-1"))
-            return
-        except grpc.RpcError as error:
-            if error.code() != grpc.StatusCode.ALREADY_EXISTS or time.monotonic() > until:
-                raise
-            time.sleep(0.05)
+def is_made(admin: Api) -> bool:
+    """Make a tenant of the same id; tell whether there was none any more."""
+    try:
+        admin.admin.CreateTenant(admin_pb.CreateTenantRequest(tenant_id="acme-1"))
+    except grpc.RpcError as error:
+        if error.code() != grpc.StatusCode.ALREADY_EXISTS:
+            raise
+        return False
+    return True
