@@ -74,6 +74,24 @@ def test_the_last_fifty_notes_of_each_kind_are_kept_and_long_ones_are_cut(
     ]
 
 
+def test_no_reflection_is_lost_to_empty_notes_long_texts_or_many_tags(client: MnemeClient) -> None:
+    """What does not fit is left out, cut with a mark, or replaced; the rest is stored."""
+    tags = ["", *(f"tag {number:02}" for number in range(70)), "line\nline", "x" * 101]
+    with client.attempt("t" * 8_193, session_id="s1", tags=tags) as attempt:
+        attempt.worked("")
+        attempt.worked("a" * 4_096)
+        attempt.worked("b" * 4_097)
+        attempt.did_not_work("")
+        attempt.next_strategy = "c" * 8_192 + "\udce9"
+    (stored,) = reflections(client)
+    assert stored.task_description == "t" * 8_191 + "…"
+    assert list(stored.what_worked) == ["a" * 4_096, "b" * 4_095 + "…"]
+    assert list(stored.what_did_not_work) == []
+    assert stored.next_strategy == "c" * 8_191 + "…"
+    last = [f"tag {number:02}" for number in range(8, 70)]
+    assert list(stored.tags) == ["line?line", *last, "x" * 99 + "…"]
+
+
 def test_past_lessons_are_loaded_as_prompt_text_and_counted_as_applied(
     client: MnemeClient,
 ) -> None:

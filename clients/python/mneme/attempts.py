@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import AsyncContextDecorator, ContextDecorator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
+
+from mneme._core.fitting import fitting, fitting_all
+from mneme.v1.reflection_pb2 import StoreReflectionRequest
 
 if TYPE_CHECKING:
     from mneme._generated.services import AsyncServices, SyncServices
@@ -15,8 +18,7 @@ if TYPE_CHECKING:
 PAST_LESSONS = 3
 _KEEP = "Continue with this approach"
 _CHANGE = "Try a different approach"
-_MOST = 50
-_LONGEST = 4096
+_FIELDS = StoreReflectionRequest.DESCRIPTOR.fields_by_name
 # Words, not parts of them: "author", "latest" and "prefix" say nothing.
 _TAGS = {
     tag: re.compile(rf"(?<![a-z])(?:{words})(?![a-z])", re.IGNORECASE)
@@ -32,13 +34,6 @@ _TAGS = {
 def tags_of(task: str) -> tuple[str, ...]:
     """The labels that a task's words give: what it is about, as far as that is plain."""
     return tuple(tag for tag, words in _TAGS.items() if words.search(task))
-
-
-def _taken(notes: Sequence[str]) -> list[str]:
-    """Notes as the server takes them: names of files, and what tools say, may hold what is no
-    text."""
-    texts = [note[:_LONGEST].replace("\0", "?") for note in notes[-_MOST:]]
-    return [text.encode(errors="replace").decode() for text in texts]
 
 
 class AttemptRecord:
@@ -86,7 +81,7 @@ class AttemptRecord:
     def _search(self) -> dict[str, Any]:
         """The fields of the request for past lessons."""
         return {
-            "task_description": self.task,
+            "task_description": self._task(),
             "filter": {"project": self._project},
             "limit": self._loads,
         }
@@ -109,14 +104,19 @@ class AttemptRecord:
             "session_id": self._session_id,
             "project": self._project,
             "agent_id": self._agent_id,
-            "task_description": self.task,
+            "task_description": self._task(),
             "outcome": outcome,
-            "what_worked": _taken(self._worked),
-            "what_did_not_work": _taken(did_not),
-            "next_strategy": self.next_strategy or self._suggestion(outcome),
-            "tags": self._tags,
+            "what_worked": fitting_all(_FIELDS["what_worked"], self._worked),
+            "what_did_not_work": fitting_all(_FIELDS["what_did_not_work"], did_not),
+            "next_strategy": fitting(
+                _FIELDS["next_strategy"], self.next_strategy or self._suggestion(outcome)
+            ),
+            "tags": fitting_all(_FIELDS["tags"], self._tags),
             "applied_reflection_ids": [reflection.id for reflection in self.past],
         }
+
+    def _task(self) -> str:
+        return fitting(_FIELDS["task_description"], self.task)
 
     def _suggestion(self, outcome: str) -> str:
         if outcome != "failure":

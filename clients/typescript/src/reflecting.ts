@@ -1,11 +1,9 @@
-import type { Reflection } from "./gen/mneme/v1/reflection_pb.js";
+import { fitting, fittingAll } from "./fitting.js";
+import { type Reflection, StoreReflectionRequestSchema } from "./gen/mneme/v1/reflection_pb.js";
 import type { Mneme } from "./mneme.js";
 
 const PAST_LESSONS = 3;
-const MOST = 50;
-const LONGEST = 4096;
-/** What the server takes in no text; also what is left of a character that was cut in half. */
-const NO_TEXT = /[\0\p{Surrogate}]/gu;
+const FIELDS = StoreReflectionRequestSchema.field;
 const KEEP = "Continue with this approach";
 const CHANGE = "Try a different approach";
 // Words, not parts of them: "author", "latest" and "prefix" say nothing.
@@ -66,9 +64,15 @@ export class Attempt {
     const success = this.#partial ? ("partial" as const) : ("success" as const);
     return {
       outcome: failed ? ("failure" as const) : success,
-      whatWorked: taken(this.#worked),
-      whatDidNotWork: taken(failed ? [...this.#didNot, said(failed.error)] : this.#didNot),
-      nextStrategy: this.nextStrategy || (failed ? this.#suggestion() : KEEP),
+      whatWorked: fittingAll(FIELDS.whatWorked, this.#worked),
+      whatDidNotWork: fittingAll(
+        FIELDS.whatDidNotWork,
+        failed ? [...this.#didNot, said(failed.error)] : this.#didNot,
+      ),
+      nextStrategy: fitting(
+        FIELDS.nextStrategy,
+        this.nextStrategy || (failed ? this.#suggestion() : KEEP),
+      ),
       appliedReflectionIds: this.past.map((one) => one.id),
     };
   }
@@ -93,10 +97,11 @@ export async function attempt<T>(
 ): Promise<T> {
   const { sessionId, project = "", agentId = "", tags = tagsOf(task) } = options;
   const { enabled = true, autoReflect = true, includePastLessons = PAST_LESSONS } = options;
+  const taskDescription = fitting(FIELDS.taskDescription, task);
   const current = new Attempt();
   if (enabled && includePastLessons > 0) {
     const found = await client.searchReflections({
-      taskDescription: task,
+      taskDescription,
       filter: { project },
       limit: includePastLessons,
     });
@@ -105,8 +110,9 @@ export async function attempt<T>(
   }
   const store = async (failed?: { readonly error: unknown }) => {
     if (enabled && autoReflect) {
-      const about = { sessionId, project, agentId, taskDescription: task, tags: [...tags] };
-      await client.storeReflection({ ...about, ...current.conclusion(failed) });
+      const about = { sessionId, project, agentId, taskDescription };
+      const labels = { tags: fittingAll(FIELDS.tags, tags) };
+      await client.storeReflection({ ...about, ...labels, ...current.conclusion(failed) });
     }
   };
   let result: T;
@@ -126,11 +132,6 @@ export async function attempt<T>(
 
 function said(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-}
-
-/** Notes as the server takes them. */
-function taken(notes: readonly string[]): string[] {
-  return notes.slice(-MOST).map((note) => note.slice(0, LONGEST).replaceAll(NO_TEXT, "?"));
 }
 
 function words(alternatives: string): RegExp {

@@ -49,17 +49,18 @@ test("a failure is stored with its error, which goes on, and with what worked be
   assert.deepEqual(failed.appliedReflectionIds, [lesson?.id]);
 });
 
-test("a failure is stored whose words are no text, or are cut within a character", async () => {
+test("a failure is stored whose words are no text, or end in a character of two halves", async () => {
   client = await server.tenant();
-  for (const message of ["a\0b \ud83d", `${"x".repeat(4096 - "Error: ".length - 1)}\u{1f600}`]) {
+  const longest = `${"x".repeat(4096 - "Error: ".length - 1)}\u{1f600}`;
+  for (const message of ["a\0b \ud83d", longest]) {
     const work = client.attempt("Parse CSV", { sessionId: "s" }, () => {
       throw new Error(message);
     });
     await assert.rejects(work, { name: "Error", message });
   }
-  const [cut, odd] = await stored();
+  const [long, odd] = await stored();
   assert.deepEqual(odd?.whatDidNotWork, ["Error: a?b ?"]);
-  assert.equal(cut?.whatDidNotWork[0]?.length, 4096);
+  assert.deepEqual(long?.whatDidNotWork, [`Error: ${longest}`]);
 });
 
 test("the last fifty notes of each kind are stored, and why the work failed", async () => {
@@ -78,6 +79,25 @@ test("the last fifty notes of each kind are stored, and why the work failed", as
   assert.equal(one.whatDidNotWork.length, 50);
   assert.match(one.whatDidNotWork[0] ?? "", /^row 11\?x/);
   assert.equal(one.whatDidNotWork[49], "Error: too many");
+});
+
+test("no reflection is lost to empty notes, long texts or many tags", async () => {
+  client = await server.tenant();
+  const numbered = Array.from({ length: 70 }, (_, number) => `tag ${number + 10}`);
+  const tags = ["", ...numbered, "line\nline", "x".repeat(101)];
+  await client.attempt("t".repeat(8193), { sessionId: "s", tags }, (attempt) => {
+    attempt.worked("");
+    attempt.worked("\u{1f600}".repeat(4096));
+    attempt.worked("b".repeat(4097));
+    attempt.didNotWork("");
+    attempt.nextStrategy = `${"c".repeat(8192)}\ud83d`;
+  });
+  const [one] = await stored();
+  assert.equal(one?.taskDescription, `${"t".repeat(8191)}…`);
+  assert.deepEqual(one.whatWorked, ["\u{1f600}".repeat(4096), `${"b".repeat(4095)}…`]);
+  assert.deepEqual(one.whatDidNotWork, []);
+  assert.equal(one.nextStrategy, `${"c".repeat(8191)}…`);
+  assert.deepEqual(one.tags, ["line?line", ...numbered.slice(8), `${"x".repeat(99)}…`]);
 });
 
 test("an attempt stores nothing, or loads nothing either, when it is told so", async () => {
