@@ -199,6 +199,8 @@ class Application:
         if chosen is not None or self._settings.auth == "required":
             made = self._keys.ensure_admin(chosen.get_secret_value() if chosen else None)
         self._moving.settle()
+        if self.runtime.cluster is not None:
+            self.runtime.cluster.start()  # Before anything takes a lease, which it renews.
         self._tenants.resume_deletions()
         self._operations.recover()
         self.runtime.start()

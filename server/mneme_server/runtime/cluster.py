@@ -154,6 +154,7 @@ class Cluster:
             Unavailable: the store cannot be reached now.
         """
         self.erasing.start(self._node.due())
+        self._beat(time.monotonic())  # That may have taken long, and leases are asked for next.
         for thread in self._threads:
             thread.start()
 

@@ -257,11 +257,10 @@ class Runtime:
         self._workers[job].wake(tenant_id, due_us)
 
     def start(self) -> None:
-        """Start the jobs; they go on with what an earlier run left."""
+        """Start the jobs, after the cluster; they go on with what an earlier run left."""
         jobs = (self.pipeline, *self._workers.values())
         if self.cluster is not None:
             self.pipeline.share(self.cluster.leases)
-            self.cluster.start()
             for one in self._tidying:
                 one.start()
         for tenant_id in self._known.dirty_tenants():

@@ -10,6 +10,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from mneme_server.common.fencing import Fence
+from mneme_server.corpus.erasures import Erasure
 from mneme_server.corpus.feed import Position
 from mneme_server.corpus.nodes import Head
 from mneme_server.runtime import cluster as following
@@ -54,6 +56,12 @@ class Store:
 
     def beat(self, _counts: Any) -> Any:
         return 0, (), {}
+
+    def due(self) -> Sequence[Erasure]:
+        return ()
+
+    def take(self, name: str, tenant_id: str) -> Fence:
+        return Fence(name, tenant_id, self.id, 1)
 
     def heads(self, tenants: Collection[str]) -> Sequence[Head]:
         self.asked.append(set(tenants))
@@ -151,3 +159,15 @@ def test_only_what_is_lent_or_was_lately_is_in_use(tenants: TenantRegistry[Any])
         assert len(tenants.in_use(3600.0)) == 5
     with tenants.if_closed("t2"):  # It is looked at, not used.
         assert {memory.tenant_id for memory in tenants.in_use(0.0)} == set()
+
+
+def test_a_server_may_take_leases_once_it_follows_however_long_ago_it_was_made(
+    cluster: Cluster, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "_threads", [])
+    cluster.leases.alive(time.monotonic() - store.lives_s)
+    cluster.start()
+    try:
+        assert cluster.leases.hold("acme")
+    finally:
+        cluster.begin_stop()
