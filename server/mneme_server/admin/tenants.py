@@ -161,12 +161,15 @@ class Tenants:
             created_us = self._catalog.created_us(check_tenant_id(tenant_id))
         self.leave(tenant_id, created_us)
         fence = self._lease(tenant_id, created_us)
-        self._catalog.mark_deleting(tenant_id, now_us(), created_us)
-        self._remove(tenant_id, created_us)
-        absent = () if self._elsewhere is None else self._elsewhere.removed(tenant_id)
-        self._catalog.remove(tenant_id, created_us)
-        self._give_back(fence)
-        self._begun.discard((tenant_id, created_us))
+        try:
+            self._catalog.mark_deleting(tenant_id, now_us(), created_us)
+            self._remove(tenant_id, created_us)
+            absent = () if self._elsewhere is None else self._elsewhere.removed(tenant_id)
+            self._catalog.remove(tenant_id, created_us)
+        except NotFound:  # Another server has ended it meanwhile.
+            self._ended(tenant_id, created_us, fence)
+            raise
+        self._ended(tenant_id, created_us, fence)
         return absent
 
     def leave(self, tenant_id: str, created_us: int) -> None:
@@ -222,6 +225,10 @@ class Tenants:
         if self._leases is None:
             return None
         return self._leases.take(f"deletion/{tenant_id}/{created_us}", tenant_id)
+
+    def _ended(self, tenant_id: str, created_us: int, fence: Fence | None) -> None:
+        self._give_back(fence)
+        self._begun.discard((tenant_id, created_us))
 
     def _give_back(self, fence: Fence | None) -> None:
         if self._leases is not None and fence is not None:

@@ -162,6 +162,22 @@ def test_a_deletion_that_failed_is_left_to_who_asked_for_it_while_its_server_liv
     assert not held
 
 
+def test_a_deletion_that_another_server_ended_first_leaves_no_lease_and_nothing_to_try_again(
+    tenants: Tenants, catalog: Catalog, folders: Folders, authenticator: Authenticator
+) -> None:
+    class Waits(Folders):
+        def remove(self, tenant_id: str, require: Callable[[], object]) -> None:
+            tenants.resume_deletions()
+            super().remove(tenant_id, require)
+
+    held = dict[str, str]()
+    here = Tenants(catalog.tenants, Waits(), authenticator, leases=Leases("here", held))
+    tenants.create("acme", "")
+    with pytest.raises(NotFound):
+        here.delete(DEFAULT_TENANT, "acme")
+    assert (held, here._begun) == ({}, set())
+
+
 def test_a_folder_that_cannot_be_removed_holds_up_no_other_deletion_and_is_tried_once(
     tenants: Tenants, catalog: Catalog, folders: Folders, authenticator: Authenticator
 ) -> None:
