@@ -3,6 +3,7 @@ with."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -232,6 +233,21 @@ def test_an_amount_of_any_size_is_adjusted_for(api: Api, amount: float) -> None:
     for key, effect in found(expected).items():
         assert effects[key].uplift == pytest.approx(effect.uplift)
         assert (effects[key].low, effects[key].high) == pytest.approx((effect.low, effect.high))
+
+
+def test_a_reward_that_an_older_version_stored_is_read_within_what_an_episode_takes(
+    server: LocalServer, api: Api
+) -> None:
+    told = confounded(500)
+    tell(api, told)
+    with server.application.runtime.tenants.open(api.tenant_id) as tenant, tenant.write() as unit:
+        old: Any = unit
+        stored = old.episodes.get_many([one.id for one in told])
+        best = [replace(one, reward=1e160) for one in stored.values() if one.success]
+        old.episodes.save(best, old.episodes.task_vectors([one.id for one in best]))
+    assert ("tag:careful", "reward") in found(discover(api))
+    request = episode_pb2.GetEpisodeRequest(episode_id=best[0].id)
+    assert api.skill.GetEpisode(request).episode.reward == 1e9
 
 
 def test_what_succeeds_rarely_is_not_kept(api: Api) -> None:

@@ -5,6 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+_MAX_REWARD = 1e9
+
+
+def within_bounds(reward: float) -> float:
+    """Return the reward as an episode takes it: squares of larger ones overflow."""
+    return min(max(reward, -_MAX_REWARD), _MAX_REWARD)
+
 
 @dataclass(frozen=True, slots=True)
 class Episode:

@@ -22,14 +22,13 @@ from mneme_server.events.outcome import (
     reward_of,
 )
 from mneme_server.events.roles import role_of
-from mneme_server.skills.episode_model import Episode, NewEpisode
+from mneme_server.skills.episode_model import Episode, NewEpisode, within_bounds
 from mneme_server.skills.ports import SkillsUnit
 
 MAX_TOOLS = 1_000
 """Calls of a session that are kept, its first ones."""
 _MAX_TASK = 8_192
 _MAX_TEXT = 65_536
-_MAX_REWARD = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,7 @@ def _record(session: Session, notes: SessionNotes, said: _Said) -> SessionRecord
 
 def _reward(session: Session) -> float | None:
     reward = reward_of(session.status, session.metadata_json)
-    return None if reward is None else min(max(reward, -_MAX_REWARD), _MAX_REWARD)
+    return None if reward is None else within_bounds(reward)
 
 
 def _named_task(metadata: dict[str, Any]) -> str:
