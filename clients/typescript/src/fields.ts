@@ -319,18 +319,10 @@ function jsonOf(value: unknown, path: string): JsonValue {
     return Object.fromEntries(
       Object.entries(value)
         .filter(([, item]) => item !== undefined)
-        .map(([key, item]) => [keyOf(key, path), jsonOf(item, `${path}.${key}`)]),
+        .map(([key, item]) => [textOf(key, path), jsonOf(item, `${path}.${key}`)]),
     );
   }
   throw new TypeError(`${path}: ${nameOf(value)} is not JSON; convert it first`);
-}
-
-/** The key, if protobuf can carry it: for JavaScript it sets keys on plain objects. */
-function keyOf(key: string, path: string): string {
-  if (key === "__proto__") {
-    throw new RangeError(`${path}: the key "__proto__" cannot be sent from JavaScript`);
-  }
-  return textOf(key, path);
 }
 
 function nameOf(value: unknown): string {

@@ -154,11 +154,6 @@ test("arguments that do not fit are refused before anything is sent", async () =
     ],
     [
       "recordEvents",
-      { events: [{ payload: JSON.parse('{"a": {"__proto__": {"b": 1}}}') }] },
-      /payload\.a: the key "__proto__" cannot be sent/,
-    ],
-    [
-      "recordEvents",
       { events: [{ inputTokens: 2 ** 60 }] },
       /inputTokens: expected a whole number/,
     ],
