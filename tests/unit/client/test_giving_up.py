@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from mneme import AsyncMnemeClient, MnemeClient, MnemeError
+from mneme._core import calling, sync
+from mneme._core.calling import callable_of
 from mneme._core.retry import Attempts
 from mneme.errors import CancelledError, ClosedError
 from mneme.messages import Event, GetOperationResponse, Operation, WatchEventsResponse
@@ -226,3 +228,28 @@ def test_an_asynchronous_client_that_is_closed_meanwhile_says_so(
             await client.recall("q")
 
     run(main)
+
+
+CALLS: dict[str, Callable[[MnemeClient], Any]] = {
+    "one request": lambda client: client.recall("q"),
+    "many requests": lambda client: client.stream_events([EVENT]),
+    "many answers": lambda client: next(client.export_lessons()),
+    "a watch": lambda client: client.watch_events(),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_client_that_is_closed_as_a_call_begins_says_so(
+    served: ScriptedServer, monkeypatch: pytest.MonkeyPatch, call: Callable[[MnemeClient], Any]
+) -> None:
+    client = MnemeClient(served.address)
+
+    def closing(*given: Any) -> Any:
+        made = callable_of(*given)
+        client.close()
+        return made
+
+    monkeypatch.setattr(calling, "callable_of", closing)
+    monkeypatch.setattr(sync, "callable_of", closing)
+    with pytest.raises(ClosedError):
+        call(client)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -169,7 +170,8 @@ class SyncCaller(Caller):
             call = self._callable(rpc, self._channel.unary_unary)
             asked = self._freshness.token
             try:
-                response, made = call.with_call(request, **self._options(attempts.time_left))
+                with self._told_of_closing():
+                    response, made = call.with_call(request, **self._options(attempts.time_left))
             except grpc.RpcError as failure:
                 error = self._error_of(failure)
                 pause = attempts.pause_after(error)
@@ -186,7 +188,8 @@ class SyncCaller(Caller):
         call = self._callable(rpc, self._channel.stream_unary)
         source, asked = _Source(rpc, items), self._freshness.token
         try:
-            response, made = call.with_call(source, **self._options(timeout))
+            with self._told_of_closing():
+                response, made = call.with_call(source, **self._options(timeout))
         except grpc.RpcError as failure:
             source.raise_own_error()
             raise self._error_of(failure) from failure
@@ -242,11 +245,13 @@ class SyncCaller(Caller):
 
         if not rpc.long_lived:
             channel = self._channel
-            call = self._callable(rpc, getattr(channel, kind))(given, **options)
+            with self._told_of_closing():
+                call = self._callable(rpc, getattr(channel, kind))(given, **options)
             return Opened(call, _nothing, error_of, ended)
         channel = self._open_apart()
         try:
-            call = callable_of(rpc, getattr(channel, kind))(given, **options)
+            with self._told_of_closing():
+                call = callable_of(rpc, getattr(channel, kind))(given, **options)
         except BaseException:
             channel.close()
             raise
@@ -259,6 +264,20 @@ class SyncCaller(Caller):
             channel = self._make_apart()
             self._apart.add(channel)
         return channel
+
+    @contextmanager
+    def _told_of_closing(self) -> Iterator[None]:
+        """Begin a call; gRPC raises a ValueError when the client is closed just then.
+
+        Raises:
+            ClosedError: the client was closed.
+        """
+        try:
+            yield
+        except ValueError as error:
+            if self._closed:
+                raise ClosedError from error
+            raise
 
     def _pages(
         self,
