@@ -455,7 +455,7 @@ def test_a_policy_begins_anew_of_which_nobody_can_tell_any_more_what_it_took_ove
 
 
 @pytest.mark.on_sqlite("it makes or restores a backup")
-@pytest.mark.parametrize("by", ["user", "session"])
+@pytest.mark.parametrize("by", ["user", "session", "item"])
 def test_a_restored_policy_begins_anew_though_all_that_is_left_of_somebody_is_what_it_took_over(
     api: Api, by: str
 ) -> None:
@@ -471,7 +471,11 @@ def test_a_restored_policy_begins_anew_though_all_that_is_left_of_somebody_is_wh
     request = learning_service_pb2.DeleteLearningSessionRequest(session_id="source")
     api.learning.DeleteLearningSession(request)
     backup = Path(api.admin.Backup(admin_pb.BackupRequest()).path)
-    what = {"user_id": USER} if by == "user" else {"session_id": "s"}
+    what: dict[str, Any] = {
+        "user": {"user_id": USER},
+        "session": {"session_id": "s"},
+        "item": {"items": [("episode", "s")]},
+    }[by]
     assert list(forget(api, **what).policies) == ["target"]
     api.admin.Restore(admin_pb.RestoreRequest(backup=backup.name))
     assert not list(preview(api, **what).policies)  # It rests on its own steps again.
@@ -641,6 +645,31 @@ def test_a_restored_backup_forgets_who_is_named_in_states_alone(own: LocalServer
     assert session.stored().transitions == 1
     own.close_tenant(api.tenant_id)
     assert not traces(folder_of(own, api), spellings(USER))
+
+
+@pytest.mark.on_sqlite("it makes or restores a backup")
+@pytest.mark.parametrize(
+    ("trajectory", "what"),
+    [
+        ("s", {"session_id": "s"}),
+        ("session:s", {"items": [("session", "s")]}),
+        ("episode:s", {"items": [("episode", "s")]}),
+    ],
+)
+def test_a_restored_backup_forgets_steps_of_what_was_recorded_since(
+    own: LocalServer, api: Api, trajectory: str, what: dict[str, Any]
+) -> None:
+    session = Session(api, "q_learning", "policy")
+    session.record(step({"who": "bob"}, "wait", 1.0, terminated=True))
+    session.record(step({"who": GONE}, "ask", 5.0, terminated=True), trajectory_id=trajectory)
+    backup = Path(api.admin.Backup(admin_pb.BackupRequest()).path)
+    start_session(api, "s", "bob")
+    episode(api, "Ask somebody", success=True, reward=1.0, episode_id="s")
+    assert counts(forget(api, **what))["learning_step"] == 1
+    api.admin.Restore(admin_pb.RestoreRequest(backup=backup.name))
+    assert session.stored().transitions == 1
+    own.close_tenant(api.tenant_id)
+    assert not traces(folder_of(own, api), spellings(GONE[:6]))
 
 
 @pytest.mark.on_sqlite("it makes or restores a backup")

@@ -89,18 +89,17 @@ def _whats(asked: Mapping[str, Any]) -> set[str]:
 
 
 def _selection(asked: Mapping[str, Any], known: _Names) -> ForgetSelection:
-    # Who is not named any more may be known all the same, to what was learned of them: a name that
-    # nobody has finds it.
+    # What is not named any more may be known all the same, to what was learned of it: a name that
+    # nobody has finds that.
     names = {
         field: known.get(what, asked[field]) or asked[field]
         for field, what in _NAMED.items()
         if field in asked
     }
-    items: dict[str, frozenset[str]] = {}
-    for kind, digests in asked.get("items", {}).items():
-        ids = frozenset(known.get(kind, digest) for digest in digests) - {""}
-        if ids:
-            items[kind] = ids
+    items = {
+        kind: frozenset(known.get(kind, digest) or digest for digest in digests)
+        for kind, digests in asked.get("items", {}).items()
+    }
     filter_ = asked.get(_FILTER)
     return ForgetSelection(
         **names, items=items, filter=None if filter_ is None else _filter(filter_, known)

@@ -51,7 +51,7 @@ from mneme_server.storage.portable import listed
 from mneme_server.storage.rows import chunks
 
 STEP, POLICY, LEARNING_SESSION = "learning_step", "policy", "learning_session"
-_EPISODE = "episode"
+_RECORDS = {SESSION: RecordKind.SESSIONS, "episode": RecordKind.EPISODES}
 _PAGE = 500
 _ALL = 2**31 - 1
 _c, _t = steps.c, trajectories.c
@@ -82,6 +82,8 @@ class LearningForgetter(SqlForgetter):
         """See `Forgetter`."""
         names = {selection.user_id, selection.agent_id} - {""}
         found: list[Items] = [{STEP: self._naming(name)} for name in names]
+        # Steps may be called after what nobody has recorded, or after a backup was made.
+        found.append(self.derived({one: set(selection.items.get(one, ())) for one in _RECORDS}))
         if names:
             found.append({POLICY: self._of_deleted})
         if wanted := selection.items.get(LEARNING_SESSION):
@@ -94,10 +96,10 @@ class LearningForgetter(SqlForgetter):
     def derived(self, found: Items) -> Items:
         """See `Forgetter`."""
         follow: list[Items] = []
-        named = found.get(SESSION, set()) | found.get(_EPISODE, set())
-        for kind in (RecordKind.SESSIONS, RecordKind.EPISODES):
-            which = SESSION if kind is RecordKind.SESSIONS else _EPISODE
-            named |= {trajectory_of(kind, one) for one in found.get(which, ())}
+        named: set[str] = set()
+        for what, kind in _RECORDS.items():
+            for one in found.get(what, ()):
+                named |= {one, trajectory_of(kind, one)}
         if named:
             trajectory = _c.trajectory_id.in_(listed(array(named)))
             follow.append({STEP: self._steps_where(trajectory), POLICY: self._of_deleted})
@@ -153,6 +155,10 @@ class LearningForgetter(SqlForgetter):
             yield from self.distinct(sessions.c.id)
         if what == STEP:
             yield from self._steps_where()
+        if what in _RECORDS:
+            for trajectory in self.select(_c.trajectory_id, _c.trajectory_id.is_not(None)):
+                yield trajectory
+                yield trajectory.removeprefix(trajectory_of(_RECORDS[what], ""))
 
     def _naming(self, name: str) -> set[str]:
         written = canonical_json(name)
