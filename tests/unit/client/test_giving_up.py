@@ -8,9 +8,11 @@ from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import grpc
 import pytest
 from mneme import AsyncMnemeClient, MnemeClient, MnemeError
 from mneme._core import calling, sync
+from mneme._core.aio import AsyncStream
 from mneme._core.calling import callable_of
 from mneme._core.retry import Attempts
 from mneme.errors import CancelledError, ClosedError
@@ -253,3 +255,24 @@ def test_a_client_that_is_closed_as_a_call_begins_says_so(
     monkeypatch.setattr(sync, "callable_of", closing)
     with pytest.raises(ClosedError):
         call(client)
+
+
+def test_an_asynchronous_client_that_is_closed_as_a_watch_ends_lets_it_end(
+    served: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served.on("WatchEvents", lambda *_: iter([WatchEventsResponse(cursor="1")]))
+    read = AsyncStream._read
+
+    async def main() -> None:
+        client = AsyncMnemeClient(served.address)
+
+        async def read_and_close(self: AsyncStream[Any]) -> Any:
+            message = await read(self)
+            if message is grpc.aio.EOF:
+                await client.aclose()
+            return message
+
+        monkeypatch.setattr(AsyncStream, "_read", read_and_close)
+        assert [message.cursor async for message in client.watch_events()] == ["1"]
+
+    run(main)

@@ -84,7 +84,8 @@ class AsyncStream(Generic[AnswerT_co], AsyncIterator[AnswerT_co]):
                 raise closed() from None
             if message is grpc.aio.EOF:
                 self._ended = True
-                await self._finished(self._call)
+                if self._call is not None:  # Else the client was closed just now.
+                    await self._finished(self._call)
                 await self.free()
             elif self._resumption is None or self._resumption.is_news(message):
                 return self._wrap(message)
