@@ -6,7 +6,9 @@ import asyncio
 from pathlib import Path
 
 import mneme
-from support.folders import kill_server, record_of, servers_of
+import pytest
+from mneme.errors import ClosedError
+from support.folders import kill_server, record_of, servers_of, wait_until
 
 
 def _event(session_id: str, text: object) -> dict[str, str]:
@@ -35,5 +37,18 @@ def test_tasks_share_one_start_and_calls_of_all_kinds_survive_the_servers_death(
             await other.aclose()
         assert len([e async for e in memory.iter_events(session_id="s1")]) == 5
         await memory.aclose()
+
+    asyncio.run(scenario())
+
+
+def test_a_client_that_is_closed_while_it_joins_says_so_and_leaves_the_server(folder: Path) -> None:
+    async def scenario() -> None:
+        memory = mneme.local_async(folder)
+        asking = asyncio.ensure_future(memory.recall("q"))
+        await asyncio.sleep(0)
+        await memory.aclose()
+        with pytest.raises(ClosedError):
+            await asking
+        await asyncio.to_thread(wait_until, lambda: not servers_of(folder), "nobody takes part")
 
     asyncio.run(scenario())

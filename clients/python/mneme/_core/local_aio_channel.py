@@ -98,6 +98,9 @@ class AsyncLocalChannel(Calls):
         if self._former is not None:
             # Not the one that was just lost: other tasks are about to hear that it was.
             await self._former.channel.close()
+        if self._membership.closed:  # Meanwhile.
+            await joined.channel.close()
+            raise ClosedError
         self._former, self._joined = self._joined, joined
         return joined
 
