@@ -32,7 +32,14 @@ from support.api import Api
 from support.making import at, episode, event, lesson, record, struct
 from support.server import LocalServer
 
+GONE = "Zyxquörl"
+USER = "user-of-violins-4711"
 TOPICS = ("violins", "glaciers", "lanterns", "harbours")
+
+
+def folder_of(server: LocalServer, api: Api) -> Path:
+    """Return where a tenant's files are."""
+    return Path(server.data_dir) / "tenants" / api.tenant_id
 
 
 def preview(api: Api, **what: Any) -> pb.ForgetReceipt:
@@ -183,9 +190,7 @@ def as_version_1(server: LocalServer, api: Api) -> list[str]:
     """Have the tenant's events hashed as the first version did; return the hashes."""
     server.close_tenant(api.tenant_id)
     hashes = [""]
-    with closing(
-        sqlite3.connect(Path(server.data_dir) / "tenants" / api.tenant_id / "mneme.db")
-    ) as database:
+    with closing(sqlite3.connect(folder_of(server, api) / "mneme.db")) as database:
         rows = database.execute(
             "SELECT id, session_id, agent_id, event_type, severity, timestamp, text, name, call_id,"
             " error, model, input_tokens, output_tokens, cost_usd, duration, payload, metadata,"
