@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from demo_handover import pick_up_where_it_left_off
 from demo_proof import prove
 from demo_support import BIN, ROOT, Report, Server, answer, events_in, session_row, started
 from mneme import MnemeClient
@@ -101,7 +102,7 @@ class Demo:
         self.recall()
         self.keep_lessons()
         self.reflect()
-        self.pick_up_where_it_left_off()
+        pick_up_where_it_left_off(self.report, self.server)
         self.separate_tenants()
         prove(self.report, self.server)
         self.survive_a_crash()
@@ -216,33 +217,6 @@ class Demo:
         report.check(
             errors.error_patterns.error_count == counted,
             f"every error was looked at: {counted}",
-        )
-
-    def pick_up_where_it_left_off(self) -> None:
-        """Hand two sessions over, and wake up in the next one."""
-        report = self.report
-        report.chapter("Sleep and wake up: one session hands over to the next")
-        with self.client() as client:
-            client.sleep(
-                "inv-20-keys",
-                project="shop",
-                progress=["Stored idempotency keys before the first capture"],
-                files=["payments/gateway.py"],
-            )
-            client.sleep(
-                "inv-21-refunds",
-                project="shop",
-                progress=["Refunds carry the key of their capture"],
-                open_todos=[{"content": "Expire idempotency keys after a week", "priority": 1}],
-                files=["payments/gateway.py", "tests/test_refunds.py"],
-            )
-            woken = client.wake_up(project="shop")
-        for line in woken.narrative.splitlines():
-            report.say(f"  {line}".rstrip())
-        report.check(
-            woken.last_handover.session_id == "inv-21-refunds"
-            and [related.session_id for related in woken.related] == ["inv-20-keys"],
-            "the last handover is there, and the session that it goes back to",
         )
 
     def separate_tenants(self) -> None:
