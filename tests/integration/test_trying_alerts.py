@@ -128,6 +128,7 @@ def test_a_rule_that_is_there_can_be_tried_and_nothing_changes(api: Api) -> None
     [
         ({"rule": {"condition": 8}}, "rule.condition"),
         ({"rule": {"condition": 9, "trend": 1}}, "rule.condition"),
+        ({"rule": {"condition": 9}}, "rule.condition"),
         ({"rule": {"condition": 7}}, "rule.pattern"),
         ({"rule": {"condition": 1, "threshold": 5}}, "rule.threshold"),
         ({"rule": {"condition": 2, "resolve_threshold": 1}}, "rule.resolve_threshold"),

@@ -96,12 +96,12 @@ class TryRule:
         Raises:
             InvalidArgument: it makes no sense, or cannot be tried.
         """
-        require_sense(rule)
         if rule.condition in (Condition.QUEUE_DEPTH_EXCEEDS, Condition.TREND_EXCEEDS):
             raise InvalidArgument(
                 f"{rule.condition.name.lower()} cannot be tried against the past",
                 field="condition",
             )
+        require_sense(rule)
         end = self.now() if end_us is None else max(1, min(end_us, self.now()))
         start = end - 7 * _DAY_US if start_us is None else start_us
         start = min(max(start, end - _LONGEST_US), end - 1)
