@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -27,6 +28,7 @@ _WELL_KNOWN = {
     "google.protobuf.ListValue": ("Iterable[Any]", "collections.abc"),
     "google.protobuf.FieldMask": ("Iterable[str]", "collections.abc"),
 }
+_CLEAR = "clear"
 _ETAG = "etag"
 _POSITIONAL = 2
 _POSITIONAL_THOUGH_OPTIONAL = frozenset(
@@ -83,8 +85,8 @@ class Signature:
         names = [p.name for p in self._all]
         if self.update_of is not None:
             resource, id_parameter = self.update_of
-            given = [f"{name}," for name in names if name == _ETAG]
-            names = [name for name in names if name not in (id_parameter, _ETAG)]
+            given = [f"{name}," for name in names if name in (_CLEAR, _ETAG)]
+            names = [name for name in names if name not in (id_parameter, _CLEAR, _ETAG)]
             changes = ["{", *(f'    "{name}": {name},' for name in names), "},"]
             inner = [f'"{resource}",', f"{id_parameter},", *changes, *given]
             return ["update_of(", *(f"    {line}" for line in inner), "),"]
@@ -120,6 +122,7 @@ def signature(rpc: Rpc) -> Signature:
             rpc.update.id_parameter, "str", rpc.update.resource.comment, True, frozenset()
         )
         changes = tuple(_parameter(field, optional=True) for field in rpc.update.fields)
+        changes += (_clear_parameter(rpc.update.fields),)
         if rpc.update.etag is not None:
             changes += (_parameter(rpc.update.etag, optional=True),)
         names = (rpc.update.resource.name, rpc.update.id_parameter)
@@ -154,6 +157,19 @@ def module_of(file_name: str) -> str:
 def _parameter(field: Field, *, optional: bool = False) -> Parameter:
     text, imports = _annotation(field.descriptor)
     return Parameter(field.name, text, field.comment, field.required and not optional, imports)
+
+
+def _clear_parameter(fields: Iterable[Field]) -> Parameter:
+    """The names of an update's fields that may be empty: None leaves a field as it is."""
+    names = ", ".join(f'"{field.name}"' for field in fields if not field.required)
+    return Parameter(
+        _CLEAR,
+        f"Iterable[Literal[{names}]]",
+        "Fields to empty, by name: what is None stays as it is. A field that is named here is not"
+        " given a value, too.",
+        False,
+        frozenset({("collections.abc", "Iterable"), ("typing", "Literal")}),
+    )
 
 
 def _many(name: str) -> str:

@@ -275,8 +275,19 @@ def test_an_update_of_what_has_an_etag_takes_one(tmp_path: Path) -> None:
     etag = "message Policy {\n  // The etag.\n  string etag = 9;\n"
     text = LATER_SERVICE.replace("message Policy {\n", etag)
     head = signature(rpc(describe(compiled(tmp_path, text)), "RobotService", "UpdatePolicy"))
-    assert [name for name, _ in head.arguments] == ["policy_id", "name", "etag"]
-    assert head.request[-2:] == ["    etag,", "),"]
+    assert [name for name, _ in head.arguments] == ["policy_id", "name", "clear", "etag"]
+    assert head.request[-3:] == ["    clear,", "    etag,", "),"]
+
+
+def test_an_update_can_empty_what_the_schema_lets_be_empty(later: Api) -> None:
+    def clearable(service: str, name: str) -> str:
+        head = signature(rpc(later, service, name))
+        return next(one.type for one in head.keyword_only if one.name == "clear")
+
+    assert clearable("RobotService", "UpdatePolicy") == 'Iterable[Literal["name"]]'
+    of_rules = clearable("AlertService", "UpdateAlertRule")
+    assert '"resolve_threshold"' in of_rules
+    assert '"name"' not in of_rules
 
 
 def test_an_update_whose_mask_names_no_field_stops_the_generator(tmp_path: Path) -> None:

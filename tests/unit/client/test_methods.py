@@ -115,6 +115,29 @@ def test_an_update_with_an_etag_sends_it_and_does_not_name_it_as_changed(
     assert list(request.update_mask.paths) == ["content"]
 
 
+def test_an_update_empties_the_fields_that_clear_names(
+    client: EitherClient, served: ScriptedServer
+) -> None:
+    client.call("update_alert_rule", "r1", threshold=2, clear=["resolve_threshold", "trend"])
+    request = served.last("UpdateAlertRule")
+    assert list(request.update_mask.paths) == ["threshold", "resolve_threshold", "trend"]
+    assert request.rule == mneme.messages.AlertRule(id="r1", threshold=2)
+    client.call("update_lesson", "l1", clear=["context"], etag="e1")
+    request = served.last("UpdateLesson")
+    assert list(request.update_mask.paths) == ["context"]
+    assert request.lesson == mneme.messages.Lesson(id="l1", etag="e1")
+
+
+def test_an_update_that_empties_what_it_also_gives_or_does_not_know_is_refused_before_it_is_sent(
+    client: EitherClient, served: ScriptedServer
+) -> None:
+    with pytest.raises(ValueError, match="clear: tags is given a value, too"):
+        client.call("update_lesson", "l1", tags=[], clear=["tags"])
+    with pytest.raises(ValueError, match="clear: 't' is none of title, content"):
+        client.call("update_lesson", "l1", clear="tags")
+    assert served.seen == []
+
+
 def test_an_update_of_nothing_is_refused_before_it_is_sent(
     client: EitherClient, served: ScriptedServer
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableSequence
+from collections.abc import Iterable, Mapping, MutableSequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -86,19 +86,31 @@ class Rpc(Generic[RequestT, AnswerT]):
 
 
 def update_of(
-    resource: str, resource_id: str, changes: Mapping[str, Any], etag: str | None = None
+    resource: str,
+    resource_id: str,
+    changes: Mapping[str, Any],
+    clear: Iterable[str] | None = None,
+    etag: str | None = None,
 ) -> dict[str, Any]:
     """The request that changes the given fields of a resource; None means unchanged.
 
-    With an etag it is refused when the resource has another by then.
+    The fields that `clear` names are emptied. With an etag it is refused when the resource has
+    another by then.
 
     Raises:
-        ArgumentError: nothing is given.
+        ArgumentError: nothing is given, or `clear` names something else or what is given, too.
     """
     given = {name: value for name, value in changes.items() if value is not None}
-    if not given:
+    cleared = list(clear or ())
+    for name in cleared:
+        if name not in changes:
+            raise ArgumentError(f"clear: {name!r} is none of {', '.join(changes)}")
+        if name in given:
+            raise ArgumentError(f"clear: {name} is given a value, too")
+    if not given and not cleared:
         raise ArgumentError(f"give at least one field to change: {', '.join(changes)}")
-    return {resource: {"id": resource_id, "etag": etag, **given}, "update_mask": list(given)}
+    new = {"id": resource_id, "etag": etag, **given}
+    return {resource: new, "update_mask": [*given, *cleared]}
 
 
 def fields_of(message: Message) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator
 from datetime import datetime
+from typing import Literal
 
 from mneme._core.aio import AsyncCaller
 from mneme._core.rpc import Rpc, update_of
@@ -309,6 +310,20 @@ class AlertMethods(SyncCaller):
         notify_channels: Iterable[str] | None = None,
         pattern: str | None = None,
         trend: AlertTrendChoice | None = None,
+        clear: Iterable[
+            Literal[
+                "enabled",
+                "threshold",
+                "resolve_threshold",
+                "min_events",
+                "window_minutes",
+                "scope",
+                "notify_channels",
+                "pattern",
+                "trend",
+            ]
+        ]
+        | None = None,
         timeout: float | None = None,
     ) -> UpdateAlertRuleResponse:
         r"""Changes the fields of a rule that the mask names. If the rule is triggered,
@@ -344,6 +359,8 @@ class AlertMethods(SyncCaller):
                 regardless of case, or a template like those of Reflect's ERROR_PATTERNS, whose
                 placeholders match anything. Up to 300 characters.
             trend: For ALERT_CONDITION_TREND_EXCEEDS: the measure.
+            clear: Fields to empty, by name: what is None stays as it is. A field that is named
+                here is not given a value, too.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -367,6 +384,7 @@ class AlertMethods(SyncCaller):
                     "pattern": pattern,
                     "trend": trend,
                 },
+                clear,
             ),
             timeout,
         )
@@ -797,6 +815,20 @@ class AsyncAlertMethods(AsyncCaller):
         notify_channels: Iterable[str] | None = None,
         pattern: str | None = None,
         trend: AlertTrendChoice | None = None,
+        clear: Iterable[
+            Literal[
+                "enabled",
+                "threshold",
+                "resolve_threshold",
+                "min_events",
+                "window_minutes",
+                "scope",
+                "notify_channels",
+                "pattern",
+                "trend",
+            ]
+        ]
+        | None = None,
         timeout: float | None = None,
     ) -> UpdateAlertRuleResponse:
         r"""Changes the fields of a rule that the mask names. If the rule is triggered,
@@ -832,6 +864,8 @@ class AsyncAlertMethods(AsyncCaller):
                 regardless of case, or a template like those of Reflect's ERROR_PATTERNS, whose
                 placeholders match anything. Up to 300 characters.
             trend: For ALERT_CONDITION_TREND_EXCEEDS: the measure.
+            clear: Fields to empty, by name: what is None stays as it is. A field that is named
+                here is not given a value, too.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -855,6 +889,7 @@ class AsyncAlertMethods(AsyncCaller):
                     "pattern": pattern,
                     "trend": trend,
                 },
+                clear,
             ),
             timeout,
         )

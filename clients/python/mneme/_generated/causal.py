@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from mneme._core.aio import AsyncCaller
 from mneme._core.long_running import AsyncLongRunning, LongRunning
@@ -366,6 +366,19 @@ class CausalMethods(SyncCaller):
         confounder_score: float | None = None,
         mechanism: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        clear: Iterable[
+            Literal[
+                "uplift",
+                "confidence",
+                "sample_size",
+                "evidence_ids",
+                "experiment_ids",
+                "confounder_score",
+                "mechanism",
+                "metadata",
+            ]
+        ]
+        | None = None,
         timeout: float | None = None,
     ) -> UpdateEdgeResponse:
         """Changes the fields of an edge that the mask names. Cause and effect stay as
@@ -394,6 +407,8 @@ class CausalMethods(SyncCaller):
                 difference and the uplift, as a share of the sum of their sizes. 0 to 1.
             mechanism: How it works, in words. Up to 8,192 characters.
             metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
+            clear: Fields to empty, by name: what is None stays as it is. A field that is named
+                here is not given a value, too.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -414,6 +429,7 @@ class CausalMethods(SyncCaller):
                     "mechanism": mechanism,
                     "metadata": metadata,
                 },
+                clear,
             ),
             timeout,
         )
@@ -1153,6 +1169,19 @@ class AsyncCausalMethods(AsyncCaller):
         confounder_score: float | None = None,
         mechanism: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        clear: Iterable[
+            Literal[
+                "uplift",
+                "confidence",
+                "sample_size",
+                "evidence_ids",
+                "experiment_ids",
+                "confounder_score",
+                "mechanism",
+                "metadata",
+            ]
+        ]
+        | None = None,
         timeout: float | None = None,
     ) -> UpdateEdgeResponse:
         """Changes the fields of an edge that the mask names. Cause and effect stay as
@@ -1181,6 +1210,8 @@ class AsyncCausalMethods(AsyncCaller):
                 difference and the uplift, as a share of the sum of their sizes. 0 to 1.
             mechanism: How it works, in words. Up to 8,192 characters.
             metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
+            clear: Fields to empty, by name: what is None stays as it is. A field that is named
+                here is not given a value, too.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1201,6 +1232,7 @@ class AsyncCausalMethods(AsyncCaller):
                     "mechanism": mechanism,
                     "metadata": metadata,
                 },
+                clear,
             ),
             timeout,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from mneme._core.aio import AsyncCaller, AsyncStream
 from mneme._core.rpc import Rpc, update_of
@@ -386,6 +386,19 @@ class LearnMethods(SyncCaller):
         context: Mapping[str, Any] | None = None,
         source_session_id: str | None = None,
         source_event_id: str | None = None,
+        clear: Iterable[
+            Literal[
+                "category",
+                "importance",
+                "agent_id",
+                "project",
+                "tags",
+                "context",
+                "source_session_id",
+                "source_event_id",
+            ]
+        ]
+        | None = None,
         etag: str | None = None,
         timeout: float | None = None,
     ) -> UpdateLessonResponse:
@@ -419,6 +432,8 @@ class LearnMethods(SyncCaller):
                 here. Up to 200 characters, on one line.
             source_event_id: The event that taught it; may be empty. It need not be stored here.
                 Up to 200 characters, on one line.
+            clear: Fields to empty, by name: what is None stays as it is. A field that is named
+                here is not given a value, too.
             etag: Identifies this state of the lesson's content and times, not counting
                 accesses: it changes when they do. The server returns it with every lesson. Pass
                 it to an update, delete or undelete, and the call is refused (ABORTED) if the
@@ -448,6 +463,7 @@ class LearnMethods(SyncCaller):
                     "source_session_id": source_session_id,
                     "source_event_id": source_event_id,
                 },
+                clear,
                 etag,
             ),
             timeout,
@@ -1105,6 +1121,19 @@ class AsyncLearnMethods(AsyncCaller):
         context: Mapping[str, Any] | None = None,
         source_session_id: str | None = None,
         source_event_id: str | None = None,
+        clear: Iterable[
+            Literal[
+                "category",
+                "importance",
+                "agent_id",
+                "project",
+                "tags",
+                "context",
+                "source_session_id",
+                "source_event_id",
+            ]
+        ]
+        | None = None,
         etag: str | None = None,
         timeout: float | None = None,
     ) -> UpdateLessonResponse:
@@ -1138,6 +1167,8 @@ class AsyncLearnMethods(AsyncCaller):
                 here. Up to 200 characters, on one line.
             source_event_id: The event that taught it; may be empty. It need not be stored here.
                 Up to 200 characters, on one line.
+            clear: Fields to empty, by name: what is None stays as it is. A field that is named
+                here is not given a value, too.
             etag: Identifies this state of the lesson's content and times, not counting
                 accesses: it changes when they do. The server returns it with every lesson. Pass
                 it to an update, delete or undelete, and the call is refused (ABORTED) if the
@@ -1167,6 +1198,7 @@ class AsyncLearnMethods(AsyncCaller):
                     "source_session_id": source_session_id,
                     "source_event_id": source_event_id,
                 },
+                clear,
                 etag,
             ),
             timeout,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from mneme._core.aio import AnyIterable, AsyncCaller, AsyncStream
 from mneme._core.rpc import Rpc, update_of
@@ -377,6 +377,19 @@ class MemoryMethods(SyncCaller):
         importance: ImportanceChoice | None = None,
         since: datetime | None = None,
         supersedes: Iterable[str] | None = None,
+        clear: Iterable[
+            Literal[
+                "tags",
+                "metadata",
+                "user_id",
+                "agent_id",
+                "project",
+                "importance",
+                "since",
+                "supersedes",
+            ]
+        ]
+        | None = None,
         etag: str | None = None,
         timeout: float | None = None,
     ) -> UpdateMemoryResponse:
@@ -410,6 +423,8 @@ class MemoryMethods(SyncCaller):
             supersedes: Ids of the memories that it supersedes directly, sorted; not of those
                 that these superseded. Up to 100 entries, each up to 200 characters, on one
                 line.
+            clear: Fields to empty, by name: what is None stays as it is. A field that is named
+                here is not given a value, too.
             etag: Identifies this state of the memory: it changes when the memory does, and when
                 another one supersedes it. The server returns it with every memory. Pass it to
                 an update, and the call is refused (ABORTED) if the memory has changed since; if
@@ -438,6 +453,7 @@ class MemoryMethods(SyncCaller):
                     "since": since,
                     "supersedes": supersedes,
                 },
+                clear,
                 etag,
             ),
             timeout,
@@ -1213,6 +1229,19 @@ class AsyncMemoryMethods(AsyncCaller):
         importance: ImportanceChoice | None = None,
         since: datetime | None = None,
         supersedes: Iterable[str] | None = None,
+        clear: Iterable[
+            Literal[
+                "tags",
+                "metadata",
+                "user_id",
+                "agent_id",
+                "project",
+                "importance",
+                "since",
+                "supersedes",
+            ]
+        ]
+        | None = None,
         etag: str | None = None,
         timeout: float | None = None,
     ) -> UpdateMemoryResponse:
@@ -1246,6 +1275,8 @@ class AsyncMemoryMethods(AsyncCaller):
             supersedes: Ids of the memories that it supersedes directly, sorted; not of those
                 that these superseded. Up to 100 entries, each up to 200 characters, on one
                 line.
+            clear: Fields to empty, by name: what is None stays as it is. A field that is named
+                here is not given a value, too.
             etag: Identifies this state of the memory: it changes when the memory does, and when
                 another one supersedes it. The server returns it with every memory. Pass it to
                 an update, and the call is refused (ABORTED) if the memory has changed since; if
@@ -1274,6 +1305,7 @@ class AsyncMemoryMethods(AsyncCaller):
                     "since": since,
                     "supersedes": supersedes,
                 },
+                clear,
                 etag,
             ),
             timeout,

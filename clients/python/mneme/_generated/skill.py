@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from mneme._core.aio import AsyncCaller, AsyncStream
 from mneme._core.rpc import Rpc, update_of
@@ -603,6 +603,18 @@ class SkillMethods(SyncCaller):
         tags: Iterable[str] | None = None,
         metadata: Mapping[str, Any] | None = None,
         claimed_success_rate: float | None = None,
+        clear: Iterable[
+            Literal[
+                "description",
+                "signature",
+                "code",
+                "project",
+                "tags",
+                "metadata",
+                "claimed_success_rate",
+            ]
+        ]
+        | None = None,
         timeout: float | None = None,
     ) -> UpdateSkillResponse:
         """Changes the fields of a skill that the mask names. ConsolidateSkills leaves a
@@ -627,6 +639,8 @@ class SkillMethods(SyncCaller):
             metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
             claimed_success_rate: The success rate that its author expects, 0 to 1; unset if not
                 stated. It does not count in the record. 0 to 1.
+            clear: Fields to empty, by name: what is None stays as it is. A field that is named
+                here is not given a value, too.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -647,6 +661,7 @@ class SkillMethods(SyncCaller):
                     "metadata": metadata,
                     "claimed_success_rate": claimed_success_rate,
                 },
+                clear,
             ),
             timeout,
         )
@@ -1356,6 +1371,18 @@ class AsyncSkillMethods(AsyncCaller):
         tags: Iterable[str] | None = None,
         metadata: Mapping[str, Any] | None = None,
         claimed_success_rate: float | None = None,
+        clear: Iterable[
+            Literal[
+                "description",
+                "signature",
+                "code",
+                "project",
+                "tags",
+                "metadata",
+                "claimed_success_rate",
+            ]
+        ]
+        | None = None,
         timeout: float | None = None,
     ) -> UpdateSkillResponse:
         """Changes the fields of a skill that the mask names. ConsolidateSkills leaves a
@@ -1380,6 +1407,8 @@ class AsyncSkillMethods(AsyncCaller):
             metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
             claimed_success_rate: The success rate that its author expects, 0 to 1; unset if not
                 stated. It does not count in the record. 0 to 1.
+            clear: Fields to empty, by name: what is None stays as it is. A field that is named
+                here is not given a value, too.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1400,6 +1429,7 @@ class AsyncSkillMethods(AsyncCaller):
                     "metadata": metadata,
                     "claimed_success_rate": claimed_success_rate,
                 },
+                clear,
             ),
             timeout,
         )
