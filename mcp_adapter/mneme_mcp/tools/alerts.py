@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, cast
 
 from mneme import to_dict
 from mneme.types import AlertConditionChoice, AlertRuleFields, AlertScopeFields, AlertTrendChoice
-from pydantic import Field, model_validator
+from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
 from mneme_mcp.arguments import Labels, SnakeArguments, Time, Word
 from mneme_mcp.outputs import Name, SnakeOutput
@@ -15,6 +15,13 @@ from mneme_mcp.text import counted
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
 RuleId = Annotated[str, Field(min_length=1, max_length=200, description="The rule's id.")]
+_LIFTABLE = ("resolve_threshold", "pattern", "trend")
+"""What an empty text lifts."""
+_Threshold = Annotated[float, Field(ge=0)]
+
+
+def _unless_empty(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+    return value if value == "" else check(value)
 
 
 class WatchedArguments(SnakeArguments):
@@ -27,7 +34,8 @@ class WatchedArguments(SnakeArguments):
     ] = None
     resolve_threshold: Annotated[
         float | None,
-        Field(ge=0, description="Resolves at this value or below; default: threshold."),
+        Field(ge=0, description="Resolves at this value or below; default, or empty: threshold."),
+        WrapValidator(_unless_empty, json_schema_input_type=_Threshold | Literal[""]),
     ] = None
     min_events: Annotated[
         int | None, Field(ge=1, description="It needs this many events to trigger; default 1.")
@@ -55,12 +63,15 @@ class WatchedArguments(SnakeArguments):
     ] = None
 
     def watched(self) -> dict[str, Any]:
-        """What was given, as the API takes it."""
-        plain = ("threshold", "resolve_threshold", "min_events", "window_minutes", "pattern")
+        """What was given and is not empty, as the API takes it."""
+        plain = ("threshold", "min_events", "window_minutes", *_LIFTABLE)
         values = {name: getattr(self, name) for name in plain}
-        values["trend"] = "unspecified" if self.trend == "" else self.trend
         values["scope"] = self.scope() or None
-        return {name: value for name, value in values.items() if value is not None}
+        return {name: value for name, value in values.items() if value not in (None, "")}
+
+    def lifted(self) -> list[str]:
+        """What was given empty."""
+        return [name for name in _LIFTABLE if getattr(self, name) == ""]
 
     def scope(self) -> AlertScopeFields:
         """What of the scope was given."""
@@ -162,6 +173,8 @@ class UpdateArguments(WatchedArguments):
     def changes(self) -> dict[str, Any]:
         """What is to be another, as the API takes it."""
         changes = self.watched()
+        if lifted := self.lifted():
+            changes["clear"] = lifted
         for name in ("name", "condition"):
             if value := getattr(self, name):
                 changes[name] = value

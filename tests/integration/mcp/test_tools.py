@@ -370,6 +370,16 @@ SUCCESSES: list[tuple[str, dict[str, Any], Check]] = [
         and data["scope"] == {"agent_id": "helper"},
     ),
     (
+        "alert_update",
+        {"rule_id": "fails", "resolve_threshold": 2},
+        lambda text, data: data["threshold"] == 3,
+    ),
+    (
+        "alert_update",
+        {"rule_id": "fails", "threshold": 1, "resolve_threshold": ""},
+        lambda text, data: data["threshold"] == 1,
+    ),
+    (
         "alert_list",
         {},
         lambda text, data: [one["rule_id"] for one in data["rules"]] == ["fails"]

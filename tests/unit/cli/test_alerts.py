@@ -119,6 +119,20 @@ def test_a_rule_watches_something_else_and_an_empty_text_lifts_what_only_the_old
     assert request.rule == AlertRule(id="01R", condition="ALERT_CONDITION_COST_EXCEEDS")
 
 
+def test_an_empty_text_lets_a_rule_resolve_at_its_threshold_again(served: ScriptedServer) -> None:
+    served.on("UpdateAlertRule", UpdateAlertRuleResponse(rule=rule()))
+    result = mneme("alerts", "update", "01R", "--threshold", "0.05", "--resolve-threshold", "")
+    assert result.lines == ["changed 01R: threshold, resolve_threshold"]
+    request = served.last("UpdateAlertRule")
+    assert sorted(request.update_mask.paths) == ["resolve_threshold", "threshold"]
+    assert request.rule == AlertRule(id="01R", threshold=0.05)
+    mneme("alerts", "update", "01R", "--resolve-threshold", "0")
+    assert served.last("UpdateAlertRule").rule == AlertRule(id="01R", resolve_threshold=0)
+    refused = mneme("alerts", "update", "01R", "--resolve-threshold", "low")
+    assert refused.code == 2
+    assert "'low' is not a number" in refused.err
+
+
 def test_what_was_triggered_is_listed(served: ScriptedServer) -> None:
     entry = {
         "rule_id": "01R", "rule_name": "Checkout fails", "message": "30 % of it failed.",

@@ -12,6 +12,7 @@ from mneme.cli.app import App, Cli
 from mneme.cli.options import Agent, Limit, Project, Tags, Yes, listed, page_size
 from mneme.cli.output import Column
 from mneme.cli.times import From, To
+from mneme.cli.values import number_or_empty
 
 if TYPE_CHECKING:
     from mneme.types import (
@@ -145,7 +146,12 @@ def update(
         typer.Option(case_sensitive=False, help="What it watches from now on."),
     ] = None,
     threshold: Threshold = None,
-    resolve_threshold: ResolveAt = None,
+    resolve_threshold: Annotated[
+        Any,
+        typer.Option(
+            parser=number_or_empty, metavar="NUMBER", help='It resolves at this; "": threshold.'
+        ),
+    ] = None,
     min_events: Least = None,
     window: Window = None,
     agent: Agent = None,
@@ -175,7 +181,7 @@ def update(
         "scope": _given(agent_id=agent, project=project, tags=_filled(tag)) or None,
         "notify_channels": _filled(notify),
         "pattern": pattern,
-        "trend": "unspecified" if trend == "" else trend,
+        "trend": trend,
     }
     changed = _given(**given)
     if not changed:
@@ -184,7 +190,9 @@ def update(
         if "scope" in changed:  # The API changes a scope as a whole.
             known = client.get_alert_rule(rule_id).rule.scope
             changed["scope"] = {**to_dict(known), **changed["scope"]}
-        rule = client.update_alert_rule(rule_id, **changed).rule
+        new = {field: value for field, value in changed.items() if value != ""}
+        cleared: Any = [field for field in changed if field not in new]
+        rule = client.update_alert_rule(rule_id, **new, clear=cleared).rule
     cli.out.done(f"changed {rule.id}: {', '.join(changed)}", rule)
 
 

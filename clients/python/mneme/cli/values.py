@@ -32,6 +32,18 @@ def json_object(text: str) -> dict[str, Any]:
     return value
 
 
+def number_or_empty(text: str) -> float | str:
+    """A number, or the empty text, which lifts one.
+
+    Raises:
+        typer.BadParameter: the text is neither.
+    """
+    try:
+        return float(text) if text else ""
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is not a number") from error
+
+
 def one_of(choices: Any) -> Callable[[str], Any]:
     """A parser of one of the names of a Literal, in any case. For options that repeat.
 
