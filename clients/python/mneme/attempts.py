@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AsyncContextDecorator, ContextDecorator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PAST_LESSONS = 3
 _KEEP = "Continue with this approach"
 _CHANGE = "Try a different approach"
-_FIELDS = StoreReflectionRequest.DESCRIPTOR.fields_by_name
+_FIELDS: Mapping[str, Any] = StoreReflectionRequest.DESCRIPTOR.fields_by_name
 # Words, not parts of them: "author", "latest" and "prefix" say nothing.
 _TAGS = {
     tag: re.compile(rf"(?<![a-z])(?:{words})(?![a-z])", re.IGNORECASE)
