@@ -16,8 +16,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from clientgen.description import PACKAGE, Rpc, Service, comments_of, describe
+from clientgen.description import PACKAGE, Rpc, Service
 from clientgen.options import known_set
+from clientgen.reading import comments_of, describe
 from clientgen.telling import also_called, repeats, starts, tell
 from generate import build
 from google.protobuf import descriptor_pb2

@@ -21,7 +21,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import google.rpc  # type: ignore[import-untyped]
-from clientgen.description import describe
+from clientgen.reading import describe
 from clientgen.render import write
 from clientgen.telling import tell
 from clientgen.typescript import write as write_typescript

@@ -13,7 +13,8 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from clientgen.description import PACKAGE, Rpc, comments_of, describe
+from clientgen.description import PACKAGE, Rpc
+from clientgen.reading import comments_of, describe
 from clientgen.telling import tell
 from generate import build
 from google.protobuf import descriptor_pb2

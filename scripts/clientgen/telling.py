@@ -9,8 +9,9 @@ from google.protobuf.descriptor import EnumValueDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
 from google.rpc.code_pb2 import Code  # type: ignore[import-untyped]
 
-from clientgen.description import PACKAGE, Rpc, describe, name_at
+from clientgen.description import PACKAGE, Rpc
 from clientgen.options import known_set, names_kind, options_of
+from clientgen.reading import describe, name_at
 
 _WIDTH = 78
 

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from clientgen import description, rules
-from clientgen.description import Api, Rpc, describe
+from clientgen import reading, rules
+from clientgen.description import Api, Rpc, snake_case
 from clientgen.options import GenerationError
+from clientgen.reading import describe
 from clientgen.render import write
 from clientgen.signature import signature
 from clientgen.telling import tell
@@ -135,7 +136,7 @@ def _third_party(folder: Path) -> str:
 def _table() -> Iterator[None]:
     """The table of names with the one that the later service needs."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(description.METHOD_NAMES, "RobotService.StartSession", "start_robot_session")
+        patch.setitem(reading.METHOD_NAMES, "RobotService.StartSession", "start_robot_session")
         yield
 
 
@@ -186,7 +187,7 @@ def test_a_name_that_two_services_use_is_settled_by_the_table(later: Api) -> Non
 def test_a_clash_that_the_table_does_not_settle_stops_the_generator(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(description, "METHOD_NAMES", {})
+    monkeypatch.setattr(reading, "METHOD_NAMES", {})
     with pytest.raises(GenerationError, match="would both be `start_session`"):
         describe(compiled(tmp_path, LATER_SERVICE))
 
@@ -317,4 +318,4 @@ def test_every_name_in_the_tables_is_one_that_the_schemas_have_or_will_have() ->
     [("CreateApiKey", "create_api_key"), ("Recall", "recall"), ("GetURLPart", "get_url_part")],
 )
 def test_names_of_methods_are_in_snake_case(camel: str, snake: str) -> None:
-    assert description.snake_case(camel) == snake
+    assert snake_case(camel) == snake

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from clientgen.description import describe
+from clientgen.reading import describe
 from clientgen.telling import tell
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 from unit.client.test_generator import HEAD, compiled
