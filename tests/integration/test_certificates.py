@@ -28,8 +28,8 @@ from support.server import LocalServer
 State = cert_pb.CertifiedStateKind
 
 
-def remember(api: Api, memory_id: str, text: str) -> None:
-    api.memory.InsertMemory(memory_pb.InsertMemoryRequest(memory_id=memory_id, text=text))
+def remember(api: Api, memory_id: str, text: str, **fields: Any) -> None:
+    api.memory.InsertMemory(memory_pb.InsertMemoryRequest(memory_id=memory_id, text=text, **fields))
 
 
 def fill(api: Api) -> None:
@@ -109,6 +109,19 @@ def test_scores_are_made_of_similarity_uplift_and_latency(api: Api) -> None:
     assert answer.results[0].source_id == "mail"
     assert answer.results[0].reason == cert_pb.RECALL_REASON_CAUSAL_LINK
     assert answer.results[0].path
+
+
+def test_what_replaced_a_memory_comes_before_it_though_the_old_one_is_closer(api: Api) -> None:
+    question = "is Ann a vegetarian who eats no fish"
+    remember(api, "old", "Ann is a vegetarian who eats no fish", user_id="ann")
+    remember(api, "between", "Ann is a vegetarian of late", user_id="ann", supersedes=["old"])
+    remember(api, "new", "Trout and beef are welcome again", user_id="ann", supersedes=["between"])
+    remember(api, "other", "Ann is allergic to nuts", user_id="ann")
+    scores = {r.source_id: r.score for r in certify(api, question, user_id="ann").results}
+    assert scores["old"] > scores["between"] > scores["other"] > scores["new"]
+    assert list(scores) == ["new", "old", "between", "other"]
+    (only,) = certify(api, question, user_id="ann", limit=1).results
+    assert only.source_id == "new"
 
 
 def test_the_smallest_set_that_covers_the_query_is_named(api: Api) -> None:

@@ -27,13 +27,15 @@ class Weights:
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """What may become a result. `similarity` is None when it is not known; `edges` are the ids of
-    the causal edges behind the `uplift`. `latency` is 0 to 1."""
+    the causal edges behind the `uplift`. `latency` is 0 to 1. `newer` is the document of the memory
+    that replaced it, where recall found that, too."""
 
     memory: Memory
     similarity: float | None
     uplift: float = 0.0
     latency: float = 0.0
     edges: Sequence[str] = ()
+    newer: int | None = None
 
     def score(self, weights: Weights) -> float:
         """Return its score."""
@@ -63,6 +65,7 @@ def candidates(unit: ProofUnit, found: Sequence[Recalled]) -> tuple[Sequence[Can
                 uplift or 0.0,
                 latency(_latency_ms(memory, latencies)),
                 tuple(edges.touching(kind, [key])) if uplift else (),
+                _newer(result),
             )
         )
     return made, any(map(bool, uplifts.values()))
@@ -72,9 +75,8 @@ def best(
     unit: ProofUnit, found: Sequence[Candidate], weights: Weights, limit: int
 ) -> list[tuple[float, Candidate]]:
     """Return the best candidates, with their scores, as the snapshot has them; what is gone by then
-    is left out."""
-    scored = [(one.score(weights), one) for one in found]
-    scored.sort(key=lambda pair: -pair[0])  # Equal ones stay in the order of recall.
+    is left out, and what replaced another comes before it."""
+    scored = _in_order([(one.score(weights), one) for one in found])
     there: list[tuple[float, Candidate]] = []
     for some in parts(scored, limit):
         memories = unit.memories.get_many([one.memory.document.doc_id for _, one in some])
@@ -88,9 +90,26 @@ def best(
     return there[:limit]
 
 
+def _in_order(scored: Sequence[tuple[float, Candidate]]) -> list[tuple[float, Candidate]]:
+    """Return the best first; what replaced another has a place as good as that one's."""
+    ranks = {one.memory.document.doc_id: score for score, one in scored}
+    for score, one in scored:
+        if one.newer in ranks:
+            ranks[one.newer] = max(score, ranks[one.newer])
+    # Equal ones stay in the order of recall, which puts what replaced another before it.
+    return sorted(scored, key=lambda pair: -ranks[pair[1].memory.document.doc_id])
+
+
 def latency(milliseconds: float | None) -> float:
     """Return a latency as it counts in a score: half at a second, at most 1; 0 of none."""
     return 0.0 if milliseconds is None else milliseconds / (milliseconds + _HALF_MS)
+
+
+def _newer(result: Recalled) -> int | None:
+    """Return the document of what replaced a result, not of what merely says almost the same."""
+    successor = result.document.kind.successor
+    replaced = bool(successor and result.details.get(successor))
+    return result.newer.doc_id if replaced and result.newer else None
 
 
 def _skill_latencies(unit: ProofUnit, ids: Sequence[str]) -> Mapping[str, float | None]:
