@@ -112,7 +112,7 @@ def _related(one: Related, now_us: int) -> str:
 
 def _pattern(pattern: WorkPattern) -> str:
     name = "Context" if pattern.type == "topic" else "Pattern"
-    return f"{name}: {cut(pattern.description, _SAID)}."
+    return f"{name}: {ended(cut(pattern.description, _SAID))}"
 
 
 def _steps(suggestions: Sequence[Suggestion]) -> str:

@@ -156,7 +156,7 @@ def _error_summary(errors: Sequence[SessionError]) -> str:
         often = f" (×{error.count})" if error.count > 1 else ""
         said.append(f"{where}{cut(error.example, 160)}{often}")
     more = sum(error.count for error in errors[5:])
-    return "; ".join(said) + (f"; and {more} more" if more else "") + "."
+    return ended("; ".join(said) + (f"; and {more} more" if more else ""))
 
 
 def _topics(

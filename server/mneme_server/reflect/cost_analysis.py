@@ -345,7 +345,8 @@ def _costliest(operation: CostlyOperation) -> Insight:
     return Insight(
         type="expensive_operation",
         summary=(
-            f"The dearest single event cost {dollars(operation.cost_usd)}: {operation.description}."
+            f"The dearest single event cost {dollars(operation.cost_usd)}:"
+            f" {operation.description.rstrip('. ')}."
         ),
         data={"cost_usd": operation.cost_usd, "model": operation.model},
         session_ids=(operation.session_id,),

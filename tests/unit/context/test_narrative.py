@@ -41,6 +41,12 @@ def test_it_weaves_the_last_session_related_work_pattern_and_next_step() -> None
     )
 
 
+def test_a_pattern_whose_error_is_a_sentence_ends_with_one_full_stop() -> None:
+    sessions = [past(name, Log().failed("game", "It is pitch black.")) for name in ("a", "b")]
+    told = narrate(Awakening(sessions[0], patterns=patterns_of(sessions)), NOW)
+    assert "Pattern: the same error in 2 sessions: game: It is pitch black." in told.splitlines()
+
+
 def test_sessions_since_the_last_handover_are_told() -> None:
     later = past("later", Log().said("user", "Why is the build red?"))
     last = past("now", left=handover("now", progress=("Green build",)))

@@ -57,6 +57,11 @@ def test_a_line_of_a_summary_is_a_sentence_so_that_all_can_be_read_in_one_line()
     ]
 
 
+def test_an_error_that_is_a_sentence_ends_a_summary_s_line_with_one_full_stop() -> None:
+    lines = summary_of(Log().failed("game", "It is pitch black.")).text.splitlines()
+    assert lines[0] == "Errors: game: It is pitch black."
+
+
 def test_given_a_session_with_tool_calls_and_errors_the_summary_mentions_the_tools_and_errors() -> (
     None
 ):

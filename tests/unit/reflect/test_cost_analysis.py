@@ -70,6 +70,13 @@ def test_cost_has_its_total_its_average_a_session_its_trend_and_the_dearest_oper
     assert dearest.description == "llm_response; 10 tokens read, 2 written"
 
 
+def test_the_dearest_event_is_told_in_one_sentence_though_its_text_is_one() -> None:
+    record = spending()
+    record.add("one", ANSWER, 5, model="large", cost=9.0, text="It matures in a cave.")
+    (told,) = (i.summary for i in found_in(record).insights if i.type == "expensive_operation")
+    assert told == "The dearest single event cost $9.00: llm_response; It matures in a cave."
+
+
 def test_cost_is_scoped_to_a_model() -> None:
     result = costs_in(spending(), model="large")
     assert (result.total_cost_usd, result.average_cost_per_session) == (3.0, 3.0)
