@@ -37,7 +37,7 @@ def narrate(woken: Awakening, now_us: int) -> str:
     if woken.later:
         parts.append(_later(woken.later, now_us, more=woken.more_later))
     if woken.related:
-        parts.append("\n".join(_related(one, now_us) for one in woken.related[:_RELATED]))
+        parts.append("\n".join(_related(woken.related[:_RELATED], now_us)))
     if woken.not_compared:
         parts.append(NOT_COMPARED)
     if woken.patterns:
@@ -106,8 +106,17 @@ def _later(later: Sequence[PastSession], now_us: int, *, more: bool) -> str:
     )
 
 
-def _related(one: Related, now_us: int) -> str:
-    return f"Related work from {ago(one.past.at_us, now_us)}: {ended(gist(one.past))}"
+def _related(related: Sequence[Related], now_us: int) -> list[str]:
+    """Return a line for each thing that was done, however many sessions did it."""
+    times: dict[str, list[int]] = {}
+    for one in related:
+        times.setdefault(ended(gist(one.past)), []).append(one.past.at_us)
+    return [f"Related work {_when(at_us, now_us)}: {did}" for did, at_us in times.items()]
+
+
+def _when(at_us: Sequence[int], now_us: int) -> str:
+    latest = f"from {ago(max(at_us), now_us)}"
+    return latest if len(at_us) == 1 else f"in {len(at_us)} sessions, the latest {latest}"
 
 
 def _pattern(pattern: WorkPattern) -> str:

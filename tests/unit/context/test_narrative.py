@@ -47,6 +47,19 @@ def test_a_pattern_whose_error_is_a_sentence_ends_with_one_full_stop() -> None:
     assert "Pattern: the same error in 2 sessions: game: It is pitch black." in told.splitlines()
 
 
+def test_related_sessions_that_say_the_same_are_told_in_one_line() -> None:
+    asked = (("Play to the end", 4), ("Play to the end", 2), ("Mow the lawn", 3))
+    related = [
+        Related(past(text, Log().said("user", text), ended_us=NOW - days * DAY), 0.6, 0.8, 0.1, 0.6)
+        for text, days in asked
+    ]
+    told = narrate(Awakening(past("now"), related=related), NOW).splitlines()
+    assert [line for line in told if line.startswith("Related work")] == [
+        "Related work in 2 sessions, the latest from 2 days ago: Play to the end.",
+        "Related work from 3 days ago: Mow the lawn.",
+    ]
+
+
 def test_sessions_since_the_last_handover_are_told() -> None:
     later = past("later", Log().said("user", "Why is the build red?"))
     last = past("now", left=handover("now", progress=("Green build",)))
