@@ -123,6 +123,30 @@ def test_the_newer_of_two_that_say_almost_the_same_comes_first(api: Api) -> None
     assert apart.results[0].source_id == "old"
 
 
+@pytest.mark.parametrize(
+    ("query", "first", "second"),
+    [
+        ("write about cheese number 7", "c7", "c12"),  # It names the one that it wants.
+        ("what was written about cheese number 7", "c7", "c12"),
+        ("was it cheese number 7", "c12", "c11"),  # It asks whether that still holds.
+        ("write about cheese number 99", "c12", "c11"),
+        ("write about cheese", "c12", "c11"),
+    ],
+)
+def test_what_has_the_number_that_a_query_names_comes_before_newer_ones(
+    api: Api, query: str, first: str, second: str
+) -> None:
+    numbers = range(1, 13)
+    said = [event(f"Write about cheese number {n}", id=f"c{n}", at=n * 3_600) for n in numbers]
+    record(api, *said, wait=True)
+    found = recall(api, query).results
+    assert [result.source_id for result in found[:2]] == [first, second]
+    assert [result.score for result in found] == sorted((r.score for r in found), reverse=True)
+    names_newer = {r.source_id: r.newer.source_id for r in found if r.HasField("newer")}
+    assert all(int(newer[1:]) > int(older[1:]) for older, newer in names_newer.items())
+    assert "c7" in names_newer
+
+
 @pytest.fixture
 def talk(api: Api) -> Api:
     record(

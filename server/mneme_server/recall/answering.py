@@ -28,7 +28,7 @@ from mneme_server.recall.succession import (
     successors_first,
 )
 from mneme_server.recall.turns import Turns
-from mneme_server.recall.versions import newest_first, versions
+from mneme_server.recall.versions import newest_first, picked_by, versions
 
 Rerank: TypeAlias = Callable[[Sequence[str]], tuple[Sequence[int] | None, Reranking]]
 """Orders texts by how well they answer the query: their places, or None, and why."""
@@ -172,14 +172,15 @@ def _in_order(
     same, and whether a reranker ordered them: then each keeps the score it had before.
     """
     groups = _versions(results, query)
-    results = _newest_first(results, groups)
+    picked = picked_by(query.text)
+    results = _newest_first(results, groups, picked)
     if rerank is None or not results:
         return results, groups, None
     order, reranking = rerank([result.document.text for result in results[:RERANKED]])
     if order is not None:
         results = [*(results[place] for place in order), *results[RERANKED:]]
         groups = _versions(results, query)
-        results = _newest_first(results, groups, own_scores=True)
+        results = _newest_first(results, groups, picked, own_scores=True)
     return results, groups, reranking
 
 
@@ -188,9 +189,14 @@ def _versions(results: Sequence[Recalled], query: RecallQuery) -> Groups:
 
 
 def _newest_first(
-    results: Sequence[Recalled], groups: Groups, *, own_scores: bool = False
+    results: Sequence[Recalled],
+    groups: Groups,
+    picked: frozenset[str],
+    *,
+    own_scores: bool = False,
 ) -> list[Recalled]:
-    """Return the results with the newest of each group of those that say almost the same first.
+    """Return the results with the newest of each group of those that say almost the same first,
+    but after those that the query has picked by number.
 
     Each takes the place of the one that was there, and its score, unless with `own_scores`.
     """
@@ -199,7 +205,7 @@ def _newest_first(
     for group in groups:
         before = [(results[place].score, results[place].terms) for place in group]
         for place, taken, (score, terms) in zip(
-            group, newest_first(group, documents), before, strict=True
+            group, newest_first(group, documents, picked), before, strict=True
         ):
             if place != taken:
                 ordered[place] = moved = results[taken]
@@ -211,10 +217,12 @@ def _newest_first(
 def _link(results: Sequence[Recalled], groups: Groups) -> None:
     """Have each of those that say almost the same name the next older and the next newer one.
 
-    In each group the newest comes first; what is not among the results is not named.
+    What is not among the results is not named.
     """
+    documents = [result.document for result in results]
     for group in groups:
-        for newer, older in pairwise(place for place in group if place < len(results)):
+        shown = [place for place in group if place < len(results)]
+        for newer, older in pairwise(newest_first(shown, documents)):
             results[newer].older = results[older].document
             results[older].newer = results[newer].document
 

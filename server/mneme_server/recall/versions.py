@@ -15,6 +15,8 @@ _ALIKE = 0.6
 _FEWEST = 2
 _DIFFERENT_TIMES_US = 60_000_000
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
+_WHETHER = re.compile(r"\W*(?:did|does|do|is|are|was|were|has|have|had)\b", re.IGNORECASE)
 # What may be another without anything else being said of it.
 _VALUES = frozenset(
     (
@@ -52,9 +54,27 @@ def versions(documents: Sequence[Document]) -> list[list[int]]:
     return groups
 
 
-def newest_first(group: Sequence[int], documents: Sequence[Document]) -> list[int]:
-    """Return a group's places in the order in which they are to be shown."""
-    return sorted(group, key=lambda place: (-documents[place].timestamp_us, place))
+def picked_by(query: str) -> frozenset[str]:
+    """Return the numbers by which a query picks one of a series: "what did chapter 7 say".
+
+    A question whether something holds picks nothing: "is the deadline still May 7".
+    """
+    return frozenset() if _WHETHER.match(query) else frozenset(_NUMBER.findall(query))
+
+
+def newest_first(
+    group: Sequence[int], documents: Sequence[Document], picked: frozenset[str] = frozenset()
+) -> list[int]:
+    """Return a group's places in the order in which they are to be shown.
+
+    What has more of the numbers that the query picks by comes before what is newer.
+    """
+
+    def key(place: int) -> tuple[int, int, int]:
+        numbers = picked.intersection(_NUMBER.findall(documents[place].text)) if picked else ()
+        return -len(numbers), -documents[place].timestamp_us, place
+
+    return sorted(group, key=key)
 
 
 def _telling(document: Document) -> frozenset[str]:
