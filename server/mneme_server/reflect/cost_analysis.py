@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from mneme._core.amounts import dollars
 from numpy.typing import NDArray
 
 from mneme_server.events.event_types import Part, playing
@@ -24,7 +25,7 @@ from mneme_server.reflect.model import (
 )
 from mneme_server.reflect.params import CostAnalysisParams
 from mneme_server.reflect.prices import PriceTable
-from mneme_server.reflect.wording import dollars, moves, percent, plural, sure
+from mneme_server.reflect.wording import moves, percent, plural, sure
 from mneme_server.statistics.inference import NO_INTERVAL, Floats, sum_by
 
 NEEDED = (

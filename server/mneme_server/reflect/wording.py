@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
 from mneme_server.reflect.compared import OutcomeSplit, SequenceEffect
@@ -72,13 +72,6 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %" if share >= 0.0005 else "< 0.1 %"
 
 
-def dollars(amount: float) -> str:
-    """Return an amount of US dollars, to the cent, or to two digits below one."""
-    if amount and abs(amount) < 0.995:
-        return f"${amount:.2g}" if abs(amount) >= 1e-4 else f"${amount:.1e}"
-    return f"${amount:,.2f}"
-
-
 def figure(value: float) -> str:
     """Return a number, to two digits below a hundred: "0.042", "1,234"."""
     return f"{value:,.0f}" if abs(value) >= 99.5 else f"{value:.2g}"
@@ -98,13 +91,16 @@ def points(difference: float) -> str:
 
 def moves(test: TrendTest, amount: Callable[[float], str]) -> str:
     """Return what a series does: "rises by 120 ms over 10 days (80 ms to 150 ms)"."""
-    low, high = sorted(map(abs, test.slope_interval))
     over = plural(round(test.days), "day") if test.days >= 1.5 else f"{24 * test.days:.0f} hours"
     verb = "rises" if test.slope_per_day > 0 else "falls"
-    return (
-        f"{verb} by {amount(abs(test.change))} over {over}"
-        f" ({amount(low * test.days)} to {amount(high * test.days)})"
-    )
+    ends = (test.days * end for end in test.slope_interval)
+    return f"{verb} by {amount(abs(test.change))} over {over}{_between(ends, amount)}"
+
+
+def _between(ends: Iterable[float], amount: Callable[[float], str]) -> str:
+    """Return the interval of a change, " (80 ms to 150 ms)"; nothing where its ends read alike."""
+    low, high = map(amount, sorted(map(abs, ends)))
+    return f" ({low} to {high})" if low != high else ""
 
 
 def day(time_us: int) -> str:

@@ -219,7 +219,7 @@ def test_cost_is_a_summary_with_breakdowns(served: ScriptedServer) -> None:
         },
     )
     text = result.out
-    assert "Cost       $10.00\nEstimated  $0.5 of it\nA session  $0.05 on average in 9" in text
+    assert "Cost       $10.00\nEstimated  $0.50 of it\nA session  $0.05 on average in 9" in text
     assert "Over time  ▁▂█ total\n" in text
     assert (
         "degrading: cost of a session rises by $0.02 a day ($0.01 to $0.03), by $0.16 over 8.0 d;"

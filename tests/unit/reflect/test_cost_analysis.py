@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from mneme._core.amounts import dollars
 from mneme_server.events.event_types import EventType
 from mneme_server.reflect.cost_analysis import NEEDED, cost_analysis
 from mneme_server.reflect.model import CostAnalysis, Findings, Trend
@@ -134,6 +135,28 @@ def test_a_planted_rise_and_a_planted_fall_of_cost_are_found() -> None:
         falling = costs_in(daily_sessions(seed, cost=(0.3, 0.1))).cost_per_session
         assert (rising.trend, falling.trend) == (Trend.DEGRADING, Trend.IMPROVING)
         assert rising.slope_interval.low < 0.2 / 29 < rising.slope_interval.high
+
+
+def test_an_interval_without_width_is_not_told_and_cents_have_two_digits() -> None:
+    record = Record()
+    for day in range(12):
+        record.add(f"s{day:02d}", ANSWER, day * DAY, cost=0.2 + 0.03 * day)
+    told = {insight.type: insight.summary for insight in found_in(record).insights}
+    assert told["cost_trend"] == (
+        "The cost of a session rises by $0.33 over 11 days, on average $0.36; q < 0.001."
+    )
+    assert told["expensive_operation"] == "The dearest single event cost $0.53: llm_response."
+
+
+@pytest.mark.parametrize(
+    ("amount", "told"),
+    [
+        (0.0, "$0.00"), (0.2, "$0.20"), (0.058, "$0.06"), (0.01, "$0.01"), (0.0085, "$0.0085"),
+        (0.00003, "$3.0e-05"), (1234.5, "$1,234.50"),
+    ],
+)  # fmt: skip
+def test_dollars_have_two_digits_from_a_cent_up(amount: float, told: str) -> None:
+    assert dollars(amount) == told
 
 
 def test_a_steady_cost_gives_false_alarms_as_seldom_as_stated() -> None:

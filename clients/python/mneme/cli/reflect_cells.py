@@ -45,13 +45,6 @@ def q(value: float, *, tested: bool = True) -> str:
     return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def dollars(amount: float) -> str:
-    """An amount of US dollars."""
-    if amount >= 0.995 or not amount:
-        return f"${amount:,.2f}"
-    return f"${amount:.2g}" if amount >= 1e-4 else f"${amount:.1e}"
-
-
 def tools(names: Iterable[str]) -> str:
     """A sequence of tools."""
     return cells.preview(" → ".join(name or "(unnamed)" for name in names))

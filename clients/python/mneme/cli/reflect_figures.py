@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from mneme._core.amounts import dollars
 from mneme.cli import cells
 from mneme.cli import reflect_cells as show
 from mneme.cli.charts import bar, sparkline
@@ -37,20 +38,20 @@ def cost_analysis(out: Output, result: CostAnalysis) -> None:
     series = [p.cost_per_session for p in result.over_time]  # fmt: skip
     totals = [point.cost_usd for point in result.over_time]
     each = (
-        f"{show.dollars(result.average_cost_per_session)} on average in "
+        f"{dollars(result.average_cost_per_session)} on average in "
         f"{cells.plural(result.costed_sessions, 'session')} whose cost is known"
         if result.costed_sessions
         else ""
     )
     out.facts(
         [
-            ("Cost", show.dollars(result.total_cost_usd) if known else "not known"),
-            ("Estimated", f"{show.dollars(estimated)} of it" if estimated else ""),
+            ("Cost", dollars(result.total_cost_usd) if known else "not known"),
+            ("Estimated", f"{dollars(estimated)} of it" if estimated else ""),
             ("A session", each),
             ("Tokens", tokens),
             ("Over time", f"{sparkline(totals)} total" if len(totals) > 1 else ""),
             ("", f"{sparkline(series)} a session") if len(totals) > 1 else ("", ""),
-            ("Trend", _trend(result.cost_per_session, "cost of a session", show.dollars)),
+            ("Trend", _trend(result.cost_per_session, "cost of a session", dollars)),
         ]
     )
     for title, name, shares in (
@@ -64,7 +65,7 @@ def cost_analysis(out: Output, result: CostAnalysis) -> None:
         if [share.key for share in shares] != [""]:
             show.section(out, title, _cost_columns(name), rows)
     dearest = [
-        [show.dollars(op.cost_usd), cells.preview(op.event_id), cells.preview(op.model),
+        [dollars(op.cost_usd), cells.preview(op.event_id), cells.preview(op.model),
          cells.preview(op.description)]
         for op in result.most_expensive
     ]  # fmt: skip
@@ -91,7 +92,7 @@ def _cost_columns(name: str) -> tuple[Column, ...]:
 def _cost(share: CostShare) -> list[str]:
     return [
         cells.preview(share.key) or "(not said)",
-        show.dollars(share.cost_usd),
+        dollars(share.cost_usd),
         f"{show.share(share.share):>6} {bar(share.share):<10}",
         cells.count(share.input_tokens),
         cells.count(share.output_tokens),
@@ -106,12 +107,13 @@ def _trend(test: TrendTest, what: str, form: Callable[[float], str]) -> str:
         return "too few points to tell"
     if test.trend == "stable":
         return "no trend shown"
-    ends = sorted((abs(test.slope_interval.low), abs(test.slope_interval.high)))
+    low, high = map(form, sorted(map(abs, (test.slope_interval.low, test.slope_interval.high))))
+    between = f" ({low} to {high})" if low != high else ""
     moves = "rises" if test.slope_per_day > 0 else "falls"
     over = f", by {form(abs(test.change))} over {cells.span(test.days * 86_400)}"
     return (
         f"{cells.name(test.trend)}: {what} {moves} by {form(abs(test.slope_per_day))} "
-        f"a day ({form(ends[0])} to {form(ends[1])}){over if test.days else ''}; "
+        f"a day{between}{over if test.days else ''}; "
         f"q {show.q(test.q_value)}"
     )
 
