@@ -16,7 +16,7 @@ PROVED_QUESTION = "how does Ann get her invoices?"
 def prove(report: Report, server: Server) -> None:
     """Recall with a certificate, check it without the server, break it, and check it again."""
     report.chapter("Proof: what was recalled, shown to somebody who trusts nobody")
-    with MnemeClient(server.address) as client:
+    with MnemeClient(server.address, api_key="") as client:
         for text in PROVED:
             client.insert_memory(text, user_id="ann")
         made = client.recall_with_certificate(PROVED_QUESTION, limit=2)
