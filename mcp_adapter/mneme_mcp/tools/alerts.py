@@ -56,16 +56,11 @@ class WatchedArguments(SnakeArguments):
         str | None,
         Field(description="For error_pattern_exceeds: a part of the messages; empty: none."),
     ] = None
-    trend: Annotated[
-        Literal[AlertTrendChoice, ""] | None,
-        Word,
-        Field(description="For trend_exceeds: what gets worse; empty: nothing."),
-    ] = None
 
     def watched(self) -> dict[str, Any]:
         """What was given and is not empty, as the API takes it."""
         plain = ("threshold", "min_events", "window_minutes", *_LIFTABLE)
-        values = {name: getattr(self, name) for name in plain}
+        values = {name: getattr(self, name, None) for name in plain}  # No trend can be tried.
         values["scope"] = self.scope() or None
         return {name: value for name, value in values.items() if value not in (None, "")}
 
@@ -80,7 +75,17 @@ class WatchedArguments(SnakeArguments):
         return cast("AlertScopeFields", given)
 
 
-class CreateArguments(WatchedArguments):
+class KeptArguments(WatchedArguments):
+    """What a rule watches that is kept."""
+
+    trend: Annotated[
+        Literal[AlertTrendChoice, ""] | None,
+        Word,
+        Field(description="For trend_exceeds: what gets worse; empty: nothing."),
+    ] = None
+
+
+class CreateArguments(KeptArguments):
     """A rule to create."""
 
     name: Annotated[str, Field(min_length=1, max_length=200, description="The rule's name.")]
@@ -149,7 +154,7 @@ def _rule(said: str, rule: Mapping[str, Any]) -> Reply:
     return Reply(f"{made.line()}. {said}", made)
 
 
-class UpdateArguments(WatchedArguments):
+class UpdateArguments(KeptArguments):
     """What of a rule is to be another."""
 
     holders = {"rule.id": "rule_id"}
@@ -247,6 +252,15 @@ class TryArguments(WatchedArguments):
         Time | None, Field(alias="from", description="Since when; default: a week ago.")
     ] = None
     to: Annotated[Time | None, Field(description="Until when; default: now.")] = None
+
+    @model_validator(mode="after")
+    def _is_one_rule(self) -> TryArguments:
+        watched = self.watched().keys() - {"scope"} or any(self.scope().values())
+        if self.rule_id and (self.condition or watched):
+            raise ValueError(
+                "a rule that is there is tried as it is: with a rule_id, give only from and to"
+            )
+        return self
 
 
 class TryOutput(SnakeOutput):

@@ -387,9 +387,14 @@ SUCCESSES: list[tuple[str, dict[str, Any], Check]] = [
     ),
     (
         "alert_try",
-        {"condition": "cost_exceeds", "threshold": 1_000_000, "pattern": "", "trend": ""},
+        {"condition": "cost_exceeds", "threshold": 1_000_000, "pattern": ""},
         lambda text, data: data["alert_count"] == 0
         and text.startswith("It would not have triggered"),
+    ),
+    (
+        "alert_try",
+        {"rule_id": "fails", "condition": "", "pattern": "", "project": "", "tags": []},
+        lambda text, data: data["alert_count"] == 0,
     ),
     (
         "alert_history",
@@ -738,6 +743,9 @@ FAILURES: list[tuple[str, dict[str, Any], str]] = [
      "a share is at most 1"),
     ("alert_try", {"condition": "queue_depth_exceeds"}, "cannot be tried"),
     ("alert_try", {"rule_id": "missing"}, "alert_list lists"),
+    ("alert_try", {"rule_id": "missing", "threshold": 0}, "is tried as it is"),
+    ("alert_try", {"rule_id": "missing", "tags": ["ci"]}, "is tried as it is"),
+    ("alert_try", {"condition": "trend_exceeds", "trend": "latency"}, "no argument 'trend'"),
     ("alert_list", {"state": "broken"}, "state"),
     ("alert_history", {"limit": 0}, "limit"),
     ("alert_update", {"rule_id": "missing", "threshold": 1}, "alert_list lists"),
