@@ -15,6 +15,7 @@ from support.making import add_edge, at, skill, struct
 from support.operations import ended, response
 from support.server import LocalServer
 
+OUTCOMES = ("reward", "success")
 HARD, EASY = "Migrate the billing database", "Fix a typo in the readme"
 
 
@@ -210,6 +211,47 @@ def test_what_was_known_before_is_adjusted_for_and_what_came_after_is_refused(ap
         assert (failure.code, failure.field) == (
             grpc.StatusCode.INVALID_ARGUMENT, "adjust_for[1]",
         )  # fmt: skip
+
+
+def test_reward_and_success_have_the_same_figures_where_they_are_the_same_numbers(
+    api: Api,
+) -> None:
+    """By that, clients tell such findings as one."""
+    told = confounded(300)
+    for one in told:
+        one.reward = float(one.success)
+    tell(api, told)
+    effects = found(discover(api))
+    for name in ("uplift", "low", "high", "plain_difference", "q_value", "mean_with"):
+        reward, success = (getattr(effects["tag:careful", one], name) for one in OUTCOMES)
+        assert reward == pytest.approx(success)
+
+
+def test_a_name_to_adjust_for_that_no_episode_has_is_refused(api: Api) -> None:
+    """A mistyped name would leave the effects unadjusted, and nobody would know."""
+    assert discover(api, adjust_for=["dificulty"]).episode_count == 0
+    tell(api, confounded(100))
+    for name in ("dificulty", "tag:nose"):
+        with refused() as failure:
+            discover(api, adjust_for=["difficulty", name])
+        assert (failure.code, failure.field) == (
+            grpc.StatusCode.INVALID_ARGUMENT, "adjust_for[1]",
+        )  # fmt: skip
+        assert repr(name) in failure.message
+    assert "task" in discover(api, adjust_for=["task", "agent"]).adjusted_for
+    question = pb.DiscoverRequest(adjust_for=["dificulty"])
+    started = api.causal.StartDiscover(pb.StartDiscoverRequest(question=question)).operation
+    assert "'dificulty'" in ended(api, started.id).error.message
+
+
+def test_a_name_of_metadata_may_be_given_as_importing_experience_gives_it(api: Api) -> None:
+    tell(api, confounded(100))
+    expected = discover(api, adjust_for=["difficulty"])
+    answer = discover(api, adjust_for=["metadata.difficulty"])
+    assert "difficulty" in answer.adjusted_for
+    assert found(answer).keys() == found(expected).keys()
+    for key, effect in found(expected).items():
+        assert found(answer)[key].uplift == effect.uplift
 
 
 @pytest.mark.parametrize("amount", [1e160, 1.7e308])

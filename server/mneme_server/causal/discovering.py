@@ -57,7 +57,7 @@ class Discover:
             at_once: refuse what takes longer than a call should.
 
         Raises:
-            InvalidArgument: what is to be adjusted for comes after the attempt.
+            InvalidArgument: what is to be adjusted for comes after the attempt, or is in none.
             FailedPrecondition: it is too much for one call.
         """
         require_known_before(question)
@@ -67,6 +67,7 @@ class Discover:
             if at_once and total > MOST_AT_ONCE:
                 raise _too_much(f"{total} episodes, more than {MOST_AT_ONCE}")
             gathered = self._gathered(memory, question, min(total, MOST_EPISODES), step)
+            _require_in_some(question, gathered)
             with self.foreground.computing(Size.LARGE):
                 causes, refused = testable(gathered.causes(), gathered.count, question)
                 features, names = gathered.features()
@@ -121,6 +122,16 @@ def require_known_before(question: Question, path: str = "adjust_for") -> None:
                 " changed; name what was known before",
                 field=f"{path}[{place}]",
             )
+
+
+def _require_in_some(question: Question, gathered: Gathered) -> None:
+    """Check that some episode has each thing that is adjusted for: a mistyped name has none."""
+    for name in gathered.in_none:
+        raise InvalidArgument(
+            f"no episode that matches has {name!r}, so nothing would be adjusted for; give the name"
+            f" of a number, a text or a truth value in their metadata, or a label as {TAG}:NAME",
+            field=f"adjust_for[{question.adjust_for.index(name)}]",
+        )
 
 
 def _too_much(what: str) -> FailedPrecondition:

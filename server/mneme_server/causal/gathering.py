@@ -26,6 +26,8 @@ _MOST_LEVELS = 15
 _LEAST_OF_A_LEVEL = 10
 _UNIT = 1e-9
 _SKILLS = ("skills", "skill")
+_LEVELS = ("agent", "user", "project")
+_ALWAYS = frozenset(("task", *_LEVELS, "time"))
 
 
 class Gathered:
@@ -44,11 +46,10 @@ class Gathered:
         self._outcomes = array("d")
         self._times = array("d")
         self._tasks = _Tasks()
-        self._levels: dict[str, array[int]] = {
-            name: array("l") for name in ("agent", "user", "project")
-        }
+        self._levels: dict[str, array[int]] = {name: array("l") for name in _LEVELS}
         self._numbers: dict[str, array[float]] = {name: array("d") for name in adjust_for}
         self._words: dict[str, array[int]] = {name: array("l") for name in adjust_for}
+        self._in_none = dict.fromkeys(one for one in adjust_for if one not in _ALWAYS)
         self._codes: dict[str, dict[object, int]] = defaultdict(dict)
         self._having: dict[str, array[int]] = defaultdict(lambda: array("l"))
         self._latest: dict[str, list[str]] = defaultdict(list)
@@ -58,6 +59,11 @@ class Gathered:
     def not_embedded(self) -> int:
         """How many episodes' tasks have no vector."""
         return self._tasks.missing
+
+    @property
+    def in_none(self) -> list[str]:
+        """What is to be adjusted for, and no episode has."""
+        return list(self._in_none) if self.count else []
 
     def add(self, episodes: Sequence[Episode], vectors: Mapping[str, Vectors]) -> None:
         """Take in a page, the latest first, with the vectors (d,) of tasks that have some."""
@@ -85,10 +91,12 @@ class Gathered:
             kind, _, label = name.partition(":")
             value: Any = metadata.get(name)
             if kind == TAG and label:
-                value = float(label in episode.tags)
+                value = label in episode.tags or None
             number = isinstance(value, int | float) and not isinstance(value, bool)
             self._numbers[name].append(float(value) if number else float("nan"))
             said = value if isinstance(value, str | bool) else None
+            if number or said is not None:
+                self._in_none.pop(name, None)
             self._words[name].append(self._code(name, said))
 
     def _code(self, name: str, value: object) -> int:

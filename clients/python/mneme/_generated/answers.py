@@ -1461,9 +1461,10 @@ class DiscoverRequest(Answer[discovery_pb2.DiscoverRequest], of=discovery_pb2.Di
 
     adjust_for: list[str]
     """What else was known before each attempt: names of metadata (numbers, texts
-    or truth values), or labels as `tag:NAME`, which are then not treated as
-    causes. Do not name anything that an attempt brought about: adjusting for
-    it hides the effect.
+    or truth values; `metadata.NAME` is the same), or labels as `tag:NAME`,
+    which are then not treated as causes. Some episode must have each. Do not
+    name anything that an attempt brought about: adjusting for it hides the
+    effect.
     Up to 20 entries, each up to 200 characters, on one line.
     Up to 20 entries, each up to 200 characters, on one line.
     """

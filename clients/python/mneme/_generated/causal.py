@@ -854,17 +854,18 @@ class CausalMethods(SyncCaller):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
-        that says how an attempt went; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
-        more than 10,000 episodes match, or causes times episodes is more than
-        500,000: use StartDiscover.
+        that says how an attempt went, or that no episode has; FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when more than 10,000 episodes match, or causes times
+        episodes is more than 500,000: use StartDiscover.
 
         Args:
             filter: Which episodes.
             adjust_for: What else was known before each attempt: names of metadata (numbers,
-                texts or truth values), or labels as `tag:NAME`, which are then not treated as
-                causes. Do not name anything that an attempt brought about: adjusting for it
-                hides the effect. Up to 20 entries, each up to 200 characters, on one line. Up
-                to 20 entries, each up to 200 characters, on one line.
+                texts or truth values; `metadata.NAME` is the same), or labels as `tag:NAME`,
+                which are then not treated as causes. Some episode must have each. Do not name
+                anything that an attempt brought about: adjusting for it hides the effect. Up to
+                20 entries, each up to 200 characters, on one line. Up to 20 entries, each up to
+                200 characters, on one line.
             min_attempts: Causes that fewer episodes had are not considered. 1 to 1,000,000.
                 Default: 3. 1 to 1,000,000. Default: 3.
             min_success_rate: The share that must succeed with the cause, or without it if it
@@ -1657,17 +1658,18 @@ class AsyncCausalMethods(AsyncCaller):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
-        that says how an attempt went; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
-        more than 10,000 episodes match, or causes times episodes is more than
-        500,000: use StartDiscover.
+        that says how an attempt went, or that no episode has; FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when more than 10,000 episodes match, or causes times
+        episodes is more than 500,000: use StartDiscover.
 
         Args:
             filter: Which episodes.
             adjust_for: What else was known before each attempt: names of metadata (numbers,
-                texts or truth values), or labels as `tag:NAME`, which are then not treated as
-                causes. Do not name anything that an attempt brought about: adjusting for it
-                hides the effect. Up to 20 entries, each up to 200 characters, on one line. Up
-                to 20 entries, each up to 200 characters, on one line.
+                texts or truth values; `metadata.NAME` is the same), or labels as `tag:NAME`,
+                which are then not treated as causes. Some episode must have each. Do not name
+                anything that an attempt brought about: adjusting for it hides the effect. Up to
+                20 entries, each up to 200 characters, on one line. Up to 20 entries, each up to
+                200 characters, on one line.
             min_attempts: Causes that fewer episodes had are not considered. 1 to 1,000,000.
                 Default: 3. 1 to 1,000,000. Default: 3.
             min_success_rate: The share that must succeed with the cause, or without it if it

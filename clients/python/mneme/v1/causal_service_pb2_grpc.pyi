@@ -160,9 +160,9 @@ class CausalServiceStub:
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
-    that says how an attempt went; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
-    more than 10,000 episodes match, or causes times episodes is more than
-    500,000: use StartDiscover.
+    that says how an attempt went, or that no episode has; FAILED_PRECONDITION
+    (CONSTRAINT_VIOLATION) when more than 10,000 episodes match, or causes times
+    episodes is more than 500,000: use StartDiscover.
     """
     StartDiscover: _grpc.UnaryUnaryMultiCallable[_discovery_pb2.StartDiscoverRequest, _discovery_pb2.StartDiscoverResponse]
     """Starts what Discover does as an operation, of any size.
@@ -318,9 +318,9 @@ class CausalServiceAsyncStub(CausalServiceStub):
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
-    that says how an attempt went; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
-    more than 10,000 episodes match, or causes times episodes is more than
-    500,000: use StartDiscover.
+    that says how an attempt went, or that no episode has; FAILED_PRECONDITION
+    (CONSTRAINT_VIOLATION) when more than 10,000 episodes match, or causes times
+    episodes is more than 500,000: use StartDiscover.
     """
     StartDiscover: _aio.UnaryUnaryMultiCallable[_discovery_pb2.StartDiscoverRequest, _discovery_pb2.StartDiscoverResponse]  # type: ignore[assignment]
     """Starts what Discover does as an operation, of any size.
@@ -563,9 +563,9 @@ class CausalServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
-        that says how an attempt went; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
-        more than 10,000 episodes match, or causes times episodes is more than
-        500,000: use StartDiscover.
+        that says how an attempt went, or that no episode has; FAILED_PRECONDITION
+        (CONSTRAINT_VIOLATION) when more than 10,000 episodes match, or causes times
+        episodes is more than 500,000: use StartDiscover.
         """
 
     @_abc_1.abstractmethod

@@ -645,9 +645,9 @@ export const calls = {
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
-   * that says how an attempt went; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when
-   * more than 10,000 episodes match, or causes times episodes is more than
-   * 500,000: use StartDiscover.
+   * that says how an attempt went, or that no episode has; FAILED_PRECONDITION
+   * (CONSTRAINT_VIOLATION) when more than 10,000 episodes match, or causes times
+   * episodes is more than 500,000: use StartDiscover.
    */
   discover: {
     method: CausalService.method.discover,

@@ -15,6 +15,9 @@ from mneme_server.skills.messages.episodes import episode_filter
 from mneme_server.transport.convert.time import to_timestamp
 from mneme_server.transport.fields import fields
 
+_METADATA = "metadata."
+"""Stands before names of metadata where requests name other fields too, and may stand here."""
+
 
 def question(request: pb.DiscoverRequest) -> Question:
     """Return what a request asks, its defaults put in.
@@ -24,7 +27,9 @@ def question(request: pb.DiscoverRequest) -> Question:
     """
     return Question(
         filter=episode_filter(request.filter),
-        adjust_for=tuple(dict.fromkeys(request.adjust_for)),
+        adjust_for=tuple(
+            dict.fromkeys(name.removeprefix(_METADATA) for name in request.adjust_for)
+        ),
         min_attempts=request.min_attempts,
         min_success_rate=request.min_success_rate,
         min_confidence=request.min_confidence,
