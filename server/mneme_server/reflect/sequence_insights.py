@@ -11,6 +11,8 @@ from mneme_server.reflect.wording import against, percent, plural, sequence, sur
 from mneme_server.statistics.inference import wilson
 
 _COMMON = 3
+_SAME = 0.8
+"""Sequences that share so many of their sessions tell of the same ones."""
 
 
 def sequence_insights(result: ToolSequences) -> list[Insight]:
@@ -30,12 +32,22 @@ def sequence_insights(result: ToolSequences) -> list[Insight]:
     ]
     found = effects + [_loop(loop) for loop in result.loops]
     found.sort(key=lambda insight: -insight.strength)
-    return found + [_frequent(common) for common in result.common[:_COMMON]]
+    return found + [_frequent(common) for common in _apart(result.common)[:_COMMON]]
+
+
+def _apart(common: tuple[SequenceCount, ...]) -> list[SequenceCount]:
+    """Leave out what is part of a more common sequence, or extends one."""
+    told: list[SequenceCount] = []
+    for one in common:
+        if not any(_is_part(one.tools, other.tools) for other in told):
+            told.append(one)
+    return told
 
 
 def _telling(effects: tuple[SequenceEffect, ...]) -> list[SequenceEffect]:
-    """Leave out what says nothing new: a sequence that is part of one already told, or has one as
-    a part, and whose rate goes no further than that one's, as far as can be told."""
+    """Leave out what says nothing new: a sequence of nearly the same sessions as one already told;
+    and one that is part of such a one, or has one as a part, and whose rate goes no further than
+    that one's, as far as can be told."""
     told: list[SequenceEffect] = []
     for effect in effects:
         if effect.is_sure and not any(_says_the_same(effect, other) for other in told):
@@ -46,17 +58,31 @@ def _telling(effects: tuple[SequenceEffect, ...]) -> list[SequenceEffect]:
 def _says_the_same(effect: SequenceEffect, told: SequenceEffect) -> bool:
     if effect.effect != told.effect or effect.is_likelier != told.is_likelier:
         return False
-    shorter, longer = sorted((effect.tools, told.tools), key=len)
-    within = any(
-        longer[i : i + len(shorter)] == shorter for i in range(len(longer) - len(shorter) + 1)
-    )
-    if not within:
+    if effect.effect in _OUTCOMES and _are_nearly_the_same_sessions(effect, told):
+        return True
+    if not _is_part(effect.tools, told.tools):
         return False
     # The ratio would not do: a longer sequence is compared with moments after the shorter one, too.
     (low,), (high,) = wilson(np.array([effect.effect_count * 1.0]), np.array([effect.count * 1.0]))
     return bool(told.rate >= low if effect.is_likelier else told.rate <= high)
 
 
+def _is_part(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Tell whether the shorter of two sequences is part of the longer one."""
+    shorter, longer = sorted((one, other), key=len)
+    return any(
+        longer[i : i + len(shorter)] == shorter for i in range(len(longer) - len(shorter) + 1)
+    )
+
+
+def _are_nearly_the_same_sessions(one: SequenceEffect, other: SequenceEffect) -> bool:
+    """Tell it by how many sessions there are and by the newest of them."""
+    few, many = sorted((one.count, other.count))
+    mine, its = set(one.session_ids), set(other.session_ids)
+    return few >= _SAME * many and len(mine & its) >= _SAME * len(mine | its)
+
+
+_OUTCOMES = ("success", "failure")
 _WHAT = {
     "call_fails": "the next call fails",
     "error_follows": "an error outside tools follows",
@@ -68,7 +94,7 @@ _WHAT = {
 def _effect(effect: SequenceEffect, kind: str) -> Insight:
     often = "more often" if effect.is_likelier else "less often"
     what = _WHAT[effect.effect]
-    if effect.effect in ("success", "failure"):
+    if effect.effect in _OUTCOMES:
         summary = f"Sessions with {sequence(effect.tools)} {what} {often} than others"
     else:
         summary = f"After {sequence(effect.tools)}, {what} {often} than elsewhere"

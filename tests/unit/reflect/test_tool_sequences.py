@@ -102,6 +102,25 @@ def test_planted_sequences_before_success_and_failure_are_found() -> None:
         assert [tuple(i.data["tools"]) for i in told] == [("check",)]  # type: ignore[arg-type]
 
 
+def test_sequences_of_the_same_sessions_are_told_once() -> None:
+    record = Record()
+    for number in range(60):
+        won = number % 2 == 0 or number % 3 == 0
+        record.session(f"s{number}", at=number * 100.0, reward=float(won))
+        tools = ["game", "bag", "game", "game", "game"] if number % 2 == 0 else ["map", "mail"]
+        for step, tool in enumerate(tools):
+            record.call(f"s{number}", tool, number * 100.0 + step)
+    insights = found_in(record, 30).insights
+    told = [i.data["tools"] for i in insights if i.type == "sequence_before_success"]
+    assert told == [["bag"]]
+
+
+def test_of_common_sequences_those_that_extend_a_more_common_one_are_not_told() -> None:
+    insights = found_in(calling("mmmmm", "mmmm", "abc", "ab")).insights
+    told = [i.data["tools"] for i in insights if i.type == "common_sequence"]
+    assert told == [["m", "m"], ["a", "b"], ["b", "c"]]
+
+
 def test_a_rate_of_0_makes_no_ratio_but_may_be_a_finding() -> None:
     record = Record()
     for number in range(60):
