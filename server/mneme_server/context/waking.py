@@ -195,8 +195,9 @@ def suggestions_of(
     """
     if last is None:
         return []
-    found = [*_open_todos(last), *_unresolved(last), *_repeated(patterns, advice_on)]
-    found += _untested(last)
+    repeated = _repeated(patterns, advice_on)
+    told = {event_id for one in repeated for event_id in one.evidence.event_ids}
+    found = [*_open_todos(last), *_unresolved(last, told), *repeated, *_untested(last)]
     return [*found[: MAX_SUGGESTIONS - len(known)], *known]
 
 
@@ -242,8 +243,14 @@ def _open_todos(last: PastSession) -> list[Suggestion]:
     ]
 
 
-def _unresolved(last: PastSession) -> list[Suggestion]:
-    errors = [e for e in (last.summary.errors if last.summary else ()) if not e.resolved]
+def _unresolved(last: PastSession, told: set[str]) -> list[Suggestion]:
+    """Errors that are still open, but for those whose events are told of with what addresses
+    them."""
+    errors = [
+        error
+        for error in (last.summary.errors if last.summary else ())
+        if not error.resolved and told.isdisjoint(error.event_ids)
+    ]
     return [
         Suggestion(
             "unresolved_error",

@@ -69,6 +69,18 @@ def test_a_repeated_failure_is_suggested_only_with_what_addresses_it() -> None:
     assert "sum the items: pay: amount 1 does not add up" in repeated.description
 
 
+def test_an_unresolved_error_that_came_before_is_suggested_once_with_what_addresses_it() -> None:
+    log = Log().failed("move_arm", "E-207 overheat").failed("deploy", "no space left")
+    sessions = [past("last", log), past("before", Log().failed("move_arm", "E-207 overheat"))]
+    patterns = patterns_of(sessions)
+    made = suggestions_of(sessions[0], patterns, lambda _: Advice("let it cool", lesson_id="l1"))
+    assert [s.type for s in made] == ["unresolved_error", "repeated_failure"]
+    assert "no space left" in made[0].description
+    assert "E-207 overheat; a lesson says: let it cool" in made[1].description
+    without = suggestions_of(sessions[0], patterns, _no_advice)
+    assert [s.type for s in without] == ["unresolved_error", "unresolved_error"]
+
+
 def test_every_pattern_and_suggestion_names_sessions_that_exist() -> None:
     log = Log().call("read").call("edit").failed("pay", "amount 1 is wrong")
     sessions = [
