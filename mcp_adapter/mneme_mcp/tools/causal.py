@@ -192,6 +192,29 @@ class DiscoverOutput(SnakeOutput):
     dry_run: bool
 
 
+def _unadjusted(given: DiscoverArguments, output: DiscoverOutput) -> str:
+    named = [name.removeprefix("metadata.") for name in given.adjust_for]
+    left = [name for name in named if name not in output.adjusted_for]
+    if not left or not output.episodes:
+        return ""
+    return f" Not adjusted for {', '.join(left)}: all have the same, or too few share one."
+
+
+def _said(found: Sequence[EffectOutput]) -> list[tuple[str, str]]:
+    """The effects and their figures; outcomes with the same ones together, as reward and success
+    are where all rewards are 0 or 1."""
+    outcomes: dict[tuple[str, str], list[str]] = {}
+    for one in found:
+        figures = (
+            f"{one.uplift:+.3g} (95 %: {one.low:+.3g} to {one.high:+.3g}; unadjusted"
+            f" {one.plain_difference:+.3g})"
+        )
+        outcomes.setdefault((one.cause, figures), []).append(one.outcome)
+    return [
+        (f"{cause} → {', '.join(alike)}", figures) for (cause, figures), alike in outcomes.items()
+    ]
+
+
 async def discover(call: Call, given: DiscoverArguments) -> Reply:
     """Answer `learner_discover`."""
     question: Any = {
@@ -223,14 +246,10 @@ async def discover(call: Call, given: DiscoverArguments) -> Reply:
         f"{counted(output.episodes, 'attempt')}: {counted(output.tested, 'effect')} tested,"
         f" {len(found)} sure; {output.refused} not estimated (too few attempts, or none alike)"
         f"{'. Dry run: nothing was changed' if given.dry_run else ''}."
+        f"{_unadjusted(given, output)}"
     )
     items = [
-        Item(
-            f"{place}. {one.cause} → {one.outcome}:",
-            f"{one.uplift:+.3g} (95 %: {one.low:+.3g} to {one.high:+.3g}; unadjusted"
-            f" {one.plain_difference:+.3g})",
-        )
-        for place, one in enumerate(found, 1)
+        Item(f"{place}. {effect}:", said) for place, (effect, said) in enumerate(_said(found), 1)
     ]
     return Reply(
         listing(head, items, _TOKENS, more=STRUCTURED_HAS_ALL).text if items else head,

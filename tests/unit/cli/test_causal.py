@@ -90,8 +90,11 @@ def test_what_is_discovered_is_shown_with_what_was_not(served: ScriptedServer) -
         cause="tag:careful", outcome="success", uplift=0.15, low=0.05, high=0.25,
         plain_difference=-0.2, q_value=0.004, mean_with=0.7, mean_without=0.55, change=1,
     )  # fmt: skip
+    alike = DiscoveredEffect()
+    alike.CopyFrom(effect)
+    alike.outcome = "reward"
     answer = DiscoverResponse(
-        findings=[effect], refused=[{"cause": "tag:rare", "why": 1}], refused_count=1,
+        findings=[effect, alike], refused=[{"cause": "tag:rare", "why": 1}], refused_count=1,
         episode_count=1000, adjusted_for=["task", "time"], removed_count=1,
     )  # fmt: skip
     running = Operation(id="op", kind="discover")
@@ -101,9 +104,13 @@ def test_what_is_discovered_is_shown_with_what_was_not(served: ScriptedServer) -
     served.on("WaitOperation", WaitOperationResponse(operation=done))
     result = mneme("causal", "discover", "--project", "shop", "--adjust-for", "difficulty")
     row = cells(result.lines[-1])
-    assert row[:4] == ["tag:careful", "success", "+0.15", "+0.05 to +0.25"]
+    assert row[:4] == ["tag:careful", "success, reward", "+0.15", "+0.05 to +0.25"]
     assert row[-1] == "created"
-    for words in ("1,000 episodes", "task, time", "1 cause that too few", "1 edge no longer held"):
+    assert sum("tag:careful" in line for line in result.lines) == 1
+    for words in (
+        "1,000 episodes", "task, time", "1 cause that too few", "1 edge no longer held",
+        "Not adjusted for difficulty: all episodes have the same",
+    ):  # fmt: skip
         assert words in result.err
     question = served.last("StartDiscover").question
     assert (question.filter.project, list(question.adjust_for)) == ("shop", ["difficulty"])

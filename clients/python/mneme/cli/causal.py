@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -223,15 +224,21 @@ def discover(
     if cli.out.as_json:
         cli.out.message(answer)
         return
-    _show_findings(cli, answer)
+    _show_findings(cli, answer, adjust_for or [])
 
 
-def _show_findings(cli: Cli, answer: DiscoverResponse) -> None:
-    cli.out.table(_FOUND_COLUMNS, [_found_row(one) for one in answer.findings])
+def _show_findings(cli: Cli, answer: DiscoverResponse, adjust_for: Sequence[str]) -> None:
+    cli.out.table(_FOUND_COLUMNS, _found_rows(answer.findings))
     adjusted = ", ".join(answer.adjusted_for) or "nothing"
     cli.out.remark(
         f"{cells.plural(answer.episode_count, 'episode')} looked at; adjusted for {adjusted}."
     )
+    named = [name.removeprefix("metadata.") for name in adjust_for]
+    left = [name for name in named if name not in answer.adjusted_for]
+    if left and answer.episode_count:
+        cli.out.remark(
+            f"Not adjusted for {', '.join(left)}: all episodes have the same, or too few share one."
+        )
     if answer.refused_count:
         few = sum(one.why == "too_few" for one in answer.refused)
         cli.out.remark(
@@ -242,6 +249,16 @@ def _show_findings(cli: Cli, answer: DiscoverResponse) -> None:
         cli.out.remark(f"{cells.plural(answer.removed_count, 'edge')} no longer held, and went.")
     if answer.truncated:
         cli.out.remark("Only the latest episodes, or the most frequent causes, were looked at.")
+
+
+def _found_rows(findings: Iterable[DiscoveredEffect]) -> list[list[str]]:
+    """One row for outcomes with the same figures, as reward and success are where all rewards are
+    0 or 1."""
+    outcomes: dict[tuple[str, ...], list[str]] = {}
+    for one in findings:
+        cause, outcome, *figures = _found_row(one)
+        outcomes.setdefault((cause, *figures), []).append(outcome)
+    return [[key[0], ", ".join(alike), *key[1:]] for key, alike in outcomes.items()]
 
 
 def _found_row(one: DiscoveredEffect) -> list[str]:
