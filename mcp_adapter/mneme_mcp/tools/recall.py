@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from mneme import to_dict
@@ -186,7 +187,10 @@ def _notes(answer: dict[str, Any]) -> list[str]:
 
 
 def _within_budget(found: RecallOutput, budget: int, notes: list[str]) -> Reply:
-    items = [_item(place, result) for place, result in enumerate(found.results, 1)]
+    successors = {
+        result.source_id: str(result.metadata.get("superseded_by", "")) for result in found.results
+    }
+    items = [_item(place, result, successors) for place, result in enumerate(found.results, 1)]
     shown = listing("Memories, best first:", items, budget, notes=notes)
     found.omitted = shown.omitted
     found.results = found.results[: len(shown.bodies)]
@@ -195,7 +199,7 @@ def _within_budget(found: RecallOutput, budget: int, notes: list[str]) -> Reply:
     return Reply(shown.text, found)
 
 
-def _item(place: int, result: Recalled) -> Item:
+def _item(place: int, result: Recalled, successors: Mapping[str, str]) -> Item:
     facts = result.metadata
     kind = result.source_type
     about = [day(result.timestamp)]
@@ -207,24 +211,40 @@ def _item(place: int, result: Recalled) -> Item:
     about.append(f"session {result.session_id}" if result.session_id else "")
     if kind not in ("event", "session"):
         about.append(f"id {result.source_id}")
-    about += _copies(result)
+    about += _copies(result, successors)
     return Item(
         f"{place}. [{', '.join(filter(None, about))}] ({result.score:.2f})", _with_turns(result)
     )
 
 
-def _copies(result: Recalled) -> list[str]:
-    """Say what the result stands for, and what says almost the same."""
+def _copies(result: Recalled, successors: Mapping[str, str]) -> list[str]:
+    """Say what the result stands for, what says almost the same, and what replaced what.
+
+    `successors` names for each result the one that superseded it, or "".
+    """
     said = []
     if result.copies > 1:
         said.append(
             f"{result.copies} like this, {day(result.first_time)} to {day(result.last_time)}"
         )
-    if result.older is not None:
-        said.append(f"newer than a similar one from {day(result.older.timestamp)}")
-    if result.newer is not None:
-        said.append(f"older than a similar one from {day(result.newer.timestamp)}")
+    if (older := result.older) is not None:
+        replaced = _replaced(result.source_id, older.source_id, successors)
+        what = "replaced the one" if replaced else "newer than a similar one"
+        said.append(f"{what} from {day(older.timestamp)}")
+    if (newer := result.newer) is not None:
+        replaced = _replaced(newer.source_id, result.source_id, successors)
+        what = "replaced by the one" if replaced else "older than a similar one"
+        said.append(f"{what} from {day(newer.timestamp)}")
     return said
+
+
+def _replaced(newer: str, older: str, successors: Mapping[str, str]) -> bool:
+    """Tell whether one memory superseded another, itself or over others."""
+    for _ in successors:
+        older = successors.get(older, "")
+        if older == newer:
+            return True
+    return False
 
 
 def _with_turns(result: Recalled) -> str:
