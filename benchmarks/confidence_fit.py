@@ -17,7 +17,7 @@ import numpy as np
 from mneme_server.corpus.document import DocumentFilter
 from mneme_server.corpus.ports import WordEvidence
 from mneme_server.events.kinds import EVENT
-from mneme_server.recall.confidence import Fit, attained, best_of, words_of
+from mneme_server.recall.confidence import AGAINST, Fit, attained, best_of, words_of
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
@@ -117,7 +117,7 @@ def fitted(seen: Sequence[Seen], own: str, other: str) -> Fit:
         sizes[one.of, one.where] = sizes.get((one.of, one.where), 0) + 1
     counts = np.array([1.0 / sizes[s.of, s.where] for s in judged])
     # What is identified is there already: its choice counts while the others are fitted.
-    given = IDENTIFIED * np.array([s.words.identified for s in judged])
+    given = IDENTIFIED * np.array([s.words.identified - AGAINST * s.words.missing for s in judged])
     cosine, best, occurring, bias = _regressed(features, answered, counts / counts.sum(), given)
     return Fit(cosine, best, occurring, IDENTIFIED, bias)
 

@@ -87,6 +87,44 @@ def test_an_identifier_that_is_not_there_is_not(shop: Api, query: str) -> None:
     assert sure(shop, query) < 0.5
 
 
+@pytest.fixture(scope="module")
+def orders(server: LocalServer) -> Api:
+    """Return a tenant that knows some orders and years; nobody may change it."""
+    api = server.keys.tenant("orders")
+    record(
+        api,
+        event("Pedido 88412 de María: dos sillas, enviado el lunes", "s0"),
+        event("Pedido 90311: una mesa, pendiente de pago", "s0"),
+        event("Invoice F-2201 was paid by Acme", "s1"),
+        event("Invoice F-2202 is overdue, a reminder was sent", "s1"),
+        event("The office moved to the harbour in 2023", "s2"),
+        event("We collected ideas for the summer party", "s2"),
+        wait=True,
+    )
+    return api
+
+
+@MODES
+@pytest.mark.parametrize(
+    "query", ["pedido 88421", "pedido 77777", "pedido 8842", "order 88421", "invoice F-2204"]
+)
+def test_a_number_that_nothing_has_counts_against_what_is_like_it(
+    orders: Api, query: str, mode: int
+) -> None:
+    assert sure(orders, query, mode=mode) <= 0.2
+
+
+@MODES
+@pytest.mark.parametrize("query", ["pedido 88412", "pedido 90311", "invoice F-2201"])
+def test_a_number_that_is_there_is_found_for_sure(orders: Api, query: str, mode: int) -> None:
+    assert sure(orders, query, mode=mode) >= 0.9
+
+
+def test_years_and_counts_that_nothing_has_do_not_count_against_the_rest(orders: Api) -> None:
+    assert sure(orders, "where did the office move in 2024") >= 0.7
+    assert sure(orders, "the 20 best ideas for the summer party") >= 0.7
+
+
 def test_only_what_the_filters_let_through_counts(shop: Api) -> None:
     question = "where did we move the registry?"
     assert sure(shop, question, session_id="s0") >= 0.7
@@ -124,3 +162,16 @@ def test_context_leaves_out_what_it_is_not_sure_of(server: LocalServer) -> None:
     foreign = get_context(api, FOREIGN[0])
     assert not foreign.sessions
     assert not foreign.lessons
+
+
+def test_the_task_with_a_new_number_still_gets_what_is_known_of_such_tasks(
+    server: LocalServer,
+) -> None:
+    api = server.keys.tenant("new-order")
+    record(api, event("Order 88412 was refused, since it had no price", "s0"), wait=True)
+    lesson = learn_pb.CreateLessonRequest(
+        title="Refused orders", content="An order without a price is refused"
+    )
+    api.learn.CreateLesson(lesson)
+    assert sure(api, "refused order 88421") <= 0.2
+    assert get_context(api, "refused order 88421").lessons

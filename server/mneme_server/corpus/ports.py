@@ -133,6 +133,8 @@ class WordEvidence(NamedTuple):
     """Share of its words' weight that some selected text holds, 0 to 1."""
     identified: float
     """Share of the identifiers whose words one selected text holds together, 0 to 1."""
+    missing: float = 0.0
+    """Share of its words' weight that numbers in identifiers have which no selected text holds."""
 
 
 NO_EVIDENCE = WordEvidence(telling=False, attainable=0.0, occurring=0.0, identified=0.0)

@@ -19,6 +19,8 @@ _LOOKED_AT = 64, 4_096
 without any of them being selected, one more is taken to be."""
 _MOST_NAMES = 64
 """Of more identifiers these, the first, are looked for, each by a search: a log holds hundreds."""
+_FEWEST_DIGITS = 3
+"""Of a number that names one thing. What has fewer often counts: "20 ideas"."""
 _AT_ONCE = 20
 """Words that one search looks for: the sum of their powers of two is exact as a float."""
 
@@ -76,12 +78,20 @@ def word_evidence(
     here = sum(weight for term, weight in weights.items() if term in held)
     words_of = map(lexical.words_of, identifiers[:_MOST_NAMES])
     names = [ways for ways in words_of if any(ways)]
+    named = {word for ways in names for words in ways for word in words if _is_number(word)}
+    missing = sum(weight for term, weight in weights.items() if term in named - held)
     return WordEvidence(
         telling=True,
         attainable=_MOST_OF_A_WORD * total,
         occurring=here / total if total else 0.0,
         identified=sum(any(map(together, ways)) for ways in names) / len(names) if names else 0.0,
+        missing=missing / total if total else 0.0,
     )
+
+
+def _is_number(word: str) -> bool:
+    """Whether so many of a word are digits that it stands for one thing, as in F-2204."""
+    return sum(map(str.isdigit, word)) >= _FEWEST_DIGITS
 
 
 def _selected_of(

@@ -17,6 +17,8 @@ from mneme_server.recall.cosines import E5
 from mneme_server.recall.identifiers import identifiers_in
 from mneme_server.recall.ranking import Floats
 
+AGAINST = 2.0
+"""What numbers that nothing has count against, of what identifiers that are there count for."""
 RECALLED_BY_DEFAULT = 0.05
 """Below this, what GetContext and WakeUp recall is left out."""
 
@@ -29,7 +31,8 @@ class Fit:
         cosine: of the best cosine of query and text.
         best: of the best BM25 over what is attainable; where it is 0, none is searched for.
         occurring: of the share of the query's words that occur, by weight.
-        identified: of the share of its identifiers that occur.
+        identified: of the share of its identifiers that occur. The share that numbers have which
+            nothing has counts `AGAINST` times as much against.
         bias: what is added.
     """
 
@@ -40,7 +43,11 @@ class Fit:
     bias: float
 
     def __call__(self, cosine: float, best: float, words: WordEvidence) -> float:
-        """Return the confidence, 0 to 1."""
+        """Return the confidence, 0 to 1.
+
+        To an embedding model order 88421 is much the same as order 88412. But who is to handle a
+        new order can use what is known of others, so that is still recalled.
+        """
         total = (
             self.cosine * cosine
             + self.best * best
@@ -48,7 +55,12 @@ class Fit:
             + self.identified * words.identified
             + self.bias
         )
-        return 1.0 / (1.0 + math.exp(-total))
+        against = AGAINST * self.identified * words.missing
+        return max(_sure(total - against), min(_sure(total), RECALLED_BY_DEFAULT))
+
+
+def _sure(total: float) -> float:
+    return 1.0 / (1.0 + math.exp(-total))
 
 
 _MINILM = Fit(cosine=24.87, best=0.0, occurring=4.49, identified=7.5, bias=-13.26)

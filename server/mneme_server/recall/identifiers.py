@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from mneme_server.index.languages import in_pairs
+from mneme_server.recall.dates import named_dates
 
 _FEW_WORDS = 2
 _SUFFIXES = (
@@ -37,11 +38,12 @@ _UNUSUAL = re.compile(r"[\d_/\\.:]|[a-z][A-Z]|[A-Z]{6}|Error|Exception|Warning")
 def identifiers_in(query: str) -> list[str]:
     """Return the names in code, paths and codes that a query holds, each once.
 
-    A few words with a digit among them are one: "v1.2.3", "4412". One ends where Chinese, Japanese
-    or Korean begins, which is written around it without spaces.
+    A few words with a digit among them are one, unless they name a date: "v1.2.3", "4412". One ends
+    where Chinese, Japanese or Korean begins, which is written around it without spaces.
     """
     apart = in_pairs(query)
     found = _IDENTIFIER.findall(apart) if _UNUSUAL.search(apart) else []
-    if not found and len(apart.split()) <= _FEW_WORDS and any(map(str.isdigit, apart)):
+    few = not found and len(apart.split()) <= _FEW_WORDS and any(map(str.isdigit, apart))
+    if few and not named_dates(apart):
         return [apart.strip()]
     return list(dict.fromkeys(found))

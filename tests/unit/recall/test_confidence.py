@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from mneme_server.corpus.ports import WordEvidence
-from mneme_server.recall.confidence import BY_WORDS, FITTED, Fit
+from mneme_server.recall.confidence import BY_WORDS, FITTED, RECALLED_BY_DEFAULT, Fit
 from mneme_server.recall.identifiers import identifiers_in
 
 
@@ -23,6 +23,9 @@ from mneme_server.recall.identifiers import identifiers_in
         ("ORA-12345", ["ORA-12345"]),
         ("v1.2.3", ["v1.2.3"]),
         ("4412", ["4412"]),
+        ("pedido 8842", ["pedido 8842"]),
+        ("in 2021", []),
+        ("2023-05-07", []),
         ("KeyError, and again KeyError", ["KeyError"]),
         ("When did Caroline paint on 7 May 2023 at 10am?", []),
         ("What are the plans for the 2nd of July, e.g. a trip and/or a party?", []),
@@ -52,3 +55,14 @@ def test_confidence_grows_with_all_that_it_is_made_of(fit: Fit) -> None:
     assert (fit(0.2, 0.1, little) < fit(0.2, 0.5, little)) == (fit.best > 0)
     assert fit(0.2, 0.1, little) < fit(0.2, 0.1, little._replace(occurring=0.9))
     assert fit(0.2, 0.1, little) < fit(0.2, 0.1, little._replace(identified=1.0))
+
+
+@pytest.mark.parametrize("fit", [*FITTED.values(), BY_WORDS])
+def test_a_number_that_nothing_has_counts_against_but_what_is_like_it_is_still_recalled(
+    fit: Fit,
+) -> None:
+    alike = WordEvidence(True, 10.0, 0.4, 0.0)
+    sure, unsure = fit(0.95, 0.5, alike), fit(0.95, 0.5, alike._replace(missing=0.6))
+    assert sure > unsure >= RECALLED_BY_DEFAULT
+    foreign = fit(0.1, 0.0, WordEvidence(True, 10.0, 0.0, 0.0))
+    assert fit(0.1, 0.0, WordEvidence(True, 10.0, 0.0, 0.0, 0.6)) <= foreign < RECALLED_BY_DEFAULT
