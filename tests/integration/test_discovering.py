@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mneme.v1 import causal_pb2, episode_pb2, skill_service_pb2
+from mneme.v1 import causal_pb2, episode_pb2, memory_stats_pb2, skill_service_pb2
 from mneme.v1 import discovery_pb2 as pb
 from support.api import Api, grpc, refused
 from support.making import add_edge, at, skill, struct
@@ -290,6 +290,10 @@ def test_a_reward_that_an_older_version_stored_is_read_within_what_an_episode_ta
     assert ("tag:careful", "reward") in found(discover(api))
     request = episode_pb2.GetEpisodeRequest(episode_id=best[0].id)
     assert api.skill.GetEpisode(request).episode.reward == 1e9
+    rewards = [1e9 if one.success else one.reward for one in told]
+    asked = memory_stats_pb2.MemoryServiceGetStatsRequest(include_quality=True)
+    average = api.memory.GetStats(asked).quality.average_episode_reward
+    assert average == pytest.approx(sum(rewards) / len(rewards))
 
 
 def test_what_succeeds_rarely_is_not_kept(api: Api) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_MAX_REWARD = 1e9
+MAX_REWARD = 1e9
+"""The largest reward of an episode, and how far below zero the least one is."""
 
 
 def within_bounds(reward: float) -> float:
     """Return the reward as an episode takes it: squares of larger ones overflow."""
-    return min(max(reward, -_MAX_REWARD), _MAX_REWARD)
+    return min(max(reward, -MAX_REWARD), MAX_REWARD)
 
 
 @dataclass(frozen=True, slots=True)
