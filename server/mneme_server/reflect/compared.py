@@ -19,7 +19,8 @@ however sure: with enough events every difference is."""
 @dataclass(frozen=True, slots=True)
 class SequenceEffect:
     """How much likelier something is after a sequence of tools; see the API's comments. The lift is
-    infinite or NaN where the effect was never seen elsewhere."""
+    infinite or NaN where the effect was never seen elsewhere. `leads_only`: an error is likelier
+    only as the sequence leads to the tool that fails, as far as that tool's other calls tell."""
 
     tools: tuple[str, ...]
     effect: str
@@ -32,6 +33,7 @@ class SequenceEffect:
     q_value: float
     tested: bool
     session_ids: tuple[str, ...]
+    leads_only: bool = False
 
     @property
     def rate(self) -> float:

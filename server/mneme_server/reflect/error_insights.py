@@ -33,7 +33,7 @@ def error_insights(result: ErrorPatterns) -> list[Insight]:
         insights += [
             _after(effect, pattern)
             for effect in pattern.preceding
-            if effect.is_sure and effect.is_likelier
+            if effect.is_sure and effect.is_likelier and not effect.leads_only
         ]
         if pattern.outcome is not None and pattern.outcome.is_sure:
             insights.append(_ended(pattern, pattern.outcome))

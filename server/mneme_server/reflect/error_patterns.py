@@ -25,7 +25,7 @@ from mneme_server.reflect.outcomes import adjusted_splits, split, untold
 from mneme_server.reflect.params import Baseline, ErrorPatternsParams
 from mneme_server.reflect.recoveries import Recoveries
 from mneme_server.reflect.wording import plural
-from mneme_server.statistics.inference import Floats
+from mneme_server.statistics.inference import Floats, rate_ratio
 
 NEEDED = (*tool_calls.NEEDED, Column.MESSAGE)
 _MAX_PRECEDING = 5
@@ -66,7 +66,7 @@ def error_patterns(
     patterns = []
     for number, (pattern, outcome) in enumerate(zip(shown, splits, strict=True)):
         mine = slice(number * len(grams), (number + 1) * len(grams))
-        preceding = _preceding(families[mine], q_values[mine], calls, history)
+        preceding = _preceding(pattern, families[mine], q_values[mine], calls, history)
         described = _described(
             pattern, preceding, calls=calls, history=history, reader=reader, params=params
         )
@@ -160,7 +160,11 @@ def _families(
 
 
 def _preceding(
-    families: list[Effects], q_values: list[Floats], calls: Calls, history: History
+    pattern: _Pattern,
+    families: list[Effects],
+    q_values: list[Floats],
+    calls: Calls,
+    history: History,
 ) -> tuple[SequenceEffect, ...]:
     """Return the sequences worth showing: sure ones that make the error likelier, then frequent
     ones. A sequence is left out when a longer one before it says the same of as many errors."""
@@ -186,10 +190,25 @@ def _preceding(
             and other.effect_count == item.effect_count
             for other in chosen
         ):
+            if pattern.is_of_tool and item.is_sure and item.is_likelier:
+                code = int(families[number].code[i])
+                leads_only = _leads_only(pattern, families[number].grams, code, calls)
+                item = replace(item, leads_only=leads_only)
             chosen.append(item)
         if len(chosen) == _MAX_PRECEDING:
             break
     return tuple(chosen)
+
+
+def _leads_only(pattern: _Pattern, gram: Grams, code: int, calls: Calls) -> bool:
+    """Tell whether a tool's own calls do not show that its error is likelier after a sequence:
+    then it is so elsewhere because the tool is called there."""
+    own, failed = calls.tool == pattern.tool, np.zeros(len(calls), bool)
+    failed[pattern.calls] = own[pattern.calls] = True  # Also those that only their errors name.
+    after = gram.before_call(calls) == code
+    counts = (failed & after, own & after, failed & ~after, own & ~after)
+    ratio = rate_ratio(*(np.array([float(some.sum())]) for some in counts))
+    return not ratio.low[0] > 1
 
 
 def _is_sure(family: Effects, q_values: Floats, i: int) -> bool:

@@ -142,6 +142,29 @@ def test_a_planted_sequence_before_an_error_is_found_with_an_interval_around_its
         assert 1 < best.lift_interval.low < best.lift < best.lift_interval.high
 
 
+def test_that_a_tools_error_comes_where_the_tool_is_called_is_not_told() -> None:
+    rng = np.random.default_rng(1)
+    record = Record()
+    for number in range(60):
+        tools = ["move_arm"] * 8 if number % 3 == 0 else ["search", "mail", "book"] * 3
+        for step, tool in enumerate(tools):
+            fails = tool == "move_arm" and rng.random() < 0.3
+            error = "E-207 overheat" if fails else ""
+            record.call(f"s{number:02d}", tool, number * 100.0 + step, error=error)
+    findings = found_in(record)
+    assert not [i for i in findings.insights if i.type == "error_after_sequence"]
+    assert isinstance(findings.result, ErrorPatterns)
+    (overheat,) = findings.result.patterns
+    # The table has its figures all the same.
+    assert overheat.preceding[0].tools[-1] == "move_arm"
+    assert overheat.preceding[0].is_sure
+
+
+def test_a_sequence_after_which_a_tool_fails_more_often_than_else_is_told_by_default() -> None:
+    told = [i for i in found_in(planted(1)).insights if i.type == "error_after_sequence"]
+    assert ["refund"] in [i.data["tools"] for i in told if i.data["tool_name"] == "pay"]
+
+
 @pytest.mark.parametrize("moody", [False, True], ids=["alike", "moody"])
 @pytest.mark.parametrize("baseline", Baseline)
 def test_in_random_calls_false_alarms_are_as_rare_as_stated(
