@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 MICROSECONDS = 1_000_000
 END_US = 253_402_300_800 * MICROSECONDS
@@ -16,6 +16,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def now_us() -> int:
     """Return the current time in microseconds since 1970, UTC."""
     return time.time_ns() // 1_000
+
+
+def today() -> date:
+    """Return the day that it is in UTC."""
+    return datetime.now(UTC).date()
 
 
 def later_us(than_us: int) -> int:

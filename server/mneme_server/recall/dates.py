@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -45,6 +45,8 @@ _INTRODUCES = {
 _ISO = re.compile(r"\b((?:19|20)\d\d)-(\d\d)-(\d\d)\b")
 _ORDINAL = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)\b")
 _YEAR = re.compile(r"(?:19|20)\d\d")
+# Beside months: what numbers of a date look like, and words that ask for anything of a day.
+_OF_DAYS = re.compile(r"\d{1,2}(?:st|nd|rd|th)?|(?:19|20)\d\d|happen(?:s|ed|ing)?")
 _TOKEN = re.compile(r"[a-z]+|\d+")
 
 
@@ -77,6 +79,17 @@ def named_dates(query: str) -> list[NamedDate]:
     if not found:
         found = [NamedDate(int(word), None, None) for word in words if _YEAR.fullmatch(word)]
     return list(dict.fromkeys(found))
+
+
+def names_days_alone(dates: Sequence[NamedDate], telling: Iterable[str]) -> bool:
+    """Whether a query asks for days and nothing else.
+
+    Args:
+        dates: those that it names.
+        telling: its words in small letters, without stop words.
+    """
+    full = bool(dates) and all(named.ordinal() is not None for named in dates)
+    return full and all(_OF_DAYS.fullmatch(word) or word in _MONTHS for word in telling)
 
 
 def date_match(dates: Sequence[NamedDate], timestamp_us: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.common.clock import MICROSECONDS
+from mneme_server.common.clock import MICROSECONDS, today
 from mneme_server.corpus.document import NORMAL_IMPORTANCE, DocumentFilter
 from mneme_server.corpus.ports import CorpusIndex, Hits, Matrix, Rows, Selection
 from mneme_server.recall.cosines import USUAL, Scale
@@ -107,12 +107,24 @@ def search_hybrid(
 
     Words are searched while the query is being embedded.
     """
-    reading = read(query)
+    reading = understood(index, query, selection)
     lexical = by_words(index, query, reading, selection)
     vectors = embedding()
     vector = None if vectors is None else vectors[0]
     found = gather(index, reading, vector, lexical, selection, scale=scale)
     return rank(index, found, weights)
+
+
+def understood(index: CorpusIndex, query: str, selection: Selection) -> Reading:
+    """Read a query as of today.
+
+    "Last week" counts as a date only if something selected is of that week: in a question about a
+    talk of years ago it means another.
+    """
+    reading = read(query, today())
+    days = _days(reading) if reading.relative else []
+    some = any(_then(index, selection, day, around=0).any() for day in days)
+    return read(query) if days and not some else reading
 
 
 def by_words(
@@ -176,6 +188,8 @@ def rank(
     weights = fitted(found, weights)
     terms = measure(candidates, None if events is None else events.sums)
     matches = evidence(candidates, reading.words)
+    if reading.days_alone:
+        matches = max(matches, float(candidates.date_match.max(initial=0.0)))
     if events is not None:
         matches = max(matches, events.evidence)
     totals, order = _order(index, found, terms, weights)
@@ -202,7 +216,8 @@ def rank(
 
 def fitted(found: Found, weights: Weights) -> Weights:
     """Return the weights for these candidates of this query."""
-    return weights.fitting(pages_among(found.candidates), found.reading.identified)
+    weights = weights.fitting(pages_among(found.candidates), found.reading.identified)
+    return weights.by_day() if found.reading.days_alone else weights
 
 
 def full(hits: Hits) -> bool:
@@ -244,20 +259,48 @@ def _on_named_days(
 ) -> list[Hits]:
     """Search the days that the query names once more, so that what happened then is looked at."""
     found = []
-    size = len(selection.mask)
-    named = [day for date in reading.dates if (day := date.ordinal()) is not None]
-    for ordinal in named[:_MOST_DAYS]:
-        noon_us = (ordinal - EPOCH_ORDINAL) * _DAY_US + _DAY_US // 2
-        span = _DAYS_AROUND_A_DATE * _DAY_US + _DAY_US // 2
-        then = DocumentFilter(
-            start_us=noon_us - span, end_us=noon_us + span + 1, include_archived=True
-        )
-        mask = selection.mask & index.select(then).mask[:size]
+    for day in _days(reading)[:_MOST_DAYS]:
+        mask = _then(index, selection, day, around=_DAYS_AROUND_A_DATE)
         count = int(np.count_nonzero(mask))
         if count:
             near_then = Selection(mask, count, everything=False)
             found.append(_by_words(index, query, near_then, CANDIDATES_PER_SIDE))
+        if count and reading.days_alone:
+            noon_us = (day - EPOCH_ORDINAL) * _DAY_US + _DAY_US // 2
+            found.append(_nearest(index, np.flatnonzero(mask), noon_us))
     return found
+
+
+def _days(reading: Reading) -> list[int]:
+    """Return the ordinals of the days that a query names in full."""
+    return [day for named in reading.dates if (day := named.ordinal()) is not None]
+
+
+def _then(index: CorpusIndex, selection: Selection, day: int, *, around: int) -> NDArray[np.bool_]:
+    """Return which of the selected memories are of a day, or of `around` days beside it."""
+    start_us = (day - EPOCH_ORDINAL) * _DAY_US
+    then = DocumentFilter(
+        start_us=start_us - around * _DAY_US,
+        end_us=start_us + (around + 1) * _DAY_US,
+        include_archived=True,
+    )
+    mask: NDArray[np.bool_] = selection.mask & index.select(then).mask[: len(selection.mask)]
+    return mask
+
+
+def _nearest(index: CorpusIndex, rows: Rows, time_us: int) -> Hits:
+    """Return the rows that are nearest to a time, whatever their words."""
+    apart_us = np.abs(index.columns.timestamp_us[rows] - time_us)
+    nearest = rows[np.argsort(apart_us, kind="stable")[:CANDIDATES_PER_SIDE]]
+    return Hits(nearest, np.zeros(len(nearest), np.float32))
+
+
+def of_days_alone(index: CorpusIndex, query: str, rows: Rows) -> bool:
+    """Whether a query asks for days alone, and one of the rows is of them."""
+    reading = read(query, today())
+    days = _days(reading) if reading.days_alone else []
+    of_rows = index.columns.timestamp_us[rows] // _DAY_US + EPOCH_ORDINAL
+    return bool(days) and bool(np.isin(of_rows, days).any())
 
 
 def _with_neighbours(index: CorpusIndex, rows: Rows, selection: Selection) -> Rows:

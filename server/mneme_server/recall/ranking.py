@@ -29,6 +29,8 @@ PAGE_WORDS = 32
 _TALK = 0.15
 """So far candidates may be pages without being taken for any: in a talk some are long, too."""
 _PAGE_DENSE = 1.5
+_DAYS_ALONE = 16.0
+"""So much more a day counts where nothing else is asked for: the next one comes after it."""
 SESSION_WORDS = 2_500.0
 """Up to here a session is about one thing; of a longer one the passage tells."""
 PASSAGE = 6
@@ -106,6 +108,10 @@ class Weights:
             session_lexical=self.session_lexical * (1.0 + identified),
             dense=self.dense * (1.0 + _PAGE_DENSE * pages),
         )
+
+    def by_day(self) -> Weights:
+        """Return the weights for a query that asks for days alone: its other words tell nothing."""
+        return replace(self, date=self.date * _DAYS_ALONE)
 
     def highest(
         self, *, asks: bool, dated: bool, named: bool, failure: bool, summed: bool = False

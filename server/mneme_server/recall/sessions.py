@@ -11,7 +11,7 @@ from mneme_server.corpus.document import DocumentFilter
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows, Selection
 from mneme_server.recall.cosines import Scale
-from mneme_server.recall.hybrid import Events, Ranked, by_words, fitted, gather, rank
+from mneme_server.recall.hybrid import Events, Ranked, by_words, fitted, gather, rank, understood
 from mneme_server.recall.ranking import (
     NO_SESSION,
     Floats,
@@ -21,7 +21,6 @@ from mneme_server.recall.ranking import (
     measure,
     total,
 )
-from mneme_server.recall.reading import read
 
 EVENTS_PER_SIDE = 200
 """Events that each index proposes: a session is told by more of them than the best."""
@@ -62,8 +61,8 @@ def search_sessions(
         weights: of the terms.
         scale: of the model's cosines.
     """
-    reading = read(query)
     held = _events_of(index, selection, parts)
+    reading = understood(index, query, held)
     summaries = by_words(index, query, reading, selection)
     words = by_words(index, query, reading, held, count=EVENTS_PER_SIDE)
     vectors = embedding()
