@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mneme_server.events.event_types import Part, playing
 from mneme_server.events.history import Column, EventFact, HistoryReader
-from mneme_server.reflect.buckets import Buckets, Series, buckets_over, mean_by, trend_tests
+from mneme_server.reflect.buckets import Buckets, buckets_over, mean_by
 from mneme_server.reflect.history import Array, History, Ints, kind_is
 from mneme_server.reflect.model import (
     CostAnalysis,
@@ -25,8 +25,9 @@ from mneme_server.reflect.model import (
 )
 from mneme_server.reflect.params import CostAnalysisParams
 from mneme_server.reflect.prices import PriceTable
-from mneme_server.reflect.wording import moves, percent, plural, sure
-from mneme_server.statistics.inference import NO_INTERVAL, Floats, sum_by
+from mneme_server.reflect.trends import UNTESTED, Series, trend_tests
+from mneme_server.reflect.wording import moves, percent, plural, step_figures, steps, sure
+from mneme_server.statistics.inference import Floats, sum_by
 
 NEEDED = (
     Column.AGENT, Column.NAME, Column.MODEL, Column.COST, Column.INPUT_TOKENS, Column.OUTPUT_TOKENS,
@@ -125,7 +126,7 @@ def _over_time(
     history: History, spent: _Spent, sessions: Ints, buckets: Buckets | None
 ) -> tuple[tuple[CostPoint, ...], TrendTest]:
     if buckets is None:
-        return (), TrendTest(Trend.UNKNOWN, 0.0, NO_INTERVAL, 1.0, 0)
+        return (), UNTESTED
     rows = np.flatnonzero(spent.is_asked)
     place = buckets.place(history[Column.TIME][rows])
     cost = np.bincount(place, spent.cost[rows], minlength=buckets.count)
@@ -138,7 +139,7 @@ def _over_time(
     np.minimum.at(first, history.session[rows], history[Column.TIME][rows])
     begun = sessions[first[sessions] <= buckets.last_us]
     mean = mean_by(buckets.place(first[begun]), by_session[begun], buckets.count)
-    (trend,) = trend_tests([Series(buckets.starts_days, mean, rising_is_better=False)])
+    (trend,) = trend_tests([Series(mean, rising_is_better=False)], buckets)
     points = tuple(
         CostPoint(
             start_us=buckets.start_us(i),
@@ -276,7 +277,19 @@ def _insights(result: CostAnalysis, with_costs: int, what: str) -> list[Insight]
     """Return the findings; `with_costs` sessions, called `what`, are those that shares are of."""
     insights = []
     trend = result.cost_per_session
-    if trend.trend in (Trend.IMPROVING, Trend.DEGRADING):
+    if trend.step:
+        insights.append(
+            Insight(
+                type="cost_step",
+                summary=(
+                    f"The cost of a session {steps(trend.step, dollars)};"
+                    f" {sure(trend.step.q_value)}."
+                ),
+                data=step_figures(trend.step),
+                confidence=1 - trend.step.q_value,
+            )
+        )
+    elif trend.trend in (Trend.IMPROVING, Trend.DEGRADING):
         insights.append(
             Insight(
                 type="cost_trend",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from mneme_server.common.canonical import JsonObject
 from mneme_server.reflect.compared import OutcomeBy, OutcomeSplit, SequenceEffect
@@ -146,6 +146,30 @@ class ToolSequences:
     tools: tuple[ToolUse, ...] = ()
 
 
+class Level(NamedTuple):
+    """A measure before or since a step; of a share also what it is a share of."""
+
+    value: float
+    hits: int = 0
+    trials: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A change of a series' level. `interval` is that of its size, in the measure's unit."""
+
+    since_us: int
+    before: Level
+    after: Level
+    interval: Interval
+    q_value: float
+
+    @property
+    def size(self) -> float:
+        """By how much the level changes."""
+        return self.after.value - self.before.value
+
+
 @dataclass(frozen=True, slots=True)
 class TrendTest:
     """The test of a series over time. The slope is a day's, in the measure's unit."""
@@ -156,6 +180,8 @@ class TrendTest:
     q_value: float
     points: int
     days: float = 0.0
+    step: Step | None = None
+    """What `trend` is of where a step fits the series better than its slope, or alone is shown."""
 
     @property
     def change(self) -> float:

@@ -14,7 +14,12 @@ from mneme_server.reflect.compared import OutcomeBy, OutcomeGroup, OutcomeSplit
 from mneme_server.reflect.history import History, Ints, Sessions
 from mneme_server.reflect.wording import plural
 from mneme_server.statistics.distributions import Interval
-from mneme_server.statistics.inference import benjamini_hochberg, fisher_exact, wilson
+from mneme_server.statistics.inference import (
+    benjamini_hochberg,
+    fisher_exact,
+    rate_difference,
+    wilson,
+)
 
 MIN_GROUP = 3
 """Sessions with a known outcome that a group needs to be shown and tested."""
@@ -65,12 +70,10 @@ def _splits(n: Ints, x: Ints, total: int, won: int) -> list[OutcomeSplit]:
     p_values = np.where(
         np.minimum(n, m) >= MIN_GROUP, fisher_exact(x, n, won * every, total * every), np.nan
     )
-    low, high = wilson(x.astype(float), n.astype(float))
-    other_low, other_high = wilson(y.astype(float), m.astype(float))
-    rate, other = x / np.maximum(n, 1), y / np.maximum(m, 1)
-    # Newcombe's interval of the difference, from Wilson's of either share.
-    below = rate - other - np.hypot(rate - low, other_high - other)
-    above = rate - other + np.hypot(high - rate, other - other_low)
+    mine, others = (x.astype(float), n.astype(float)), (y.astype(float), m.astype(float))
+    low, high = wilson(*mine)
+    other_low, other_high = wilson(*others)
+    below, above = rate_difference(*mine, *others)
     return [
         OutcomeSplit(
             sessions=int(n[i]),

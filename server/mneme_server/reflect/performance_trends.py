@@ -11,13 +11,10 @@ from mneme_server.events.history import Column
 from mneme_server.events.outcome import Outcome
 from mneme_server.reflect.buckets import (
     HOUR_US,
-    MIN_POINTS,
     Buckets,
-    Series,
     buckets_over,
     mean_by,
     quantiles_by,
-    trend_tests,
 )
 from mneme_server.reflect.history import NONE, History
 from mneme_server.reflect.model import (
@@ -29,6 +26,7 @@ from mneme_server.reflect.model import (
     TrendTest,
 )
 from mneme_server.reflect.params import PerformanceTrendsParams
+from mneme_server.reflect.trends import MIN_POINTS, UNTESTED, Counts, Series, trend_tests
 from mneme_server.reflect.wording import (
     figure,
     milliseconds,
@@ -36,6 +34,8 @@ from mneme_server.reflect.wording import (
     percent,
     plural,
     points,
+    step_figures,
+    steps,
     sure,
 )
 from mneme_server.statistics.inference import Floats
@@ -49,26 +49,25 @@ this share."""
 def performance_trends(history: History, params: PerformanceTrendsParams) -> Findings:
     """Follow the measures over spans of time and test each for a trend."""
     if not len(history.sessions):
-        empty = trend_tests([Series(np.empty(0), np.empty(0), True)] * 5)
-        return Findings(PerformanceTrends((), *_named(empty), bucket_seconds=0), [])
+        return Findings(PerformanceTrends((), *_named([UNTESTED] * 5), bucket_seconds=0), [])
     starts = history.sessions.start_us
     times = history[Column.TIME]
     last = max(int(starts.max()), int(times.max()) if len(times) else 0)
     buckets = buckets_over(int(starts.min()), last, params.bucket)
     measured = _Measured(history, buckets)
     whole = buckets.covered >= _MIN_COVERED
-    days = buckets.starts_days
     tests = trend_tests(
         [
-            Series(days, np.where(whole, values, np.nan), rising, is_share)
-            for values, rising, is_share in (
-                (measured.success, True, True),
-                (measured.p50, False, False),
-                (measured.p95, False, False),
-                (measured.per_hour, True, False),
-                (measured.errors, False, False),
+            Series(np.where(whole, values, np.nan), rising, counts)
+            for values, rising, counts in (
+                (measured.success, True, Counts(measured.won, measured.known)),
+                (measured.p50, False, None),
+                (measured.p95, False, None),
+                (measured.per_hour, True, None),
+                (measured.errors, False, None),
             )
-        ]
+        ],
+        buckets,
     )
     result = PerformanceTrends(measured.points(), *_named(tests), bucket_seconds=buckets.seconds)
     notes = list(history.notes)
@@ -100,8 +99,9 @@ class _Measured:
         self.sessions = np.bincount(place, minlength=size)
         known = sessions.outcome != Outcome.UNKNOWN
         self.known = np.bincount(place[known], minlength=size)
-        succeeded = (sessions.outcome == Outcome.SUCCESS).astype(float)
-        self.success = mean_by(place[known], succeeded[known], size)
+        succeeded = sessions.outcome == Outcome.SUCCESS
+        self.won = np.bincount(place[succeeded], minlength=size)
+        self.success = mean_by(place[known], succeeded[known].astype(float), size)
         errors = np.bincount(history.session[history.is_error], minlength=len(sessions))
         # What a session without events did is not known, also not that nothing failed.
         told = sessions.has_events
@@ -156,7 +156,7 @@ class _Told(NamedTuple):
 
 
 def _insights(result: PerformanceTrends, measured: _Measured) -> list[Insight]:
-    """Return the trends, the largest change for its measure's level first."""
+    """Return the trends and steps, the largest change for its measure's level first."""
     found = [
         _Told(
             "success_rate", "The success rate", result.success_rate, points, measured.success,
@@ -194,9 +194,21 @@ def _rate(per_hour: Floats) -> Callable[[float], str]:
 def _insight(told: _Told) -> Insight:
     test = told.test
     trend = _WORDS[test.trend]
-    median = (told.level or told.amount)(float(np.nanmedian(told.values)))
     # More sessions than before are more work, not better work.
     verdict = "" if told.name == "throughput" else f": {trend}"
+    level = max(float(np.nanmean(np.abs(told.values))), 1e-300)
+    if test.step:
+        return Insight(
+            type=f"{told.name}_step",
+            summary=(
+                f"{told.word} {steps(test.step, told.amount)}"
+                f" ({test.points} spans, {sure(test.step.q_value)}){verdict}."
+            ),
+            data={"trend": trend, **step_figures(test.step), "points": test.points},
+            confidence=1 - test.step.q_value,
+            strength=abs(test.step.size) / level,
+        )
+    median = (told.level or told.amount)(float(np.nanmedian(told.values)))
     return Insight(
         type=f"{told.name}_trend",
         summary=(
@@ -214,5 +226,5 @@ def _insight(told: _Told) -> Insight:
             "points": test.points,
         },
         confidence=1 - test.q_value,
-        strength=abs(test.change) / max(float(np.nanmean(np.abs(told.values))), 1e-300),
+        strength=abs(test.change) / level,
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
+from mneme_server.common.canonical import JsonObject
 from mneme_server.reflect.compared import OutcomeSplit, SequenceEffect
-from mneme_server.reflect.model import TrendTest
+from mneme_server.reflect.model import Step, TrendTest
 from mneme_server.statistics.distributions import Interval
 
 
@@ -101,6 +102,39 @@ def _between(ends: Iterable[float], amount: Callable[[float], str]) -> str:
     """Return the interval of a change, " (80 ms to 150 ms)"; nothing where its ends read alike."""
     low, high = map(amount, sorted(map(abs, ends)))
     return f" ({low} to {high})" if low != high else ""
+
+
+def steps(step: Step, amount: Callable[[float], str]) -> str:
+    """Return how a level changes: "rose from 80 ms before 2026-05-12 to 120 ms since, by 40 ms
+    (30 ms to 50 ms)"; of a share, with its counts."""
+    before, after = (
+        of(level.hits, level.trials) if level.trials else amount(level.value)
+        for level in (step.before, step.after)
+    )
+    verb = "rose" if step.size > 0 else "fell"
+    return (
+        f"{verb} from {before} before {moment(step.since_us)} to {after} since,"
+        f" by {amount(abs(step.size))}{_between(step.interval, amount)}"
+    )
+
+
+def step_figures(step: Step) -> JsonObject:
+    """Return the figures behind a step."""
+    return {
+        "since": moment(step.since_us),
+        "before": step.before.value,
+        "after": step.after.value,
+        "difference": step.size,
+        "difference_low": step.interval.low,
+        "difference_high": step.interval.high,
+        "q_value": step.q_value,
+    }
+
+
+def moment(time_us: int) -> str:
+    """Return the start of a span, UTC: its day, with the hour where that is not midnight."""
+    hour = time_us // 3_600_000_000 % 24
+    return f"{day(time_us)} {hour:02}:00" if hour else day(time_us)
 
 
 def day(time_us: int) -> str:

@@ -93,6 +93,20 @@ def wilson(hits: Floats, trials: Floats) -> tuple[Floats, Floats]:
     return low, high
 
 
+def rate_difference(
+    hits: Floats, trials: Floats, other_hits: Floats, other_trials: Floats
+) -> tuple[Floats, Floats]:
+    """Return the 95 % interval (n,), (n,) of rate minus other rate, from Wilson's of either rate
+    (Newcombe 1998)."""
+    low, high = wilson(hits, trials)
+    other_low, other_high = wilson(other_hits, other_trials)
+    rate, other = hits / np.maximum(trials, 1), other_hits / np.maximum(other_trials, 1)
+    return (
+        rate - other - np.hypot(rate - low, other_high - other),
+        rate - other + np.hypot(high - rate, other - other_low),
+    )
+
+
 def rate_ratio(hits: Floats, trials: Floats, other_hits: Floats, other_trials: Floats) -> Lift:
     """Return rate over other rate, with the interval that follows from Wilson's of either rate
     (MOVER; Donner and Zou 2012): 3 of 3 is not taken for certain, as a log interval would.

@@ -259,6 +259,22 @@ def test_trends_are_drawn_as_sparklines_with_their_verdict(served: ScriptedServe
     assert "latency" not in result.out
 
 
+def test_a_step_is_told_in_place_of_a_slope_that_does_not_show_it(served: ScriptedServer) -> None:
+    told = "The success rate fell from 10 of 10 before 2026-05-12 to 0 of 4 since: degrading."
+    result = shown(
+        served,
+        "performance_trends",
+        insights=[{"type": "success_rate_step", "summary": told}],
+        performance_trends={
+            "points": [{"start_time": DAY, "session_count": 2, "success_rate": 1.0}],
+            "success_rate": STABLE | {"trend": "degrading"},
+            "bucket_seconds": 86400,
+        },
+    )
+    assert told in " ".join(result.out.split())
+    assert " a day" not in result.out
+
+
 def test_sessions_are_compared_measure_by_measure_with_intervals(served: ScriptedServer) -> None:
     compared = {
         "measure": "cost_per_session", "recent_mean": 0.3, "earlier_mean": 0.1,

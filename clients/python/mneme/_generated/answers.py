@@ -6620,10 +6620,12 @@ class TrendTest(Answer[reflect_service_pb2.TrendTest], of=reflect_service_pb2.Tr
     """TrendTest is the test of a series over time."""
 
     trend: TrendChoice | None
-    """The direction: better or worse, depending on the measure. STABLE when
-    q_value is above 0.05, when the slope's interval includes 0, or when the
-    change over the range is less than 5 % of the measure's mean (of a rate: of
-    its distance to 0 or 1); UNSPECIFIED with fewer than 5 points.
+    """The direction: better or worse, depending on the measure. It is that of the
+    slope, or of a step where the level changed at one time and that fits
+    better: then an insight, "success_rate_step" or alike, tells when and by how
+    much. STABLE when neither is shown: the q-value is above 0.05, the interval
+    includes 0, or the change is less than 5 % of the measure's mean (of a rate:
+    of its distance to 0 or 1); UNSPECIFIED with fewer than 5 points.
     """
 
     slope_per_day: float
