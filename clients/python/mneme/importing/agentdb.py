@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from mneme._core.fitting import rules
 from mneme.client import MnemeClient
 from mneme.errors import (
     AlreadyExistsError,
@@ -29,12 +30,17 @@ from mneme.errors import (
     MnemeError,
     NotFoundError,
 )
+from mneme.messages import Episode
 
 _MAGIC = b"SQLite format 3\0"
 _BATCH = 100
-_MOST_CHARS = 65_536
-_MOST_NAME, _MOST_TASK = 200, 8_192
-_MOST_TAGS, _MOST_TAG = 64, 100
+_EPISODE: Mapping[str, Any] = Episode.DESCRIPTOR.fields_by_name
+_LABELS = rules(_EPISODE["tags"]).repeated
+_MOST_CHARS: int = rules(_EPISODE["input"]).string.max_len
+_MOST_TASK: int = rules(_EPISODE["task"]).string.max_len
+_MOST_NAME: int = rules(_EPISODE["agent_id"]).string.max_len
+_MOST_TAGS: int = _LABELS.max_items
+_MOST_TAG: int = _LABELS.items.string.max_len
 _TABLES = ("vectors", "episodes", "skills")
 """An AgentDB has one of these."""
 _NOT_BROUGHT = {

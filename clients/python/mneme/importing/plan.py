@@ -14,17 +14,21 @@ from typing import Any
 from google.protobuf.struct_pb2 import Struct
 
 from mneme._core.convert import fill
+from mneme._core.fitting import json_limits, rules
 from mneme.importing.reading import Place
-from mneme.messages import Lesson, NewEvent
+from mneme.messages import Lesson, NewEvent, StartSessionRequest
 
-# Limits of the API (NewEvent, StartSessionRequest).
-MAX_TEXT = 65_536
-MAX_LABEL = 200
-MAX_TAG = 100
-MAX_TAGS = 64
-MAX_PAYLOAD_BYTES = 1024 * 1024
-MAX_METADATA_BYTES = 64 * 1024
-MAX_DEPTH = 32
+# Limits of the API.
+_EVENT: Mapping[str, Any] = NewEvent.DESCRIPTOR.fields_by_name
+_SESSION: Mapping[str, Any] = StartSessionRequest.DESCRIPTOR.fields_by_name
+_TAGS = rules(_SESSION["tags"]).repeated
+MAX_TEXT: int = rules(_EVENT["text"]).string.max_len
+MAX_LABEL: int = rules(_EVENT["name"]).string.max_len
+MAX_TAG: int = _TAGS.items.string.max_len
+MAX_TAGS: int = _TAGS.max_items
+MAX_PAYLOAD_BYTES: int = json_limits(_EVENT["payload"]).max_bytes
+MAX_METADATA_BYTES: int = json_limits(_EVENT["metadata"]).max_bytes
+MAX_DEPTH: int = json_limits(_EVENT["payload"]).max_depth
 _MAX_EXACT_INTEGER = 2**53
 # No JSON takes more than this times its own bytes as a Struct: "[0,0]" needs 11 for each "0,".
 _GROWTH = 16
