@@ -2,6 +2,7 @@ import { render, screen, within } from "@testing-library/preact";
 import { expect, test } from "vitest";
 import { ComparisonView } from "../src/pages/insights/comparison";
 import { ErrorsView } from "../src/pages/insights/errors";
+import { TrendLine } from "../src/pages/insights/evidence";
 
 function cells(table: string, row: string): (string | null)[] {
   const shown = within(screen.getByRole("table", { name: table }));
@@ -68,4 +69,23 @@ test("an error outside tools has no share of a tool's calls", () => {
   );
   expect(cells("Recurring errors", "disk full")[4]).toBe("–");
   expect(cells("Recurring errors", "no seats")[4]).toBe("25%");
+});
+
+test("what changed at one time has no slope a day", () => {
+  const measured = { points: "14", slopePerDay: 0, qValue: 0.3 };
+  const fell = {
+    ...measured,
+    trend: "TREND_DEGRADING" as const,
+    slopeInterval: { low: -0.1, high: 0 },
+  };
+  const steady = { ...fell, trend: "TREND_STABLE" as const };
+  render(
+    <ul>
+      <TrendLine name="Success" of={fell} format={String} />
+      <TrendLine name="Latency" of={steady} format={String} />
+    </ul>,
+  );
+  const [success, latency] = screen.getAllByRole("listitem").map((one) => one.textContent);
+  expect(success).toBe("Success degrading at one time, as told above");
+  expect(latency).toBe("Latency stable 0 a day, interval -0.1 to 0 14 points, chance 0.300");
 });

@@ -137,7 +137,7 @@ def test_a_planted_rise_and_a_planted_fall_of_cost_are_found() -> None:
         assert rising.slope_interval.low < 0.2 / 29 < rising.slope_interval.high
 
 
-def test_an_interval_without_width_is_not_told_and_cents_have_two_digits() -> None:
+def test_an_interval_without_width_is_not_told_and_dollars_have_two_decimals() -> None:
     record = Record()
     for day in range(12):
         record.add(f"s{day:02d}", ANSWER, day * DAY, cost=0.2 + 0.03 * day)
@@ -151,11 +151,11 @@ def test_an_interval_without_width_is_not_told_and_cents_have_two_digits() -> No
 @pytest.mark.parametrize(
     ("amount", "told"),
     [
-        (0.0, "$0.00"), (0.2, "$0.20"), (0.058, "$0.06"), (0.01, "$0.01"), (0.0085, "$0.0085"),
-        (0.00003, "$3.0e-05"), (1234.5, "$1,234.50"),
+        (0.0, "$0.00"), (0.2, "$0.20"), (0.058, "$0.058"), (0.01, "$0.01"), (0.0085, "$0.0085"),
+        (0.996, "$1.00"), (0.00003, "$3.0e-05"), (1234.5, "$1,234.50"),
     ],
 )  # fmt: skip
-def test_dollars_have_two_digits_from_a_cent_up(amount: float, told: str) -> None:
+def test_dollars_have_two_decimals_and_two_digits_at_least(amount: float, told: str) -> None:
     assert dollars(amount) == told
 
 

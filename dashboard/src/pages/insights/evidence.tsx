@@ -79,7 +79,7 @@ export function TrendBadge({ trend }: { trend: string | undefined }) {
   return <Badge tone={TONES[said] ?? "plain"}>{said === "unspecified" ? "not known" : said}</Badge>;
 }
 
-/** A trend's slope with its interval, or why there is none. */
+/** A trend's slope with its interval, or that it changed at one time, as an insight tells. */
 export function TrendLine(props: {
   name: string;
   of: TrendTestJson | undefined;
@@ -90,15 +90,27 @@ export function TrendLine(props: {
   return (
     <li>
       <strong>{props.name}</strong> <TrendBadge trend={of.trend} />{" "}
-      <span>
-        {props.format(of.slopePerDay)} a day
-        {of.slopeInterval && `, interval ${between(of.slopeInterval, props.format)}`}
-      </span>{" "}
-      <span class="fine">
-        {count(of.points)} points, chance {chance(of.qValue)}
-      </span>
+      {atOnce(of) ? (
+        <span>at one time, as told above</span>
+      ) : (
+        <>
+          <span>
+            {props.format(of.slopePerDay)} a day
+            {of.slopeInterval && `, interval ${between(of.slopeInterval, props.format)}`}
+          </span>{" "}
+          <span class="fine">
+            {count(of.points)} points, chance {chance(of.qValue)}
+          </span>
+        </>
+      )}
     </li>
   );
+}
+
+/** Whether a measure went up or down though its slope may be none. */
+function atOnce(of: TrendTestJson): boolean {
+  const { low, high } = of.slopeInterval ?? {};
+  return word(of.trend, "TREND_") in TONES && num(low) <= 0 && num(high) >= 0;
 }
 
 /** How sessions ended with something, and without it. */
