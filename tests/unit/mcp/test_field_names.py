@@ -28,6 +28,7 @@ NOT_SENT = {"token_budget", "batch_size", "action", "pattern_type"}
 """Arguments that no field of a request holds."""
 LESSON = {"id": "lesson", "title": "title", "content": "content", "query": "query"}
 FURTHER_CALLS: dict[str, list[dict[str, Any]]] = {
+    "alert_try": [{"rule_id": "rule"}],
     "agentlens_learn": [
         {"action": action, **LESSON} for action in ("list", "get", "update", "delete", "restore")
     ],
