@@ -68,6 +68,8 @@ class Ranked:
     """The sums (n,), where there are terms."""
     evidence: float = 0.0
     """How well the best of them matches at all, 0 to 1, where there are terms."""
+    of_named_day: bool = False
+    """Whether the query asks for days alone, and one of them is of those."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +190,8 @@ def rank(
     weights = fitted(found, weights)
     terms = measure(candidates, None if events is None else events.sums)
     matches = evidence(candidates, reading.words)
-    if reading.days_alone:
-        matches = max(matches, float(candidates.date_match.max(initial=0.0)))
+    day = float(candidates.date_match.max(initial=0.0)) if reading.days_alone else 0.0
+    matches = max(matches, day)
     if events is not None:
         matches = max(matches, events.evidence)
     totals, order = _order(index, found, terms, weights)
@@ -211,6 +213,7 @@ def rank(
         words_only=found.words_only,
         totals=totals[order],
         evidence=matches,
+        of_named_day=day == 1.0,
     )
 
 
@@ -293,14 +296,6 @@ def _nearest(index: CorpusIndex, rows: Rows, time_us: int) -> Hits:
     apart_us = np.abs(index.columns.timestamp_us[rows] - time_us)
     nearest = rows[np.argsort(apart_us, kind="stable")[:CANDIDATES_PER_SIDE]]
     return Hits(nearest, np.zeros(len(nearest), np.float32))
-
-
-def of_days_alone(index: CorpusIndex, query: str, rows: Rows) -> bool:
-    """Whether a query asks for days alone, and one of the rows is of them."""
-    reading = read(query, today())
-    days = _days(reading) if reading.days_alone else []
-    of_rows = index.columns.timestamp_us[rows] // _DAY_US + EPOCH_ORDINAL
-    return bool(days) and bool(np.isin(of_rows, days).any())
 
 
 def _with_neighbours(index: CorpusIndex, rows: Rows, selection: Selection) -> Rows:

@@ -19,13 +19,7 @@ from mneme_server.recall.answering import Rerank, answer_of
 from mneme_server.recall.confidence import FITTED, best_of, confidence_of, words_of
 from mneme_server.recall.copies import Keys, keys_of, uncrowded
 from mneme_server.recall.cosines import Scale, scale_of
-from mneme_server.recall.hybrid import (
-    CANDIDATES_PER_SIDE,
-    Ranked,
-    full,
-    of_days_alone,
-    search_hybrid,
-)
+from mneme_server.recall.hybrid import CANDIDATES_PER_SIDE, Ranked, full, search_hybrid
 from mneme_server.recall.model import Answer, Mode, Recalled, RecallOutcome, RecallQuery, Term
 from mneme_server.recall.ports import QueryEmbedder, SoonEmbedder
 from mneme_server.recall.ranking import Floats, Ints, ranked
@@ -100,7 +94,7 @@ class Recall:
                     words()  # While the query is being embedded.
                 found, copies = _ranked_apart(index, query, embedding, selection, self.scale)
                 best = partial(best_of, index, query.text, selection)
-                sure = self._confidence(index, query, words, best, found)
+                sure = self._confidence(query, words, best, found)
                 if sure is not None and sure < query.min_confidence:
                     why = RecallOutcome.NOTHING_CONFIDENT
                     return Answer((), why, selection.count, pending_count=waiting, confidence=sure)
@@ -156,7 +150,6 @@ class Recall:
 
     def _confidence(
         self,
-        index: CorpusIndex,
         query: RecallQuery,
         words: Callable[[], WordEvidence],
         best: Callable[[], Hits],
@@ -164,7 +157,7 @@ class Recall:
     ) -> float | None:
         if not query.wants_confidence:
             return None
-        if query.mode == Mode.HYBRID and of_days_alone(index, query.text, found.rows):
+        if found.of_named_day:
             return 1.0
         return confidence_of(
             words,
