@@ -71,14 +71,24 @@ test("an error outside tools has no share of a tool's calls", () => {
   expect(cells("Recurring errors", "no seats")[4]).toBe("25%");
 });
 
-test("what changed at one time has no slope a day", () => {
-  const measured = { points: "14", slopePerDay: 0, qValue: 0.3 };
-  const fell = {
-    ...measured,
-    trend: "TREND_DEGRADING" as const,
+test("what changed at one time is told with when, and with no slope a day", () => {
+  const steady = {
+    points: "14",
+    slopePerDay: 0,
+    qValue: 0.3,
+    trend: "TREND_STABLE" as const,
     slopeInterval: { low: -0.1, high: 0 },
   };
-  const steady = { ...fell, trend: "TREND_STABLE" as const };
+  const fell = {
+    ...steady,
+    trend: "TREND_DEGRADING" as const,
+    step: {
+      since: "2026-05-12T00:00:00Z",
+      difference: -0.5,
+      interval: { low: -0.7, high: -0.3 },
+      qValue: 0.002,
+    },
+  };
   render(
     <ul>
       <TrendLine name="Success" of={fell} format={String} />
@@ -86,6 +96,8 @@ test("what changed at one time has no slope a day", () => {
     </ul>,
   );
   const [success, latency] = screen.getAllByRole("listitem").map((one) => one.textContent);
-  expect(success).toBe("Success degrading at one time, as told above");
+  expect(success).toMatch(
+    /^Success degrading -0.5 at .*2026.*, interval -0.7 to -0.3 14 points, chance 0.002$/,
+  );
   expect(latency).toBe("Latency stable 0 a day, interval -0.1 to 0 14 points, chance 0.300");
 });

@@ -32,6 +32,8 @@ def tell(image: bytes, *, rpcs: bool = True) -> bytes:
             mask = f"{rpc.descriptor.input_type.full_name}.update_mask"
             said[mask] = [f"It may name {names}."]
         fields += rpc.fields
+    # A message that one RPC takes and another one's message holds has its fields in both.
+    fields = list({field.descriptor.full_name: field for field in fields}.values())
     for field in fields:
         if names_kind(field.descriptor):
             names = ", ".join(f'"{kind.name}"' for kind in api.kinds)

@@ -244,6 +244,25 @@ def test_a_name_to_adjust_for_that_no_episode_has_is_refused(api: Api) -> None:
     assert "'dificulty'" in ended(api, started.id).error.message
 
 
+def test_what_tells_no_episodes_apart_is_told_as_not_adjusted_for_with_why(api: Api) -> None:
+    told = confounded(60)
+    for number, one in enumerate(told):
+        one.agent_id = f"agent-{number}"
+        one.metadata.update({"ticket": f"T-{number}", "language": "en", "budget": 5})
+    tell(api, told)
+    asked = ["difficulty", "metadata.ticket", "language", "budget", "tag:noise", "agent", "user"]
+    answer = discover(api, adjust_for=asked, dry_run=True)
+    assert set(answer.adjusted_for) >= {"difficulty", "tag:noise"}
+    assert {one.name: one.why for one in answer.not_adjusted_for} == {
+        "ticket": pb.NOT_ADJUSTED_REASON_TOO_FEW_ALIKE,
+        "language": pb.NOT_ADJUSTED_REASON_SAME_IN_ALL,
+        "budget": pb.NOT_ADJUSTED_REASON_SAME_IN_ALL,
+        "agent": pb.NOT_ADJUSTED_REASON_TOO_FEW_ALIKE,
+        "user": pb.NOT_ADJUSTED_REASON_SAME_IN_ALL,
+    }
+    assert not discover(api, dry_run=True).not_adjusted_for
+
+
 def test_a_name_of_metadata_may_be_given_as_importing_experience_gives_it(api: Api) -> None:
     tell(api, confounded(100))
     expected = discover(api, adjust_for=["difficulty"])

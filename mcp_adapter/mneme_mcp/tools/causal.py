@@ -180,6 +180,13 @@ class EffectOutput(SnakeOutput):
     edge_id: str = ""
 
 
+class NotAdjustedOutput(SnakeOutput):
+    """What was to be adjusted for and was not."""
+
+    name: str
+    why: str
+
+
 class DiscoverOutput(SnakeOutput):
     """What was discovered, the surest first."""
 
@@ -189,15 +196,18 @@ class DiscoverOutput(SnakeOutput):
     removed: int
     episodes: int
     adjusted_for: list[str]
+    not_adjusted_for: list[NotAdjustedOutput]
     dry_run: bool
 
 
-def _unadjusted(given: DiscoverArguments, output: DiscoverOutput) -> str:
-    named = [name.removeprefix("metadata.") for name in given.adjust_for]
-    left = [name for name in named if name not in output.adjusted_for]
-    if not left or not output.episodes:
-        return ""
-    return f" Not adjusted for {', '.join(left)}: all have the same, or too few share one."
+_WHY_NOT_ADJUSTED = {
+    "same_in_all": "all attempts have the same",
+    "too_few_alike": "no value is shared by 10 attempts",
+}
+
+
+def _unadjusted(left: Sequence[NotAdjustedOutput]) -> str:
+    return "".join(f" Not adjusted for {one.name}: {_WHY_NOT_ADJUSTED[one.why]}." for one in left)
 
 
 def _said(found: Sequence[EffectOutput]) -> list[tuple[str, str]]:
@@ -240,13 +250,14 @@ async def discover(call: Call, given: DiscoverArguments) -> Reply:
         removed=answer["removed_count"],
         episodes=answer["episode_count"],
         adjusted_for=answer["adjusted_for"],
+        not_adjusted_for=answer["not_adjusted_for"],
         dry_run=given.dry_run,
     )
     head = (
         f"{counted(output.episodes, 'attempt')}: {counted(output.tested, 'effect')} tested,"
         f" {len(found)} sure; {output.refused} not estimated (too few attempts, or none alike)"
         f"{'. Dry run: nothing was changed' if given.dry_run else ''}."
-        f"{_unadjusted(given, output)}"
+        f"{_unadjusted(output.not_adjusted_for)}"
     )
     items = [
         Item(f"{place}. {effect}:", said) for place, (effect, said) in enumerate(_said(found), 1)

@@ -84,6 +84,7 @@ class Discover:
                 episodes=gathered.count,
                 not_embedded=gathered.not_embedded,
                 adjusted_for=names,
+                not_adjusted_for=gathered.not_in(names),
                 truncated=total > MOST_EPISODES or len(causes) > MOST_CAUSES,
             )
             return _kept(memory, question, found, gathered)

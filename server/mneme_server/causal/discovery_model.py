@@ -44,6 +44,13 @@ class Refusal(IntEnum):
     NEVER_DIFFERS = 3
 
 
+class NotAdjustedReason(IntEnum):
+    """Why something was not adjusted for. The numbers are those of `mneme.v1.NotAdjustedReason`."""
+
+    SAME_IN_ALL = 1
+    TOO_FEW_ALIKE = 2
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """What Discover is asked; see `mneme.v1.DiscoverRequest`."""
@@ -139,5 +146,6 @@ class Discovered:
     episodes: int
     not_embedded: int
     adjusted_for: Sequence[str]
+    not_adjusted_for: Mapping[str, NotAdjustedReason]
     removed: int = 0
     truncated: bool = False

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mneme_server.causal.discovery_model import NotAdjustedReason
 from mneme_server.causal.model import SKILL, TAG, TOOL, node
 from mneme_server.corpus.ports import Matrix as Vectors
 from mneme_server.skills.comparing import says_the_outcome
@@ -147,6 +148,16 @@ class Gathered:
         block = np.hstack(columns) if columns else np.zeros((self.count, 0))
         block = (block - block.mean(axis=0)) / block.std(axis=0)
         return np.hstack([np.ones((self.count, 1)), block]), names
+
+    def not_in(self, names: Collection[str]) -> Mapping[str, NotAdjustedReason]:
+        """Return what is to be adjusted for and is not among the names of `features`, and why."""
+        left = [one for one in self._adjust_for if self.count and one not in names]
+        return {
+            one: NotAdjustedReason.SAME_IN_ALL
+            if len(set(self._levels.get(one, self._words[one]))) == 1
+            else NotAdjustedReason.TOO_FEW_ALIKE
+            for one in left
+        }
 
 
 class _Tasks:

@@ -108,5 +108,8 @@ def as_fields(found: Discovered) -> JsonObject:
         "episode_count": found.episodes,
         "not_embedded_count": found.not_embedded,
         "adjusted_for": list(found.adjusted_for),
+        "not_adjusted_for": [
+            {"name": name, "why": int(why)} for name, why in found.not_adjusted_for.items()
+        ],
         "truncated": found.truncated,
     }

@@ -115,6 +115,18 @@ def _trend(test: model.TrendTest) -> pb.TrendTest:
         points=test.points,
         change=test.change,
         days=test.days,
+        step=_step(test.step) if test.step else None,
+    )
+
+
+def _step(step: model.Step) -> pb.TrendStep:
+    return pb.TrendStep(
+        since=to_timestamp(step.since_us),
+        before=pb.TrendLevel(**step.before._asdict()),
+        after=pb.TrendLevel(**step.after._asdict()),
+        difference=step.size,
+        interval=_interval(step.interval),
+        q_value=step.q_value,
     )
 
 

@@ -520,7 +520,8 @@ SUCCESSES: list[tuple[str, dict[str, Any], Check]] = [
         "learner_discover",
         {"min_attempts": 3, "min_success_rate": 0.6, "dry_run": True, "adjust_for": ["tag:auth"]},
         lambda text, data: data["discovered"] == [] and data["episodes"] == 2
-        and "nothing was changed" in text and "Not adjusted for tag:auth" in text,
+        and "nothing was changed" in text
+        and "Not adjusted for tag:auth: no value is shared by 10 attempts" in text,
     ),
     (
         "causal_experiment_create",

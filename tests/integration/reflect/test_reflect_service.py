@@ -99,6 +99,18 @@ def test_trends_and_comparisons_are_answered_for_sessions_over_days(api: Api) ->
     assert (rate.recent_mean, rate.difference_interval.low > 0) == (1.0, True)
 
 
+def test_a_measure_that_changed_at_one_time_is_answered_with_when_and_by_how_much(api: Api) -> None:
+    for day in range(16):
+        session(api, f"s{day:02d}", day * DAY, "ab", reward=float(day < 10))
+    rate = reflect(api, TRENDS, {"bucket": "day"}).performance_trends.success_rate
+    assert rate.trend == pb.TREND_DEGRADING
+    step = rate.step
+    assert (step.before.value, step.before.hits, step.before.trials) == (1.0, 10, 10)
+    assert (step.after.value, step.after.hits, step.after.trials) == (0.0, 0, 6)
+    assert step.since.ToSeconds() // DAY - at(0).ToSeconds() // DAY == 10
+    assert (step.difference, step.interval.high < 0, step.q_value < 0.05) == (-1.0, True, True)
+
+
 @pytest.mark.parametrize("analysis", ANALYSES)
 def test_every_analysis_answers_a_tenant_without_events(analysis: int, api: Api) -> None:
     answer = reflect(api, analysis)

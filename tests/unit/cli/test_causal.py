@@ -96,6 +96,7 @@ def test_what_is_discovered_is_shown_with_what_was_not(served: ScriptedServer) -
     answer = DiscoverResponse(
         findings=[effect, alike], refused=[{"cause": "tag:rare", "why": 1}], refused_count=1,
         episode_count=1000, adjusted_for=["task", "time"], removed_count=1,
+        not_adjusted_for=[{"name": "difficulty", "why": 1}, {"name": "ticket", "why": 2}],
     )  # fmt: skip
     running = Operation(id="op", kind="discover")
     served.on("StartDiscover", StartDiscoverResponse(operation=running))
@@ -109,7 +110,8 @@ def test_what_is_discovered_is_shown_with_what_was_not(served: ScriptedServer) -
     assert sum("tag:careful" in line for line in result.lines) == 1
     for words in (
         "1,000 episodes", "task, time", "1 cause that too few", "1 edge no longer held",
-        "Not adjusted for difficulty: all episodes have the same",
+        "Not adjusted for difficulty: all episodes have the same.",
+        "Not adjusted for ticket: no value is shared by 10 episodes.",
     ):  # fmt: skip
         assert words in result.err
     question = served.last("StartDiscover").question

@@ -260,19 +260,23 @@ def test_trends_are_drawn_as_sparklines_with_their_verdict(served: ScriptedServe
 
 
 def test_a_step_is_told_in_place_of_a_slope_that_does_not_show_it(served: ScriptedServer) -> None:
-    told = "The success rate fell from 10 of 10 before 2026-05-12 to 0 of 4 since: degrading."
+    step = {
+        "since": DAY, "before": {"value": 1.0, "hits": 10, "trials": 10},
+        "after": {"value": 0.0, "hits": 0, "trials": 4}, "difference": -1.0, "q_value": 0.002,
+    }  # fmt: skip
     result = shown(
         served,
         "performance_trends",
-        insights=[{"type": "success_rate_step", "summary": told}],
         performance_trends={
             "points": [{"start_time": DAY, "session_count": 2, "success_rate": 1.0}],
-            "success_rate": STABLE | {"trend": "degrading"},
+            "success_rate": STABLE | {"trend": "degrading", "step": step},
             "bucket_seconds": 86400,
         },
     )
-    assert told in " ".join(result.out.split())
-    assert " a day" not in result.out
+    told = " ".join(result.out.split())
+    assert "degrading: it fell from 100 % before" in told
+    assert "to 0 % since; q 0.002" in told
+    assert " a day" not in told
 
 
 def test_sessions_are_compared_measure_by_measure_with_intervals(served: ScriptedServer) -> None:

@@ -32,6 +32,7 @@ from mneme._generated.choices import (
     LearningStatusChoice,
     LossTrendChoice,
     MemoryKindChoice,
+    NotAdjustedReasonChoice,
     OperationStateChoice,
     OutcomeChoice,
     PropensitiesChoice,
@@ -1466,12 +1467,10 @@ class DiscoverRequest(Answer[discovery_pb2.DiscoverRequest], of=discovery_pb2.Di
     name anything that an attempt brought about: adjusting for it hides the
     effect.
     Up to 20 entries, each up to 200 characters, on one line.
-    Up to 20 entries, each up to 200 characters, on one line.
     """
 
     min_attempts: int
     """Causes that fewer episodes had are not considered.
-    1 to 1,000,000. Default: 3.
     1 to 1,000,000. Default: 3.
     """
 
@@ -1479,12 +1478,10 @@ class DiscoverRequest(Answer[discovery_pb2.DiscoverRequest], of=discovery_pb2.Di
     """The share that must succeed with the cause, or without it if it does harm,
     for the effect to be kept.
     0 to 1. Default: 0.6.
-    0 to 1. Default: 0.6.
     """
 
     min_confidence: float | None
     """The confidence, 1 minus the q-value, from which an effect is kept.
-    0 to 1. Default: 0.7.
     0 to 1. Default: 0.7.
     """
 
@@ -1492,18 +1489,15 @@ class DiscoverRequest(Answer[discovery_pb2.DiscoverRequest], of=discovery_pb2.Di
     """How many episodes must have had a cause, and how many must not, for its
     effects to be estimated.
     At most 1,000,000. Default: 30.
-    At most 1,000,000. Default: 30.
     """
 
     fdr: float | None
     """Of the effects that are kept, the share that may be chance.
     More than 0 and at most 0.5. Default: 0.05.
-    More than 0 and at most 0.5. Default: 0.05.
     """
 
     fdr_method: FdrMethodChoice | None
     """How that is controlled.
-    Default: BENJAMINI_HOCHBERG.
     Default: BENJAMINI_HOCHBERG.
     """
 
@@ -1548,6 +1542,9 @@ class DiscoverResponse(Answer[discovery_pb2.DiscoverResponse], of=discovery_pb2.
     """True when more than 200,000 episodes match, or there are more than 1,000
     causes, of which the most frequent were estimated.
     """
+
+    not_adjusted_for: list[NotAdjusted]
+    """What `adjust_for` names and was not adjusted for."""
 
 
 class DiscoveredEffect(Answer[discovery_pb2.DiscoveredEffect], of=discovery_pb2.DiscoveredEffect):
@@ -4196,6 +4193,16 @@ class NamedSpace(Answer[learning_pb2.NamedSpace], of=learning_pb2.NamedSpace):
     """Labels that are not known beforehand."""
 
 
+class NotAdjusted(Answer[discovery_pb2.NotAdjusted], of=discovery_pb2.NotAdjusted):
+    """NotAdjusted is what `adjust_for` names and that tells no episodes apart."""
+
+    name: str
+    """What it is, without `metadata.`."""
+
+    why: NotAdjustedReasonChoice | None
+    """Why."""
+
+
 class Numbers(Answer[learning_pb2.Numbers], of=learning_pb2.Numbers):
     """Numbers is a list of numbers: a point of a box, or the parts of a
     MultiDiscrete value.
@@ -6616,16 +6623,54 @@ class TransferResponse(
     """
 
 
+class TrendLevel(Answer[reflect_service_pb2.TrendLevel], of=reflect_service_pb2.TrendLevel):
+    """TrendLevel is a measure on one side of a step."""
+
+    value: float
+    """The mean of the side's spans, in the measure's unit; of a rate, `hits` of
+    `trials`.
+    """
+
+    hits: int
+    """Of a rate, how many of `trials`."""
+
+    trials: int
+    """Of a rate, what was counted; 0 of other measures."""
+
+
+class TrendStep(Answer[reflect_service_pb2.TrendStep], of=reflect_service_pb2.TrendStep):
+    """TrendStep is a change of a measure's level at one time."""
+
+    since: datetime | None
+    """The start of the first span that has the new level."""
+
+    before: TrendLevel
+    """The level before it."""
+
+    after: TrendLevel
+    """The level since."""
+
+    difference: float
+    """`after` minus `before`, in the measure's unit."""
+
+    interval: Interval
+    """The interval of the difference."""
+
+    q_value: float
+    """Pettitt's test with standardised rank sums, against 1,999 random orders,
+    adjusted for all tests of the analysis.
+    """
+
+
 class TrendTest(Answer[reflect_service_pb2.TrendTest], of=reflect_service_pb2.TrendTest):
     """TrendTest is the test of a series over time."""
 
     trend: TrendChoice | None
-    """The direction: better or worse, depending on the measure. It is that of the
-    slope, or of a step where the level changed at one time and that fits
-    better: then an insight, "success_rate_step" or alike, tells when and by how
-    much. STABLE when neither is shown: the q-value is above 0.05, the interval
-    includes 0, or the change is less than 5 % of the measure's mean (of a rate:
-    of its distance to 0 or 1); UNSPECIFIED with fewer than 5 points.
+    """The direction: better or worse, depending on the measure. It is that of
+    `step` where there is one, else of the slope. STABLE when neither is shown:
+    the q-value is above 0.05, the interval includes 0, or the change is less
+    than 5 % of the measure's mean (of a rate: of its distance to 0 or 1);
+    UNSPECIFIED with fewer than 5 points.
     """
 
     slope_per_day: float
@@ -6645,6 +6690,11 @@ class TrendTest(Answer[reflect_service_pb2.TrendTest], of=reflect_service_pb2.Tr
 
     days: float
     """The range in days, from the first point to the last."""
+
+    step: TrendStep
+    """Where the level changed at one time and that fits better than the slope:
+    when, and by how much.
+    """
 
 
 class TriedAlert(Answer[alert_service_pb2.TriedAlert], of=alert_service_pb2.TriedAlert):
@@ -7085,6 +7135,7 @@ __all__ = [
     "MultiDiscreteSpace",
     "NamedCount",
     "NamedSpace",
+    "NotAdjusted",
     "Numbers",
     "OffPolicyEvaluation",
     "OpenLabelsSpace",
@@ -7186,6 +7237,8 @@ __all__ = [
     "TrainResponse",
     "Trajectory",
     "TransferResponse",
+    "TrendLevel",
+    "TrendStep",
     "TrendTest",
     "TriedAlert",
     "TriedPoint",

@@ -864,22 +864,18 @@ class CausalMethods(SyncCaller):
                 texts or truth values; `metadata.NAME` is the same), or labels as `tag:NAME`,
                 which are then not treated as causes. Some episode must have each. Do not name
                 anything that an attempt brought about: adjusting for it hides the effect. Up to
-                20 entries, each up to 200 characters, on one line. Up to 20 entries, each up to
-                200 characters, on one line.
+                20 entries, each up to 200 characters, on one line.
             min_attempts: Causes that fewer episodes had are not considered. 1 to 1,000,000.
-                Default: 3. 1 to 1,000,000. Default: 3.
+                Default: 3.
             min_success_rate: The share that must succeed with the cause, or without it if it
-                does harm, for the effect to be kept. 0 to 1. Default: 0.6. 0 to 1. Default:
-                0.6.
+                does harm, for the effect to be kept. 0 to 1. Default: 0.6.
             min_confidence: The confidence, 1 minus the q-value, from which an effect is kept. 0
-                to 1. Default: 0.7. 0 to 1. Default: 0.7.
+                to 1. Default: 0.7.
             min_sample_size: How many episodes must have had a cause, and how many must not, for
-                its effects to be estimated. At most 1,000,000. Default: 30. At most 1,000,000.
-                Default: 30.
+                its effects to be estimated. At most 1,000,000. Default: 30.
             fdr: Of the effects that are kept, the share that may be chance. More than 0 and at
-                most 0.5. Default: 0.05. More than 0 and at most 0.5. Default: 0.05.
-            fdr_method: How that is controlled. Default: BENJAMINI_HOCHBERG. Default:
-                BENJAMINI_HOCHBERG.
+                most 0.5. Default: 0.05.
+            fdr_method: How that is controlled. Default: BENJAMINI_HOCHBERG.
             dry_run: Change nothing, and return what would change.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -966,7 +962,8 @@ class CausalMethods(SyncCaller):
         timeout: float | None = None,
     ) -> SetDiscoveryScheduleResponse:
         """Has the server do what StartDiscover does once every night, or stops that.
-        A changed schedule takes effect the next night.
+        A changed schedule takes effect the next night. A night in which no episode
+        has what `adjust_for` names ends in a failed operation, which says so.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
@@ -1668,22 +1665,18 @@ class AsyncCausalMethods(AsyncCaller):
                 texts or truth values; `metadata.NAME` is the same), or labels as `tag:NAME`,
                 which are then not treated as causes. Some episode must have each. Do not name
                 anything that an attempt brought about: adjusting for it hides the effect. Up to
-                20 entries, each up to 200 characters, on one line. Up to 20 entries, each up to
-                200 characters, on one line.
+                20 entries, each up to 200 characters, on one line.
             min_attempts: Causes that fewer episodes had are not considered. 1 to 1,000,000.
-                Default: 3. 1 to 1,000,000. Default: 3.
+                Default: 3.
             min_success_rate: The share that must succeed with the cause, or without it if it
-                does harm, for the effect to be kept. 0 to 1. Default: 0.6. 0 to 1. Default:
-                0.6.
+                does harm, for the effect to be kept. 0 to 1. Default: 0.6.
             min_confidence: The confidence, 1 minus the q-value, from which an effect is kept. 0
-                to 1. Default: 0.7. 0 to 1. Default: 0.7.
+                to 1. Default: 0.7.
             min_sample_size: How many episodes must have had a cause, and how many must not, for
-                its effects to be estimated. At most 1,000,000. Default: 30. At most 1,000,000.
-                Default: 30.
+                its effects to be estimated. At most 1,000,000. Default: 30.
             fdr: Of the effects that are kept, the share that may be chance. More than 0 and at
-                most 0.5. Default: 0.05. More than 0 and at most 0.5. Default: 0.05.
-            fdr_method: How that is controlled. Default: BENJAMINI_HOCHBERG. Default:
-                BENJAMINI_HOCHBERG.
+                most 0.5. Default: 0.05.
+            fdr_method: How that is controlled. Default: BENJAMINI_HOCHBERG.
             dry_run: Change nothing, and return what would change.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -1770,7 +1763,8 @@ class AsyncCausalMethods(AsyncCaller):
         timeout: float | None = None,
     ) -> SetDiscoveryScheduleResponse:
         """Has the server do what StartDiscover does once every night, or stops that.
-        A changed schedule takes effect the next night.
+        A changed schedule takes effect the next night. A night in which no episode
+        has what `adjust_for` names ends in a failed operation, which says so.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something

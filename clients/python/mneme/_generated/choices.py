@@ -239,6 +239,11 @@ MetadataComparisonChoice = Literal[
     "at_least",
 ]
 
+NotAdjustedReasonChoice = Literal[
+    "same_in_all",
+    "too_few_alike",
+]
+
 OperationStateChoice = Literal[
     "queued",
     "running",
@@ -409,6 +414,7 @@ __all__ = [
     "LossTrendChoice",
     "MemoryKindChoice",
     "MetadataComparisonChoice",
+    "NotAdjustedReasonChoice",
     "OperationStateChoice",
     "OutcomeChoice",
     "PropensitiesChoice",

@@ -40,16 +40,13 @@ class ActRequestFields(TypedDict, total=False):
     session_id: str
     """The session; in later messages it may be left out.
     Up to 200 characters, on one line.
-    Up to 200 characters, on one line.
     """
     feedback: Iterable[ExperienceFields | learning_pb2.Experience]
     """What came of earlier actions: those of an actor in their order.
     Up to 1,000 entries.
-    Up to 1,000 entries.
     """
     states: Iterable[ActStateFields | learning_service_pb2.ActState]
     """The situations.
-    Up to 1,000 entries.
     Up to 1,000 entries.
     """
     explore: bool
@@ -337,38 +334,31 @@ class DiscoverRequestFields(TypedDict, total=False):
     name anything that an attempt brought about: adjusting for it hides the
     effect.
     Up to 20 entries, each up to 200 characters, on one line.
-    Up to 20 entries, each up to 200 characters, on one line.
     """
     min_attempts: int
     """Causes that fewer episodes had are not considered.
-    1 to 1,000,000. Default: 3.
     1 to 1,000,000. Default: 3.
     """
     min_success_rate: float
     """The share that must succeed with the cause, or without it if it does harm,
     for the effect to be kept.
     0 to 1. Default: 0.6.
-    0 to 1. Default: 0.6.
     """
     min_confidence: float
     """The confidence, 1 minus the q-value, from which an effect is kept.
-    0 to 1. Default: 0.7.
     0 to 1. Default: 0.7.
     """
     min_sample_size: int
     """How many episodes must have had a cause, and how many must not, for its
     effects to be estimated.
     At most 1,000,000. Default: 30.
-    At most 1,000,000. Default: 30.
     """
     fdr: float
     """Of the effects that are kept, the share that may be chance.
     More than 0 and at most 0.5. Default: 0.05.
-    More than 0 and at most 0.5. Default: 0.05.
     """
     fdr_method: FdrMethodChoice
     """How that is controlled.
-    Default: BENJAMINI_HOCHBERG.
     Default: BENJAMINI_HOCHBERG.
     """
     dry_run: bool
@@ -1199,21 +1189,17 @@ class RecordTrajectoriesRequestFields(TypedDict, total=False):
     session_id: str
     """The session; in later messages it may be left out.
     Up to 200 characters, on one line.
-    Up to 200 characters, on one line.
     """
     steps: Required[Iterable[ExperienceFields | learning_pb2.Experience]]
     """The steps, in their order.
-    Required; up to 1,000 entries.
     Required; up to 1,000 entries.
     """
     trajectory_id: str
     """The trajectory's id; see RecordExperienceRequest.
     Up to 200 characters, on one line.
-    Up to 200 characters, on one line.
     """
     metadata: Mapping[str, Any]
     """What to note about it; see RecordExperienceRequest.
-    Up to 32 KiB encoded and 32 levels deep.
     Up to 32 KiB encoded and 32 levels deep.
     """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -224,21 +224,23 @@ def discover(
     if cli.out.as_json:
         cli.out.message(answer)
         return
-    _show_findings(cli, answer, adjust_for or [])
+    _show_findings(cli, answer)
 
 
-def _show_findings(cli: Cli, answer: DiscoverResponse, adjust_for: Sequence[str]) -> None:
+_WHY_NOT_ADJUSTED: Mapping[str | None, str] = {
+    "same_in_all": "all episodes have the same",
+    "too_few_alike": "no value is shared by 10 episodes",
+}
+
+
+def _show_findings(cli: Cli, answer: DiscoverResponse) -> None:
     cli.out.table(_FOUND_COLUMNS, _found_rows(answer.findings))
     adjusted = ", ".join(answer.adjusted_for) or "nothing"
     cli.out.remark(
         f"{cells.plural(answer.episode_count, 'episode')} looked at; adjusted for {adjusted}."
     )
-    named = [name.removeprefix("metadata.") for name in adjust_for]
-    left = [name for name in named if name not in answer.adjusted_for]
-    if left and answer.episode_count:
-        cli.out.remark(
-            f"Not adjusted for {', '.join(left)}: all episodes have the same, or too few share one."
-        )
+    for left in answer.not_adjusted_for:
+        cli.out.remark(f"Not adjusted for {left.name}: {_WHY_NOT_ADJUSTED[left.why]}.")
     if answer.refused_count:
         few = sum(one.why == "too_few" for one in answer.refused)
         cli.out.remark(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from mneme._core.amounts import dollars
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
         PerformancePoint,
         PerformanceTrends,
         SessionComparison,
+        TrendStep,
         TrendTest,
     )
 
 
-def cost_analysis(out: Output, result: CostAnalysis, steps: Mapping[str, str]) -> None:
-    """Write what was spent; `steps` are sentences on levels that changed at one time."""
+def cost_analysis(out: Output, result: CostAnalysis) -> None:
+    """Write what was spent."""
     if not (result.total_cost_usd or result.total_input_tokens or result.total_output_tokens):
         return  # A note says that nothing was recorded.
     known = bool(result.total_cost_usd or result.costed_sessions)
@@ -51,11 +52,7 @@ def cost_analysis(out: Output, result: CostAnalysis, steps: Mapping[str, str]) -
             ("Tokens", tokens),
             ("Over time", f"{sparkline(totals)} total" if len(totals) > 1 else ""),
             ("", f"{sparkline(series)} a session") if len(totals) > 1 else ("", ""),
-            (
-                "Trend",
-                cells.preview(steps.get("cost", ""))
-                or _trend(result.cost_per_session, "cost of a session", dollars),
-            ),
+            ("Trend", _trend(result.cost_per_session, "cost of a session", dollars)),
         ]
     )
     for title, name, shares in (
@@ -111,6 +108,8 @@ def _trend(test: TrendTest, what: str, form: Callable[[float], str]) -> str:
         return "too few points to tell"
     if test.trend == "stable":
         return "no trend shown"
+    if "step" in test:
+        return f"{cells.name(test.trend)}: {what} {_step(test.step, form)}"
     low, high = map(form, sorted(map(abs, (test.slope_interval.low, test.slope_interval.high))))
     between = f" ({low} to {high})" if low != high else ""
     moves = "rises" if test.slope_per_day > 0 else "falls"
@@ -122,47 +121,32 @@ def _trend(test: TrendTest, what: str, form: Callable[[float], str]) -> str:
     )
 
 
-def performance_trends(out: Output, result: PerformanceTrends, steps: Mapping[str, str]) -> None:
-    """Write how the measures change; `steps` are sentences on those that did at one time."""
+def _step(step: TrendStep, form: Callable[[float], str]) -> str:
+    """A change at one time in words: "fell from 100 % before 2026-05-12 00:00 to 0 % since"."""
+    moved = "rose" if step.difference > 0 else "fell"
+    return (
+        f"{moved} from {form(step.before.value)} before {cells.when(step.since)} "
+        f"to {form(step.after.value)} since; q {show.q(step.q_value)}"
+    )
+
+
+def performance_trends(out: Output, result: PerformanceTrends) -> None:
+    """Write how the measures change."""
     if not result.points:
         return
     out.line(f"{cells.plural(len(result.points), 'span')} of {cells.span(result.bucket_seconds)}")
     rows = []
-    for name, measure, test, form, values in (
-        (
-            "success rate",
-            "success_rate",
-            result.success_rate,
-            _points,
-            _series(result, "success_rate"),
-        ),
-        (
-            "latency, median",
-            "latency",
-            result.latency,
-            _milliseconds,
-            _series(result, "latency_p50_ms"),
-        ),
-        (
-            "latency, p95",
-            "latency_p95",
-            result.latency_p95,
-            _milliseconds,
-            _series(result, "latency_p95_ms"),
-        ),
-        (
-            "sessions an hour",
-            "throughput",
-            result.throughput,
-            _number,
-            _series(result, "sessions_per_hour"),
-        ),
-        ("errors a session", "error_rate", result.error_rate, _number, _errors(result.points)),
+    for name, test, form, values in (
+        ("success rate", result.success_rate, _points, _series(result, "success_rate")),
+        ("latency, median", result.latency, _milliseconds, _series(result, "latency_p50_ms")),
+        ("latency, p95", result.latency_p95, _milliseconds, _series(result, "latency_p95_ms")),
+        ("sessions an hour", result.throughput, _number, _series(result, "sessions_per_hour")),
+        ("errors a session", result.error_rate, _number, _errors(result.points)),
     ):
         known = [value for value in values if value is not None]
         if known:
-            told = cells.preview(steps.get(measure, "")) or _trend(test, "it", form)
-            rows.append([name, sparkline(values), form(known[0]), form(known[-1]), told])
+            trend = _trend(test, "it", form)
+            rows.append([name, sparkline(values), form(known[0]), form(known[-1]), trend])
     columns = (
         Column("Measure", style="cyan"),
         Column("Over time"),

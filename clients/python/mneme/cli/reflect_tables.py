@@ -24,24 +24,13 @@ def show_result(out: Output, answer: ReflectResponse) -> None:
     shown: dict[str, Callable[[], None]] = {
         "error_patterns": lambda: _error_patterns(out, answer.error_patterns),
         "tool_sequences": lambda: _tool_sequences(out, answer.tool_sequences),
-        "cost_analysis": lambda: cost_analysis(out, answer.cost_analysis, _steps(answer)),
-        "performance_trends": lambda: performance_trends(
-            out, answer.performance_trends, _steps(answer)
-        ),
+        "cost_analysis": lambda: cost_analysis(out, answer.cost_analysis),
+        "performance_trends": lambda: performance_trends(out, answer.performance_trends),
         "session_comparison": lambda: session_comparison(out, answer.session_comparison),
     }
     kind = answer.raw.WhichOneof("result")
     if kind in shown:
         shown[kind]()
-
-
-def _steps(answer: ReflectResponse) -> dict[str, str]:
-    """Sentences on measures whose level changed at one time, by measure."""
-    return {
-        insight.type.removesuffix("_step"): insight.summary
-        for insight in answer.insights
-        if insight.type.endswith("_step")
-    }
 
 
 def _error_patterns(out: Output, result: ErrorPatterns) -> None:

@@ -181,7 +181,8 @@ class CausalServiceStub:
     """
     SetDiscoverySchedule: _grpc.UnaryUnaryMultiCallable[_discovery_pb2.SetDiscoveryScheduleRequest, _discovery_pb2.SetDiscoveryScheduleResponse]
     """Has the server do what StartDiscover does once every night, or stops that.
-    A changed schedule takes effect the next night.
+    A changed schedule takes effect the next night. A night in which no episode
+    has what `adjust_for` names ends in a failed operation, which says so.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
@@ -339,7 +340,8 @@ class CausalServiceAsyncStub(CausalServiceStub):
     """
     SetDiscoverySchedule: _aio.UnaryUnaryMultiCallable[_discovery_pb2.SetDiscoveryScheduleRequest, _discovery_pb2.SetDiscoveryScheduleResponse]  # type: ignore[assignment]
     """Has the server do what StartDiscover does once every night, or stops that.
-    A changed schedule takes effect the next night.
+    A changed schedule takes effect the next night. A night in which no episode
+    has what `adjust_for` names ends in a failed operation, which says so.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
@@ -602,7 +604,8 @@ class CausalServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_discovery_pb2.SetDiscoveryScheduleResponse, _abc.Awaitable[_discovery_pb2.SetDiscoveryScheduleResponse]]:
         """Has the server do what StartDiscover does once every night, or stops that.
-        A changed schedule takes effect the next night.
+        A changed schedule takes effect the next night. A night in which no episode
+        has what `adjust_for` names ends in a failed operation, which says so.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something

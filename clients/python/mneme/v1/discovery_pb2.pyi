@@ -37,6 +37,12 @@ class DiscoveryRefusal(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     DISCOVERY_REFUSAL_TOO_FEW: _ClassVar[DiscoveryRefusal]
     DISCOVERY_REFUSAL_NO_OVERLAP: _ClassVar[DiscoveryRefusal]
     DISCOVERY_REFUSAL_NEVER_DIFFERS: _ClassVar[DiscoveryRefusal]
+
+class NotAdjustedReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    NOT_ADJUSTED_REASON_UNSPECIFIED: _ClassVar[NotAdjustedReason]
+    NOT_ADJUSTED_REASON_SAME_IN_ALL: _ClassVar[NotAdjustedReason]
+    NOT_ADJUSTED_REASON_TOO_FEW_ALIKE: _ClassVar[NotAdjustedReason]
 FDR_METHOD_UNSPECIFIED: FdrMethod
 FDR_METHOD_BENJAMINI_HOCHBERG: FdrMethod
 FDR_METHOD_BENJAMINI_YEKUTIELI: FdrMethod
@@ -52,6 +58,9 @@ DISCOVERY_REFUSAL_UNSPECIFIED: DiscoveryRefusal
 DISCOVERY_REFUSAL_TOO_FEW: DiscoveryRefusal
 DISCOVERY_REFUSAL_NO_OVERLAP: DiscoveryRefusal
 DISCOVERY_REFUSAL_NEVER_DIFFERS: DiscoveryRefusal
+NOT_ADJUSTED_REASON_UNSPECIFIED: NotAdjustedReason
+NOT_ADJUSTED_REASON_SAME_IN_ALL: NotAdjustedReason
+NOT_ADJUSTED_REASON_TOO_FEW_ALIKE: NotAdjustedReason
 
 class DiscoverRequest(_message.Message):
     __slots__ = ("filter", "adjust_for", "min_attempts", "min_success_rate", "min_confidence", "min_sample_size", "fdr", "fdr_method", "dry_run")
@@ -129,8 +138,16 @@ class RefusedCause(_message.Message):
     overlap: float
     def __init__(self, cause: _Optional[str] = ..., outcome: _Optional[str] = ..., why: _Optional[_Union[DiscoveryRefusal, str]] = ..., treated_count: _Optional[int] = ..., control_count: _Optional[int] = ..., overlap: _Optional[float] = ...) -> None: ...
 
+class NotAdjusted(_message.Message):
+    __slots__ = ("name", "why")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    why: NotAdjustedReason
+    def __init__(self, name: _Optional[str] = ..., why: _Optional[_Union[NotAdjustedReason, str]] = ...) -> None: ...
+
 class DiscoverResponse(_message.Message):
-    __slots__ = ("findings", "refused", "tested_count", "refused_count", "removed_count", "episode_count", "not_embedded_count", "adjusted_for", "truncated")
+    __slots__ = ("findings", "refused", "tested_count", "refused_count", "removed_count", "episode_count", "not_embedded_count", "adjusted_for", "truncated", "not_adjusted_for")
     FINDINGS_FIELD_NUMBER: _ClassVar[int]
     REFUSED_FIELD_NUMBER: _ClassVar[int]
     TESTED_COUNT_FIELD_NUMBER: _ClassVar[int]
@@ -140,6 +157,7 @@ class DiscoverResponse(_message.Message):
     NOT_EMBEDDED_COUNT_FIELD_NUMBER: _ClassVar[int]
     ADJUSTED_FOR_FIELD_NUMBER: _ClassVar[int]
     TRUNCATED_FIELD_NUMBER: _ClassVar[int]
+    NOT_ADJUSTED_FOR_FIELD_NUMBER: _ClassVar[int]
     findings: _containers.RepeatedCompositeFieldContainer[DiscoveredEffect]
     refused: _containers.RepeatedCompositeFieldContainer[RefusedCause]
     tested_count: int
@@ -149,7 +167,8 @@ class DiscoverResponse(_message.Message):
     not_embedded_count: int
     adjusted_for: _containers.RepeatedScalarFieldContainer[str]
     truncated: bool
-    def __init__(self, findings: _Optional[_Iterable[_Union[DiscoveredEffect, _Mapping]]] = ..., refused: _Optional[_Iterable[_Union[RefusedCause, _Mapping]]] = ..., tested_count: _Optional[int] = ..., refused_count: _Optional[int] = ..., removed_count: _Optional[int] = ..., episode_count: _Optional[int] = ..., not_embedded_count: _Optional[int] = ..., adjusted_for: _Optional[_Iterable[str]] = ..., truncated: _Optional[bool] = ...) -> None: ...
+    not_adjusted_for: _containers.RepeatedCompositeFieldContainer[NotAdjusted]
+    def __init__(self, findings: _Optional[_Iterable[_Union[DiscoveredEffect, _Mapping]]] = ..., refused: _Optional[_Iterable[_Union[RefusedCause, _Mapping]]] = ..., tested_count: _Optional[int] = ..., refused_count: _Optional[int] = ..., removed_count: _Optional[int] = ..., episode_count: _Optional[int] = ..., not_embedded_count: _Optional[int] = ..., adjusted_for: _Optional[_Iterable[str]] = ..., truncated: _Optional[bool] = ..., not_adjusted_for: _Optional[_Iterable[_Union[NotAdjusted, _Mapping]]] = ...) -> None: ...
 
 class StartDiscoverRequest(_message.Message):
     __slots__ = ("question", "operation_id")

@@ -445,7 +445,7 @@ class CostlyOperation(_message.Message):
     def __init__(self, event_id: _Optional[str] = ..., session_id: _Optional[str] = ..., description: _Optional[str] = ..., cost_usd: _Optional[float] = ..., model: _Optional[str] = ...) -> None: ...
 
 class TrendTest(_message.Message):
-    __slots__ = ("trend", "slope_per_day", "slope_interval", "q_value", "points", "change", "days")
+    __slots__ = ("trend", "slope_per_day", "slope_interval", "q_value", "points", "change", "days", "step")
     TREND_FIELD_NUMBER: _ClassVar[int]
     SLOPE_PER_DAY_FIELD_NUMBER: _ClassVar[int]
     SLOPE_INTERVAL_FIELD_NUMBER: _ClassVar[int]
@@ -453,6 +453,7 @@ class TrendTest(_message.Message):
     POINTS_FIELD_NUMBER: _ClassVar[int]
     CHANGE_FIELD_NUMBER: _ClassVar[int]
     DAYS_FIELD_NUMBER: _ClassVar[int]
+    STEP_FIELD_NUMBER: _ClassVar[int]
     trend: Trend
     slope_per_day: float
     slope_interval: Interval
@@ -460,7 +461,34 @@ class TrendTest(_message.Message):
     points: int
     change: float
     days: float
-    def __init__(self, trend: _Optional[_Union[Trend, str]] = ..., slope_per_day: _Optional[float] = ..., slope_interval: _Optional[_Union[Interval, _Mapping]] = ..., q_value: _Optional[float] = ..., points: _Optional[int] = ..., change: _Optional[float] = ..., days: _Optional[float] = ...) -> None: ...
+    step: TrendStep
+    def __init__(self, trend: _Optional[_Union[Trend, str]] = ..., slope_per_day: _Optional[float] = ..., slope_interval: _Optional[_Union[Interval, _Mapping]] = ..., q_value: _Optional[float] = ..., points: _Optional[int] = ..., change: _Optional[float] = ..., days: _Optional[float] = ..., step: _Optional[_Union[TrendStep, _Mapping]] = ...) -> None: ...
+
+class TrendStep(_message.Message):
+    __slots__ = ("since", "before", "after", "difference", "interval", "q_value")
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    DIFFERENCE_FIELD_NUMBER: _ClassVar[int]
+    INTERVAL_FIELD_NUMBER: _ClassVar[int]
+    Q_VALUE_FIELD_NUMBER: _ClassVar[int]
+    since: _timestamp_pb2.Timestamp
+    before: TrendLevel
+    after: TrendLevel
+    difference: float
+    interval: Interval
+    q_value: float
+    def __init__(self, since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., before: _Optional[_Union[TrendLevel, _Mapping]] = ..., after: _Optional[_Union[TrendLevel, _Mapping]] = ..., difference: _Optional[float] = ..., interval: _Optional[_Union[Interval, _Mapping]] = ..., q_value: _Optional[float] = ...) -> None: ...
+
+class TrendLevel(_message.Message):
+    __slots__ = ("value", "hits", "trials")
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    HITS_FIELD_NUMBER: _ClassVar[int]
+    TRIALS_FIELD_NUMBER: _ClassVar[int]
+    value: float
+    hits: int
+    trials: int
+    def __init__(self, value: _Optional[float] = ..., hits: _Optional[int] = ..., trials: _Optional[int] = ...) -> None: ...
 
 class CostAnalysis(_message.Message):
     __slots__ = ("total_cost_usd", "estimated_cost_usd", "average_cost_per_session", "total_input_tokens", "total_output_tokens", "by_model", "by_tag", "by_tool", "by_agent", "over_time", "cost_per_session", "most_expensive", "unpriced_events", "bucket_seconds", "costed_sessions")

@@ -6,7 +6,7 @@ import type { EdgeOrigin } from "./mneme/v1/causal_pb.js";
 import type { AccessLevel, CertifiedStateKind, RecallReason } from "./mneme/v1/certificate_pb.js";
 import type { Importance } from "./mneme/v1/common_pb.js";
 import type { HandoverList } from "./mneme/v1/context_service_pb.js";
-import type { DiscoveryChange, DiscoveryRefusal, FdrMethod } from "./mneme/v1/discovery_pb.js";
+import type { DiscoveryChange, DiscoveryRefusal, FdrMethod, NotAdjustedReason } from "./mneme/v1/discovery_pb.js";
 import type { ErrorReason } from "./mneme/v1/errors_pb.js";
 import type { SessionStatus, Severity } from "./mneme/v1/event_service_pb.js";
 import type { ExperimentStatus } from "./mneme/v1/experiment_pb.js";
@@ -138,6 +138,11 @@ export interface EnumNames {
     | "too_few"
     | "no_overlap"
     | "never_differs"
+  ];
+  NotAdjustedReason: [
+    NotAdjustedReason,
+    | "same_in_all"
+    | "too_few_alike"
   ];
   ExperimentStatus: [
     ExperimentStatus,

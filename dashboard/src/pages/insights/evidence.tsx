@@ -1,7 +1,7 @@
 /** Figures as sentences, and the way from a claim to what shows it. */
 
 import type { IntervalJson, OutcomeSplitJson, TrendTestJson } from "@mneme/client/http";
-import { Badge, type Tone } from "../../components/basics";
+import { Badge, Time, type Tone } from "../../components/basics";
 import { count, type Numeric, num, percent, word } from "../../format";
 import { to } from "../../router";
 
@@ -79,7 +79,7 @@ export function TrendBadge({ trend }: { trend: string | undefined }) {
   return <Badge tone={TONES[said] ?? "plain"}>{said === "unspecified" ? "not known" : said}</Badge>;
 }
 
-/** A trend's slope with its interval, or that it changed at one time, as an insight tells. */
+/** A trend's slope, or its change at one time, with the interval. */
 export function TrendLine(props: {
   name: string;
   of: TrendTestJson | undefined;
@@ -87,30 +87,25 @@ export function TrendLine(props: {
 }) {
   const { of } = props;
   if (!of || num(of.points) < 2) return null;
+  const interval = of.step ? of.step.interval : of.slopeInterval;
   return (
     <li>
       <strong>{props.name}</strong> <TrendBadge trend={of.trend} />{" "}
-      {atOnce(of) ? (
-        <span>at one time, as told above</span>
-      ) : (
-        <>
-          <span>
-            {props.format(of.slopePerDay)} a day
-            {of.slopeInterval && `, interval ${between(of.slopeInterval, props.format)}`}
-          </span>{" "}
-          <span class="fine">
-            {count(of.points)} points, chance {chance(of.qValue)}
-          </span>
-        </>
-      )}
+      <span>
+        {of.step ? (
+          <>
+            {props.format(of.step.difference)} at <Time value={of.step.since} exact />
+          </>
+        ) : (
+          `${props.format(of.slopePerDay)} a day`
+        )}
+        {interval && `, interval ${between(interval, props.format)}`}
+      </span>{" "}
+      <span class="fine">
+        {count(of.points)} points, chance {chance((of.step ?? of).qValue)}
+      </span>
     </li>
   );
-}
-
-/** Whether a measure went up or down though its slope may be none. */
-function atOnce(of: TrendTestJson): boolean {
-  const { low, high } = of.slopeInterval ?? {};
-  return word(of.trend, "TREND_") in TONES && num(low) <= 0 && num(high) >= 0;
 }
 
 /** How sessions ended with something, and without it. */

@@ -388,7 +388,8 @@ export const CausalService: GenService<{
   },
   /**
    * Has the server do what StartDiscover does once every night, or stops that.
-   * A changed schedule takes effect the next night.
+   * A changed schedule takes effect the next night. A night in which no episode
+   * has what `adjust_for` names ends in a failed operation, which says so.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something

@@ -20,7 +20,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/discovery.proto.
  */
 export const file_mneme_v1_discovery: GenFile = /*@__PURE__*/
-  fileDesc("ChhtbmVtZS92MS9kaXNjb3ZlcnkucHJvdG8SCG1uZW1lLnYxIvIECg9EaXNjb3ZlclJlcXVlc3QSJwoGZmlsdGVyGAEgASgLMhcubW5lbWUudjEuRXBpc29kZUZpbHRlchI6CgphZGp1c3RfZm9yGAIgAygJQia6SCOSASAQFCIcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBImCgxtaW5fYXR0ZW1wdHMYAyABKAVCELpICBoGGMCEPSgAiuUmATMSPQoQbWluX3N1Y2Nlc3NfcmF0ZRgEIAEoAUIeukgUEhIZAAAAAAAA8D8pAAAAAAAAAACK5SYDMC42SACIAQESOwoObWluX2NvbmZpZGVuY2UYBSABKAFCHrpIFBISGQAAAAAAAPA/KQAAAAAAAAAAiuUmAzAuN0gBiAEBEpgBCg9taW5fc2FtcGxlX3NpemUYBiABKAVCf7pIdhoEGMCEPboBbQoYZGlzY292ZXIubWluX3NhbXBsZV9zaXplEjhtdXN0IGJlIGF0IGxlYXN0IDMwOiBub3RoaW5nIGNhbiBiZSBlc3RpbWF0ZWQgZnJvbSBmZXdlchoXdGhpcyA9PSAwIHx8IHRoaXMgPj0gMzCK5SYCMzASMQoDZmRyGAcgASgBQh+6SBQSEhkAAAAAAADgPyEAAAAAAAAAAIrlJgQwLjA1SAKIAQESRwoKZmRyX21ldGhvZBgIIAEoDjITLm1uZW1lLnYxLkZkck1ldGhvZEIeukgFggECEAGK5SYSQkVOSkFNSU5JX0hPQ0hCRVJHEg8KB2RyeV9ydW4YCSABKAhCEwoRX21pbl9zdWNjZXNzX3JhdGVCEQoPX21pbl9jb25maWRlbmNlQgYKBF9mZHIi6wIKEERpc2NvdmVyZWRFZmZlY3QSDQoFY2F1c2UYASABKAkSDwoHb3V0Y29tZRgCIAEoCRIOCgZ1cGxpZnQYAyABKAESCwoDbG93GAQgASgBEgwKBGhpZ2gYBSABKAESDwoHcF92YWx1ZRgGIAEoARIPCgdxX3ZhbHVlGAcgASgBEhIKCmNvbmZpZGVuY2UYCCABKAESEQoJbWVhbl93aXRoGAkgASgBEhQKDG1lYW5fd2l0aG91dBgKIAEoARIYChBwbGFpbl9kaWZmZXJlbmNlGAsgASgBEhgKEGNvbmZvdW5kZXJfc2NvcmUYDCABKAESFQoNdHJlYXRlZF9jb3VudBgNIAEoAxIVCg1jb250cm9sX2NvdW50GA4gASgDEg8KB292ZXJsYXAYDyABKAESKQoGY2hhbmdlGBAgASgOMhkubW5lbWUudjEuRGlzY292ZXJ5Q2hhbmdlEg8KB2VkZ2VfaWQYESABKAkipwEKDFJlZnVzZWRDYXVzZRINCgVjYXVzZRgBIAEoCRIPCgdvdXRjb21lGAIgASgJEicKA3doeRgDIAEoDjIaLm1uZW1lLnYxLkRpc2NvdmVyeVJlZnVzYWwSFQoNdHJlYXRlZF9jb3VudBgEIAEoAxIVCg1jb250cm9sX2NvdW50GAUgASgDEhQKB292ZXJsYXAYBiABKAFIAIgBAUIKCghfb3ZlcmxhcCKJAgoQRGlzY292ZXJSZXNwb25zZRIsCghmaW5kaW5ncxgBIAMoCzIaLm1uZW1lLnYxLkRpc2NvdmVyZWRFZmZlY3QSJwoHcmVmdXNlZBgCIAMoCzIWLm1uZW1lLnYxLlJlZnVzZWRDYXVzZRIUCgx0ZXN0ZWRfY291bnQYAyABKAMSFQoNcmVmdXNlZF9jb3VudBgEIAEoAxIVCg1yZW1vdmVkX2NvdW50GAUgASgDEhUKDWVwaXNvZGVfY291bnQYBiABKAMSGgoSbm90X2VtYmVkZGVkX2NvdW50GAcgASgDEhQKDGFkanVzdGVkX2ZvchgIIAMoCRIRCgl0cnVuY2F0ZWQYCSABKAgifAoUU3RhcnREaXNjb3ZlclJlcXVlc3QSKwoIcXVlc3Rpb24YASABKAsyGS5tbmVtZS52MS5EaXNjb3ZlclJlcXVlc3QSNwoMb3BlcmF0aW9uX2lkGAIgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJJjlJgEiPwoVU3RhcnREaXNjb3ZlclJlc3BvbnNlEiYKCW9wZXJhdGlvbhgBIAEoCzITLm1uZW1lLnYxLk9wZXJhdGlvbiLcAQoRRGlzY292ZXJ5U2NoZWR1bGUSDwoHZW5hYmxlZBgBIAEoCBIMCgR0aW1lGAIgASgJEisKCHF1ZXN0aW9uGAMgASgLMhkubW5lbWUudjEuRGlzY292ZXJSZXF1ZXN0Ei8KC25leHRfcnVuX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtsYXN0X3J1bl9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGQoRbGFzdF9vcGVyYXRpb25faWQYBiABKAkiHQobR2V0RGlzY292ZXJ5U2NoZWR1bGVSZXF1ZXN0Ik0KHEdldERpc2NvdmVyeVNjaGVkdWxlUmVzcG9uc2USLQoIc2NoZWR1bGUYASABKAsyGy5tbmVtZS52MS5EaXNjb3ZlcnlTY2hlZHVsZSKdAQobU2V0RGlzY292ZXJ5U2NoZWR1bGVSZXF1ZXN0Eg8KB2VuYWJsZWQYASABKAgSQAoEdGltZRgCIAEoCUIyukgmciQyIl4oKFswMV1bMC05XXwyWzAtM10pOlswLTVdWzAtOV0pPySK5SYFMDM6MDASKwoIcXVlc3Rpb24YAyABKAsyGS5tbmVtZS52MS5EaXNjb3ZlclJlcXVlc3QiTQocU2V0RGlzY292ZXJ5U2NoZWR1bGVSZXNwb25zZRItCghzY2hlZHVsZRgBIAEoCzIbLm1uZW1lLnYxLkRpc2NvdmVyeVNjaGVkdWxlKm4KCUZkck1ldGhvZBIaChZGRFJfTUVUSE9EX1VOU1BFQ0lGSUVEEAASIQodRkRSX01FVEhPRF9CRU5KQU1JTklfSE9DSEJFUkcQARIiCh5GRFJfTUVUSE9EX0JFTkpBTUlOSV9ZRUtVVElFTEkQAiqMAgoPRGlzY292ZXJ5Q2hhbmdlEiAKHERJU0NPVkVSWV9DSEFOR0VfVU5TUEVDSUZJRUQQABIcChhESVNDT1ZFUllfQ0hBTkdFX0NSRUFURUQQARIcChhESVNDT1ZFUllfQ0hBTkdFX1VQREFURUQQAhIeChpESVNDT1ZFUllfQ0hBTkdFX1VOQ0hBTkdFRBADEhkKFURJU0NPVkVSWV9DSEFOR0VfS0VQVBAEEhsKF0RJU0NPVkVSWV9DSEFOR0VfQ0lSQ0xFEAUSHQoZRElTQ09WRVJZX0NIQU5HRV9OT1RfU1VSRRAGEiQKIERJU0NPVkVSWV9DSEFOR0VfUkFSRUxZX1NVQ0NFRURTEAcqmwEKEERpc2NvdmVyeVJlZnVzYWwSIQodRElTQ09WRVJZX1JFRlVTQUxfVU5TUEVDSUZJRUQQABIdChlESVNDT1ZFUllfUkVGVVNBTF9UT09fRkVXEAESIAocRElTQ09WRVJZX1JFRlVTQUxfTk9fT1ZFUkxBUBACEiMKH0RJU0NPVkVSWV9SRUZVU0FMX05FVkVSX0RJRkZFUlMQA2IGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_mneme_v1_episode, file_mneme_v1_operation, file_mneme_v1_options]);
+  fileDesc("ChhtbmVtZS92MS9kaXNjb3ZlcnkucHJvdG8SCG1uZW1lLnYxIvIECg9EaXNjb3ZlclJlcXVlc3QSJwoGZmlsdGVyGAEgASgLMhcubW5lbWUudjEuRXBpc29kZUZpbHRlchI6CgphZGp1c3RfZm9yGAIgAygJQia6SCOSASAQFCIcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBImCgxtaW5fYXR0ZW1wdHMYAyABKAVCELpICBoGGMCEPSgAiuUmATMSPQoQbWluX3N1Y2Nlc3NfcmF0ZRgEIAEoAUIeukgUEhIZAAAAAAAA8D8pAAAAAAAAAACK5SYDMC42SACIAQESOwoObWluX2NvbmZpZGVuY2UYBSABKAFCHrpIFBISGQAAAAAAAPA/KQAAAAAAAAAAiuUmAzAuN0gBiAEBEpgBCg9taW5fc2FtcGxlX3NpemUYBiABKAVCf7pIdhoEGMCEPboBbQoYZGlzY292ZXIubWluX3NhbXBsZV9zaXplEjhtdXN0IGJlIGF0IGxlYXN0IDMwOiBub3RoaW5nIGNhbiBiZSBlc3RpbWF0ZWQgZnJvbSBmZXdlchoXdGhpcyA9PSAwIHx8IHRoaXMgPj0gMzCK5SYCMzASMQoDZmRyGAcgASgBQh+6SBQSEhkAAAAAAADgPyEAAAAAAAAAAIrlJgQwLjA1SAKIAQESRwoKZmRyX21ldGhvZBgIIAEoDjITLm1uZW1lLnYxLkZkck1ldGhvZEIeukgFggECEAGK5SYSQkVOSkFNSU5JX0hPQ0hCRVJHEg8KB2RyeV9ydW4YCSABKAhCEwoRX21pbl9zdWNjZXNzX3JhdGVCEQoPX21pbl9jb25maWRlbmNlQgYKBF9mZHIi6wIKEERpc2NvdmVyZWRFZmZlY3QSDQoFY2F1c2UYASABKAkSDwoHb3V0Y29tZRgCIAEoCRIOCgZ1cGxpZnQYAyABKAESCwoDbG93GAQgASgBEgwKBGhpZ2gYBSABKAESDwoHcF92YWx1ZRgGIAEoARIPCgdxX3ZhbHVlGAcgASgBEhIKCmNvbmZpZGVuY2UYCCABKAESEQoJbWVhbl93aXRoGAkgASgBEhQKDG1lYW5fd2l0aG91dBgKIAEoARIYChBwbGFpbl9kaWZmZXJlbmNlGAsgASgBEhgKEGNvbmZvdW5kZXJfc2NvcmUYDCABKAESFQoNdHJlYXRlZF9jb3VudBgNIAEoAxIVCg1jb250cm9sX2NvdW50GA4gASgDEg8KB292ZXJsYXAYDyABKAESKQoGY2hhbmdlGBAgASgOMhkubW5lbWUudjEuRGlzY292ZXJ5Q2hhbmdlEg8KB2VkZ2VfaWQYESABKAkipwEKDFJlZnVzZWRDYXVzZRINCgVjYXVzZRgBIAEoCRIPCgdvdXRjb21lGAIgASgJEicKA3doeRgDIAEoDjIaLm1uZW1lLnYxLkRpc2NvdmVyeVJlZnVzYWwSFQoNdHJlYXRlZF9jb3VudBgEIAEoAxIVCg1jb250cm9sX2NvdW50GAUgASgDEhQKB292ZXJsYXAYBiABKAFIAIgBAUIKCghfb3ZlcmxhcCJFCgtOb3RBZGp1c3RlZBIMCgRuYW1lGAEgASgJEigKA3doeRgCIAEoDjIbLm1uZW1lLnYxLk5vdEFkanVzdGVkUmVhc29uIroCChBEaXNjb3ZlclJlc3BvbnNlEiwKCGZpbmRpbmdzGAEgAygLMhoubW5lbWUudjEuRGlzY292ZXJlZEVmZmVjdBInCgdyZWZ1c2VkGAIgAygLMhYubW5lbWUudjEuUmVmdXNlZENhdXNlEhQKDHRlc3RlZF9jb3VudBgDIAEoAxIVCg1yZWZ1c2VkX2NvdW50GAQgASgDEhUKDXJlbW92ZWRfY291bnQYBSABKAMSFQoNZXBpc29kZV9jb3VudBgGIAEoAxIaChJub3RfZW1iZWRkZWRfY291bnQYByABKAMSFAoMYWRqdXN0ZWRfZm9yGAggAygJEhEKCXRydW5jYXRlZBgJIAEoCBIvChBub3RfYWRqdXN0ZWRfZm9yGAogAygLMhUubW5lbWUudjEuTm90QWRqdXN0ZWQifAoUU3RhcnREaXNjb3ZlclJlcXVlc3QSKwoIcXVlc3Rpb24YASABKAsyGS5tbmVtZS52MS5EaXNjb3ZlclJlcXVlc3QSNwoMb3BlcmF0aW9uX2lkGAIgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJJjlJgEiPwoVU3RhcnREaXNjb3ZlclJlc3BvbnNlEiYKCW9wZXJhdGlvbhgBIAEoCzITLm1uZW1lLnYxLk9wZXJhdGlvbiLcAQoRRGlzY292ZXJ5U2NoZWR1bGUSDwoHZW5hYmxlZBgBIAEoCBIMCgR0aW1lGAIgASgJEisKCHF1ZXN0aW9uGAMgASgLMhkubW5lbWUudjEuRGlzY292ZXJSZXF1ZXN0Ei8KC25leHRfcnVuX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtsYXN0X3J1bl9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGQoRbGFzdF9vcGVyYXRpb25faWQYBiABKAkiHQobR2V0RGlzY292ZXJ5U2NoZWR1bGVSZXF1ZXN0Ik0KHEdldERpc2NvdmVyeVNjaGVkdWxlUmVzcG9uc2USLQoIc2NoZWR1bGUYASABKAsyGy5tbmVtZS52MS5EaXNjb3ZlcnlTY2hlZHVsZSKdAQobU2V0RGlzY292ZXJ5U2NoZWR1bGVSZXF1ZXN0Eg8KB2VuYWJsZWQYASABKAgSQAoEdGltZRgCIAEoCUIyukgmciQyIl4oKFswMV1bMC05XXwyWzAtM10pOlswLTVdWzAtOV0pPySK5SYFMDM6MDASKwoIcXVlc3Rpb24YAyABKAsyGS5tbmVtZS52MS5EaXNjb3ZlclJlcXVlc3QiTQocU2V0RGlzY292ZXJ5U2NoZWR1bGVSZXNwb25zZRItCghzY2hlZHVsZRgBIAEoCzIbLm1uZW1lLnYxLkRpc2NvdmVyeVNjaGVkdWxlKm4KCUZkck1ldGhvZBIaChZGRFJfTUVUSE9EX1VOU1BFQ0lGSUVEEAASIQodRkRSX01FVEhPRF9CRU5KQU1JTklfSE9DSEJFUkcQARIiCh5GRFJfTUVUSE9EX0JFTkpBTUlOSV9ZRUtVVElFTEkQAiqMAgoPRGlzY292ZXJ5Q2hhbmdlEiAKHERJU0NPVkVSWV9DSEFOR0VfVU5TUEVDSUZJRUQQABIcChhESVNDT1ZFUllfQ0hBTkdFX0NSRUFURUQQARIcChhESVNDT1ZFUllfQ0hBTkdFX1VQREFURUQQAhIeChpESVNDT1ZFUllfQ0hBTkdFX1VOQ0hBTkdFRBADEhkKFURJU0NPVkVSWV9DSEFOR0VfS0VQVBAEEhsKF0RJU0NPVkVSWV9DSEFOR0VfQ0lSQ0xFEAUSHQoZRElTQ09WRVJZX0NIQU5HRV9OT1RfU1VSRRAGEiQKIERJU0NPVkVSWV9DSEFOR0VfUkFSRUxZX1NVQ0NFRURTEAcqmwEKEERpc2NvdmVyeVJlZnVzYWwSIQodRElTQ09WRVJZX1JFRlVTQUxfVU5TUEVDSUZJRUQQABIdChlESVNDT1ZFUllfUkVGVVNBTF9UT09fRkVXEAESIAocRElTQ09WRVJZX1JFRlVTQUxfTk9fT1ZFUkxBUBACEiMKH0RJU0NPVkVSWV9SRUZVU0FMX05FVkVSX0RJRkZFUlMQAyqEAQoRTm90QWRqdXN0ZWRSZWFzb24SIwofTk9UX0FESlVTVEVEX1JFQVNPTl9VTlNQRUNJRklFRBAAEiMKH05PVF9BREpVU1RFRF9SRUFTT05fU0FNRV9JTl9BTEwQARIlCiFOT1RfQURKVVNURURfUkVBU09OX1RPT19GRVdfQUxJS0UQAmIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_mneme_v1_episode, file_mneme_v1_operation, file_mneme_v1_options]);
 
 /**
  * A request to discover what changes how episodes end.
@@ -42,7 +42,6 @@ export type DiscoverRequest = Message<"mneme.v1.DiscoverRequest"> & {
    * name anything that an attempt brought about: adjusting for it hides the
    * effect.
    * Up to 20 entries, each up to 200 characters, on one line.
-   * Up to 20 entries, each up to 200 characters, on one line.
    *
    * @generated from field: repeated string adjust_for = 2;
    */
@@ -50,7 +49,6 @@ export type DiscoverRequest = Message<"mneme.v1.DiscoverRequest"> & {
 
   /**
    * Causes that fewer episodes had are not considered.
-   * 1 to 1,000,000. Default: 3.
    * 1 to 1,000,000. Default: 3.
    *
    * @generated from field: int32 min_attempts = 3;
@@ -61,7 +59,6 @@ export type DiscoverRequest = Message<"mneme.v1.DiscoverRequest"> & {
    * The share that must succeed with the cause, or without it if it does harm,
    * for the effect to be kept.
    * 0 to 1. Default: 0.6.
-   * 0 to 1. Default: 0.6.
    *
    * @generated from field: optional double min_success_rate = 4;
    */
@@ -69,7 +66,6 @@ export type DiscoverRequest = Message<"mneme.v1.DiscoverRequest"> & {
 
   /**
    * The confidence, 1 minus the q-value, from which an effect is kept.
-   * 0 to 1. Default: 0.7.
    * 0 to 1. Default: 0.7.
    *
    * @generated from field: optional double min_confidence = 5;
@@ -80,7 +76,6 @@ export type DiscoverRequest = Message<"mneme.v1.DiscoverRequest"> & {
    * How many episodes must have had a cause, and how many must not, for its
    * effects to be estimated.
    * At most 1,000,000. Default: 30.
-   * At most 1,000,000. Default: 30.
    *
    * @generated from field: int32 min_sample_size = 6;
    */
@@ -89,7 +84,6 @@ export type DiscoverRequest = Message<"mneme.v1.DiscoverRequest"> & {
   /**
    * Of the effects that are kept, the share that may be chance.
    * More than 0 and at most 0.5. Default: 0.05.
-   * More than 0 and at most 0.5. Default: 0.05.
    *
    * @generated from field: optional double fdr = 7;
    */
@@ -97,7 +91,6 @@ export type DiscoverRequest = Message<"mneme.v1.DiscoverRequest"> & {
 
   /**
    * How that is controlled.
-   * Default: BENJAMINI_HOCHBERG.
    * Default: BENJAMINI_HOCHBERG.
    *
    * @generated from field: mneme.v1.FdrMethod fdr_method = 8;
@@ -132,7 +125,6 @@ export type DiscoverRequestJson = {
    * name anything that an attempt brought about: adjusting for it hides the
    * effect.
    * Up to 20 entries, each up to 200 characters, on one line.
-   * Up to 20 entries, each up to 200 characters, on one line.
    *
    * @generated from field: repeated string adjust_for = 2;
    */
@@ -140,7 +132,6 @@ export type DiscoverRequestJson = {
 
   /**
    * Causes that fewer episodes had are not considered.
-   * 1 to 1,000,000. Default: 3.
    * 1 to 1,000,000. Default: 3.
    *
    * @generated from field: int32 min_attempts = 3;
@@ -151,7 +142,6 @@ export type DiscoverRequestJson = {
    * The share that must succeed with the cause, or without it if it does harm,
    * for the effect to be kept.
    * 0 to 1. Default: 0.6.
-   * 0 to 1. Default: 0.6.
    *
    * @generated from field: optional double min_success_rate = 4;
    */
@@ -159,7 +149,6 @@ export type DiscoverRequestJson = {
 
   /**
    * The confidence, 1 minus the q-value, from which an effect is kept.
-   * 0 to 1. Default: 0.7.
    * 0 to 1. Default: 0.7.
    *
    * @generated from field: optional double min_confidence = 5;
@@ -170,7 +159,6 @@ export type DiscoverRequestJson = {
    * How many episodes must have had a cause, and how many must not, for its
    * effects to be estimated.
    * At most 1,000,000. Default: 30.
-   * At most 1,000,000. Default: 30.
    *
    * @generated from field: int32 min_sample_size = 6;
    */
@@ -179,7 +167,6 @@ export type DiscoverRequestJson = {
   /**
    * Of the effects that are kept, the share that may be chance.
    * More than 0 and at most 0.5. Default: 0.05.
-   * More than 0 and at most 0.5. Default: 0.05.
    *
    * @generated from field: optional double fdr = 7;
    */
@@ -187,7 +174,6 @@ export type DiscoverRequestJson = {
 
   /**
    * How that is controlled.
-   * Default: BENJAMINI_HOCHBERG.
    * Default: BENJAMINI_HOCHBERG.
    *
    * @generated from field: mneme.v1.FdrMethod fdr_method = 8;
@@ -584,6 +570,55 @@ export const RefusedCauseSchema: GenMessage<RefusedCause, {jsonType: RefusedCaus
   messageDesc(file_mneme_v1_discovery, 2);
 
 /**
+ * NotAdjusted is what `adjust_for` names and that tells no episodes apart.
+ *
+ * @generated from message mneme.v1.NotAdjusted
+ */
+export type NotAdjusted = Message<"mneme.v1.NotAdjusted"> & {
+  /**
+   * What it is, without `metadata.`.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Why.
+   *
+   * @generated from field: mneme.v1.NotAdjustedReason why = 2;
+   */
+  why: NotAdjustedReason;
+};
+
+/**
+ * NotAdjusted is what `adjust_for` names and that tells no episodes apart.
+ *
+ * @generated from message mneme.v1.NotAdjusted
+ */
+export type NotAdjustedJson = {
+  /**
+   * What it is, without `metadata.`.
+   *
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * Why.
+   *
+   * @generated from field: mneme.v1.NotAdjustedReason why = 2;
+   */
+  why?: NotAdjustedReasonJson;
+};
+
+/**
+ * Describes the message mneme.v1.NotAdjusted.
+ * Use `create(NotAdjustedSchema)` to create a new message.
+ */
+export const NotAdjustedSchema: GenMessage<NotAdjusted, {jsonType: NotAdjustedJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_discovery, 3);
+
+/**
  * What was discovered.
  *
  * @generated from message mneme.v1.DiscoverResponse
@@ -655,6 +690,13 @@ export type DiscoverResponse = Message<"mneme.v1.DiscoverResponse"> & {
    * @generated from field: bool truncated = 9;
    */
   truncated: boolean;
+
+  /**
+   * What `adjust_for` names and was not adjusted for.
+   *
+   * @generated from field: repeated mneme.v1.NotAdjusted not_adjusted_for = 10;
+   */
+  notAdjustedFor: NotAdjusted[];
 };
 
 /**
@@ -729,6 +771,13 @@ export type DiscoverResponseJson = {
    * @generated from field: bool truncated = 9;
    */
   truncated?: boolean;
+
+  /**
+   * What `adjust_for` names and was not adjusted for.
+   *
+   * @generated from field: repeated mneme.v1.NotAdjusted not_adjusted_for = 10;
+   */
+  notAdjustedFor?: NotAdjustedJson[];
 };
 
 /**
@@ -736,7 +785,7 @@ export type DiscoverResponseJson = {
  * Use `create(DiscoverResponseSchema)` to create a new message.
  */
 export const DiscoverResponseSchema: GenMessage<DiscoverResponse, {jsonType: DiscoverResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_discovery, 3);
+  messageDesc(file_mneme_v1_discovery, 4);
 
 /**
  * A request to discover as an operation.
@@ -789,7 +838,7 @@ export type StartDiscoverRequestJson = {
  * Use `create(StartDiscoverRequestSchema)` to create a new message.
  */
 export const StartDiscoverRequestSchema: GenMessage<StartDiscoverRequest, {jsonType: StartDiscoverRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_discovery, 4);
+  messageDesc(file_mneme_v1_discovery, 5);
 
 /**
  * The operation that was started.
@@ -824,7 +873,7 @@ export type StartDiscoverResponseJson = {
  * Use `create(StartDiscoverResponseSchema)` to create a new message.
  */
 export const StartDiscoverResponseSchema: GenMessage<StartDiscoverResponse, {jsonType: StartDiscoverResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_discovery, 5);
+  messageDesc(file_mneme_v1_discovery, 6);
 
 /**
  * DiscoverySchedule says whether a tenant's server discovers on its own every
@@ -935,7 +984,7 @@ export type DiscoveryScheduleJson = {
  * Use `create(DiscoveryScheduleSchema)` to create a new message.
  */
 export const DiscoveryScheduleSchema: GenMessage<DiscoverySchedule, {jsonType: DiscoveryScheduleJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_discovery, 6);
+  messageDesc(file_mneme_v1_discovery, 7);
 
 /**
  * A request for the schedule.
@@ -958,7 +1007,7 @@ export type GetDiscoveryScheduleRequestJson = {
  * Use `create(GetDiscoveryScheduleRequestSchema)` to create a new message.
  */
 export const GetDiscoveryScheduleRequestSchema: GenMessage<GetDiscoveryScheduleRequest, {jsonType: GetDiscoveryScheduleRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_discovery, 7);
+  messageDesc(file_mneme_v1_discovery, 8);
 
 /**
  * The schedule.
@@ -993,7 +1042,7 @@ export type GetDiscoveryScheduleResponseJson = {
  * Use `create(GetDiscoveryScheduleResponseSchema)` to create a new message.
  */
 export const GetDiscoveryScheduleResponseSchema: GenMessage<GetDiscoveryScheduleResponse, {jsonType: GetDiscoveryScheduleResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_discovery, 8);
+  messageDesc(file_mneme_v1_discovery, 9);
 
 /**
  * A request to set the schedule; what is left out gets its default.
@@ -1060,7 +1109,7 @@ export type SetDiscoveryScheduleRequestJson = {
  * Use `create(SetDiscoveryScheduleRequestSchema)` to create a new message.
  */
 export const SetDiscoveryScheduleRequestSchema: GenMessage<SetDiscoveryScheduleRequest, {jsonType: SetDiscoveryScheduleRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_discovery, 9);
+  messageDesc(file_mneme_v1_discovery, 10);
 
 /**
  * The schedule as it is now.
@@ -1095,7 +1144,7 @@ export type SetDiscoveryScheduleResponseJson = {
  * Use `create(SetDiscoveryScheduleResponseSchema)` to create a new message.
  */
 export const SetDiscoveryScheduleResponseSchema: GenMessage<SetDiscoveryScheduleResponse, {jsonType: SetDiscoveryScheduleResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_discovery, 10);
+  messageDesc(file_mneme_v1_discovery, 11);
 
 /**
  * FdrMethod is how false discoveries are controlled.
@@ -1264,4 +1313,45 @@ export type DiscoveryRefusalJson = "DISCOVERY_REFUSAL_UNSPECIFIED" | "DISCOVERY_
  */
 export const DiscoveryRefusalSchema: GenEnum<DiscoveryRefusal, DiscoveryRefusalJson> = /*@__PURE__*/
   enumDesc(file_mneme_v1_discovery, 2);
+
+/**
+ * NotAdjustedReason is why something that was to be adjusted for was not.
+ *
+ * @generated from enum mneme.v1.NotAdjustedReason
+ */
+export enum NotAdjustedReason {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: NOT_ADJUSTED_REASON_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * All episodes have the same.
+   *
+   * @generated from enum value: NOT_ADJUSTED_REASON_SAME_IN_ALL = 1;
+   */
+  SAME_IN_ALL = 1,
+
+  /**
+   * No value is shared by at least 10 episodes.
+   *
+   * @generated from enum value: NOT_ADJUSTED_REASON_TOO_FEW_ALIKE = 2;
+   */
+  TOO_FEW_ALIKE = 2,
+}
+
+/**
+ * NotAdjustedReason is why something that was to be adjusted for was not.
+ *
+ * @generated from enum mneme.v1.NotAdjustedReason
+ */
+export type NotAdjustedReasonJson = "NOT_ADJUSTED_REASON_UNSPECIFIED" | "NOT_ADJUSTED_REASON_SAME_IN_ALL" | "NOT_ADJUSTED_REASON_TOO_FEW_ALIKE";
+
+/**
+ * Describes the enum mneme.v1.NotAdjustedReason.
+ */
+export const NotAdjustedReasonSchema: GenEnum<NotAdjustedReason, NotAdjustedReasonJson> = /*@__PURE__*/
+  enumDesc(file_mneme_v1_discovery, 3);
 

@@ -1492,7 +1492,6 @@ export type ActRequest = Message<"mneme.v1.ActRequest"> & {
   /**
    * The session; in later messages it may be left out.
    * Up to 200 characters, on one line.
-   * Up to 200 characters, on one line.
    *
    * @generated from field: string session_id = 1;
    */
@@ -1501,7 +1500,6 @@ export type ActRequest = Message<"mneme.v1.ActRequest"> & {
   /**
    * What came of earlier actions: those of an actor in their order.
    * Up to 1,000 entries.
-   * Up to 1,000 entries.
    *
    * @generated from field: repeated mneme.v1.Experience feedback = 2;
    */
@@ -1509,7 +1507,6 @@ export type ActRequest = Message<"mneme.v1.ActRequest"> & {
 
   /**
    * The situations.
-   * Up to 1,000 entries.
    * Up to 1,000 entries.
    *
    * @generated from field: repeated mneme.v1.ActState states = 3;
@@ -1556,7 +1553,6 @@ export type ActRequestJson = {
   /**
    * The session; in later messages it may be left out.
    * Up to 200 characters, on one line.
-   * Up to 200 characters, on one line.
    *
    * @generated from field: string session_id = 1;
    */
@@ -1565,7 +1561,6 @@ export type ActRequestJson = {
   /**
    * What came of earlier actions: those of an actor in their order.
    * Up to 1,000 entries.
-   * Up to 1,000 entries.
    *
    * @generated from field: repeated mneme.v1.Experience feedback = 2;
    */
@@ -1573,7 +1568,6 @@ export type ActRequestJson = {
 
   /**
    * The situations.
-   * Up to 1,000 entries.
    * Up to 1,000 entries.
    *
    * @generated from field: repeated mneme.v1.ActState states = 3;
@@ -2148,7 +2142,6 @@ export type RecordTrajectoriesRequest = Message<"mneme.v1.RecordTrajectoriesRequ
   /**
    * The session; in later messages it may be left out.
    * Up to 200 characters, on one line.
-   * Up to 200 characters, on one line.
    *
    * @generated from field: string session_id = 1;
    */
@@ -2156,7 +2149,6 @@ export type RecordTrajectoriesRequest = Message<"mneme.v1.RecordTrajectoriesRequ
 
   /**
    * The steps, in their order.
-   * Required; up to 1,000 entries.
    * Required; up to 1,000 entries.
    *
    * @generated from field: repeated mneme.v1.Experience steps = 2;
@@ -2166,7 +2158,6 @@ export type RecordTrajectoriesRequest = Message<"mneme.v1.RecordTrajectoriesRequ
   /**
    * The trajectory's id; see RecordExperienceRequest.
    * Up to 200 characters, on one line.
-   * Up to 200 characters, on one line.
    *
    * @generated from field: string trajectory_id = 3;
    */
@@ -2174,7 +2165,6 @@ export type RecordTrajectoriesRequest = Message<"mneme.v1.RecordTrajectoriesRequ
 
   /**
    * What to note about it; see RecordExperienceRequest.
-   * Up to 32 KiB encoded and 32 levels deep.
    * Up to 32 KiB encoded and 32 levels deep.
    *
    * @generated from field: google.protobuf.Struct metadata = 4;
@@ -2191,7 +2181,6 @@ export type RecordTrajectoriesRequestJson = {
   /**
    * The session; in later messages it may be left out.
    * Up to 200 characters, on one line.
-   * Up to 200 characters, on one line.
    *
    * @generated from field: string session_id = 1;
    */
@@ -2199,7 +2188,6 @@ export type RecordTrajectoriesRequestJson = {
 
   /**
    * The steps, in their order.
-   * Required; up to 1,000 entries.
    * Required; up to 1,000 entries.
    *
    * @generated from field: repeated mneme.v1.Experience steps = 2;
@@ -2209,7 +2197,6 @@ export type RecordTrajectoriesRequestJson = {
   /**
    * The trajectory's id; see RecordExperienceRequest.
    * Up to 200 characters, on one line.
-   * Up to 200 characters, on one line.
    *
    * @generated from field: string trajectory_id = 3;
    */
@@ -2217,7 +2204,6 @@ export type RecordTrajectoriesRequestJson = {
 
   /**
    * What to note about it; see RecordExperienceRequest.
-   * Up to 32 KiB encoded and 32 levels deep.
    * Up to 32 KiB encoded and 32 levels deep.
    *
    * @generated from field: google.protobuf.Struct metadata = 4;

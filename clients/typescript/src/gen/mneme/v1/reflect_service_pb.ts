@@ -17,7 +17,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/reflect_service.proto.
  */
 export const file_mneme_v1_reflect_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch5tbmVtZS92MS9yZWZsZWN0X3NlcnZpY2UucHJvdG8SCG1uZW1lLnYxIpcCChNFcnJvclBhdHRlcm5zUGFyYW1zEisKBHRvb2wYASABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEiQKCW1pbl9jb3VudBgCIAEoBUIMukgEGgIoAYrlJgExSACIAQESIwoGd2luZG93GAMgASgFQg66SAYaBBgFKAGK5SYBM0gBiAEBEiUKCGV4YW1wbGVzGAQgASgFQg66SAYaBBgKKACK5SYBM0gCiAEBEjsKCGJhc2VsaW5lGAUgASgOMhIubW5lbWUudjEuQmFzZWxpbmVCFbpIBYIBAhABiuUmCUFMTF9DQUxMU0IMCgpfbWluX2NvdW50QgkKB193aW5kb3dCCwoJX2V4YW1wbGVzItUCChNUb29sU2VxdWVuY2VzUGFyYW1zEicKCm1pbl9sZW5ndGgYASABKAVCDrpIBhoEGAYoAYrlJgExSACIAQESIgoKbWF4X2xlbmd0aBgCIAEoBUIJukgGGgQYBigBSAGIAQESJgoLbWluX3N1cHBvcnQYAyABKAVCDLpIBBoCKAKK5SYBM0gCiAEBOpoBukiWARqTAQoZbWF4X2xlbmd0aC5ndGVfbWluX2xlbmd0aBIgbXVzdCBub3QgYmUgbGVzcyB0aGFuIG1pbl9sZW5ndGgaVCFoYXModGhpcy5taW5fbGVuZ3RoKSB8fCAhaGFzKHRoaXMubWF4X2xlbmd0aCkgfHwgdGhpcy5taW5fbGVuZ3RoIDw9IHRoaXMubWF4X2xlbmd0aEINCgtfbWluX2xlbmd0aEINCgtfbWF4X2xlbmd0aEIOCgxfbWluX3N1cHBvcnQibgoSQ29zdEFuYWx5c2lzUGFyYW1zEiwKBW1vZGVsGAEgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIqCgZidWNrZXQYAiABKA4yEC5tbmVtZS52MS5CdWNrZXRCCLpIBYIBAhABIkUKF1BlcmZvcm1hbmNlVHJlbmRzUGFyYW1zEioKBmJ1Y2tldBgBIAEoDjIQLm1uZW1lLnYxLkJ1Y2tldEIIukgFggECEAEidwoXU2Vzc2lvbkNvbXBhcmlzb25QYXJhbXMSLgoLcmVjZW50X2RheXMYASABKAFCF7pIFBISGQAAAACA0uFAIQAAAAAAAAAASAASIgoPcmVjZW50X3Nlc3Npb25zGAIgASgFQge6SAQaAigBSABCCAoGcmVjZW50IpAKCg5SZWZsZWN0UmVxdWVzdBIuCghhbmFseXNpcxgBIAEoDjISLm1uZW1lLnYxLkFuYWx5c2lzQgi6SAWCAQIQARIvCghhZ2VudF9pZBgCIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoKc3RhcnRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEh4KBWxpbWl0GAYgASgFQg+6SAYaBBhkKACK5SYCMTASLgoHcHJvamVjdBgHIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoHdXNlcl9pZBgIIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSMwoEdGFncxgJIAMoCUIlukgikgEfEEAiG3IZEAEYZDITXlteXHgwMC1ceDFmXHg3Zl0qJBI3Cg5lcnJvcl9wYXR0ZXJucxgKIAEoCzIdLm1uZW1lLnYxLkVycm9yUGF0dGVybnNQYXJhbXNIABI3Cg50b29sX3NlcXVlbmNlcxgLIAEoCzIdLm1uZW1lLnYxLlRvb2xTZXF1ZW5jZXNQYXJhbXNIABI1Cg1jb3N0X2FuYWx5c2lzGAwgASgLMhwubW5lbWUudjEuQ29zdEFuYWx5c2lzUGFyYW1zSAASPwoScGVyZm9ybWFuY2VfdHJlbmRzGA0gASgLMiEubW5lbWUudjEuUGVyZm9ybWFuY2VUcmVuZHNQYXJhbXNIABI/ChJzZXNzaW9uX2NvbXBhcmlzb24YDiABKAsyIS5tbmVtZS52MS5TZXNzaW9uQ29tcGFyaXNvblBhcmFtc0gAOtQEukjQBBrvAQoRYW5hbHlzaXMucmVxdWlyZWQSMmlzIHJlcXVpcmVkLCB1bmxlc3MgcGFyYW1ldGVycyBzYXkgd2hpY2ggb25lIGl0IGlzGqUBdGhpcy5hbmFseXNpcyAhPSAwIHx8IGhhcyh0aGlzLmVycm9yX3BhdHRlcm5zKSB8fCBoYXModGhpcy50b29sX3NlcXVlbmNlcykgfHwgaGFzKHRoaXMuY29zdF9hbmFseXNpcykgfHwgaGFzKHRoaXMucGVyZm9ybWFuY2VfdHJlbmRzKSB8fCBoYXModGhpcy5zZXNzaW9uX2NvbXBhcmlzb24pGtsCChJhbmFseXNpcy5vZl9wYXJhbXMSL2lzIG5vdCB0aGUgYW5hbHlzaXMgdGhhdCB0aGUgcGFyYW1ldGVycyBhcmUgZm9yGpMCdGhpcy5hbmFseXNpcyA9PSAwIHx8IChoYXModGhpcy5lcnJvcl9wYXR0ZXJucykgPyB0aGlzLmFuYWx5c2lzID09IDEgOiBoYXModGhpcy50b29sX3NlcXVlbmNlcykgPyB0aGlzLmFuYWx5c2lzID09IDIgOiBoYXModGhpcy5jb3N0X2FuYWx5c2lzKSA/IHRoaXMuYW5hbHlzaXMgPT0gMyA6IGhhcyh0aGlzLnBlcmZvcm1hbmNlX3RyZW5kcykgPyB0aGlzLmFuYWx5c2lzID09IDQgOiBoYXModGhpcy5zZXNzaW9uX2NvbXBhcmlzb24pID8gdGhpcy5hbmFseXNpcyA9PSA1IDogdHJ1ZSlCCAoGcGFyYW1zIiUKCEludGVydmFsEgsKA2xvdxgBIAEoARIMCgRoaWdoGAIgASgBIosBCgdJbnNpZ2h0EgwKBHR5cGUYASABKAkSDwoHc3VtbWFyeRgCIAEoCRIlCgRkYXRhGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBISCgpjb25maWRlbmNlGAQgASgBEhMKC3Nlc3Npb25faWRzGAUgAygJEhEKCWV2ZW50X2lkcxgGIAMoCSLFAQoPUmVmbGVjdE1ldGFkYXRhEhkKEXNlc3Npb25zX2FuYWx5emVkGAEgASgDEhcKD2V2ZW50c19hbmFseXplZBgCIAEoAxIuCgpzdGFydF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJdHJ1bmNhdGVkGAUgASgIEg0KBW5vdGVzGAYgAygJIrADCg9SZWZsZWN0UmVzcG9uc2USJAoIYW5hbHlzaXMYASABKA4yEi5tbmVtZS52MS5BbmFseXNpcxIjCghpbnNpZ2h0cxgCIAMoCzIRLm1uZW1lLnYxLkluc2lnaHQSKwoIbWV0YWRhdGEYAyABKAsyGS5tbmVtZS52MS5SZWZsZWN0TWV0YWRhdGESDgoGY2F2ZWF0GAQgASgJEjEKDmVycm9yX3BhdHRlcm5zGAogASgLMhcubW5lbWUudjEuRXJyb3JQYXR0ZXJuc0gAEjEKDnRvb2xfc2VxdWVuY2VzGAsgASgLMhcubW5lbWUudjEuVG9vbFNlcXVlbmNlc0gAEi8KDWNvc3RfYW5hbHlzaXMYDCABKAsyFi5tbmVtZS52MS5Db3N0QW5hbHlzaXNIABI5ChJwZXJmb3JtYW5jZV90cmVuZHMYDSABKAsyGy5tbmVtZS52MS5QZXJmb3JtYW5jZVRyZW5kc0gAEjkKEnNlc3Npb25fY29tcGFyaXNvbhgOIAEoCzIbLm1uZW1lLnYxLlNlc3Npb25Db21wYXJpc29uSABCCAoGcmVzdWx0IpMCCg5TZXF1ZW5jZUVmZmVjdBINCgV0b29scxgBIAMoCRINCgVjb3VudBgCIAEoAxIUCgxlZmZlY3RfY291bnQYAyABKAMSDAoEbGlmdBgEIAEoARIpCg1saWZ0X2ludGVydmFsGAUgASgLMhIubW5lbWUudjEuSW50ZXJ2YWwSDwoHcV92YWx1ZRgGIAEoARITCgtzZXNzaW9uX2lkcxgHIAMoCRIOCgZlZmZlY3QYCCABKAkSEQoJYmFzZV9yYXRlGAkgASgBEg4KBnRlc3RlZBgKIAEoCBISCgpiYXNlX2NvdW50GAsgASgDEhkKEWJhc2VfZWZmZWN0X2NvdW50GAwgASgDEgwKBHN1cmUYDSABKAgipgIKDE91dGNvbWVTcGxpdBIQCghzZXNzaW9ucxgBIAEoAxIRCglzdWNjZXNzZXMYAiABKAMSLAoQc3VjY2Vzc19pbnRlcnZhbBgDIAEoCzISLm1uZW1lLnYxLkludGVydmFsEhYKDm90aGVyX3Nlc3Npb25zGAQgASgDEhcKD290aGVyX3N1Y2Nlc3NlcxgFIAEoAxIyChZvdGhlcl9zdWNjZXNzX2ludGVydmFsGAYgASgLMhIubW5lbWUudjEuSW50ZXJ2YWwSLwoTZGlmZmVyZW5jZV9pbnRlcnZhbBgHIAEoCzISLm1uZW1lLnYxLkludGVydmFsEg8KB3FfdmFsdWUYCCABKAESDgoGdGVzdGVkGAkgASgIEgwKBHN1cmUYCiABKAgieAoIUmVjb3ZlcnkSDAoEa2luZBgBIAEoCRINCgV0b29scxgCIAMoCRIQCghzZXNzaW9ucxgDIAEoAxITCgtzZXNzaW9uX2lkcxgEIAMoCRIWCg5lcnJvcl9ldmVudF9pZBgFIAEoCRIQCghldmVudF9pZBgGIAEoCSJZCgxPdXRjb21lR3JvdXASCwoDa2V5GAEgASgJEicKB291dGNvbWUYAiABKAsyFi5tbmVtZS52MS5PdXRjb21lU3BsaXQSEwoLc2Vzc2lvbl9pZHMYAyADKAkifAoJT3V0Y29tZUJ5EhEKCWRpbWVuc2lvbhgBIAEoCRImCgZncm91cHMYAiADKAsyFi5tbmVtZS52MS5PdXRjb21lR3JvdXASEwoLZ3JvdXBfY291bnQYAyABKAMSDwoHcV92YWx1ZRgEIAEoARIOCgZ0ZXN0ZWQYBSABKAgidAoMRXJyb3JFeGFtcGxlEhAKCGV2ZW50X2lkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSDwoHbWVzc2FnZRgDIAEoCRItCgl0aW1lc3RhbXAYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIvICCgxFcnJvclBhdHRlcm4SEAoIdGVtcGxhdGUYASABKAkSEQoJdG9vbF9uYW1lGAIgASgJEg0KBWNvdW50GAMgASgDEhkKEXNlc3Npb25zX2FmZmVjdGVkGAQgASgDEi4KCmZpcnN0X3NlZW4YBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWxhc3Rfc2VlbhgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEcmF0ZRgHIAEoARIrCglwcmVjZWRpbmcYCCADKAsyGC5tbmVtZS52MS5TZXF1ZW5jZUVmZmVjdBIoCghleGFtcGxlcxgJIAMoCzIWLm1uZW1lLnYxLkVycm9yRXhhbXBsZRInCgdvdXRjb21lGAogASgLMhYubW5lbWUudjEuT3V0Y29tZVNwbGl0EiYKCnJlY292ZXJpZXMYCyADKAsyEi5tbmVtZS52MS5SZWNvdmVyeSKOAQoNRXJyb3JQYXR0ZXJucxIoCghwYXR0ZXJucxgBIAMoCzIWLm1uZW1lLnYxLkVycm9yUGF0dGVybhIVCg1wYXR0ZXJuX2NvdW50GAIgASgDEhMKC2Vycm9yX2NvdW50GAMgASgDEicKB291dGNvbWUYBCABKAsyFi5tbmVtZS52MS5PdXRjb21lU3BsaXQiUAoNU2VxdWVuY2VDb3VudBINCgV0b29scxgBIAMoCRINCgVjb3VudBgCIAEoAxIQCghzZXNzaW9ucxgDIAEoAxIPCgdzdXBwb3J0GAQgASgBImMKCFRvb2xMb29wEgwKBHRvb2wYASABKAkSEQoJYXJndW1lbnRzGAIgASgJEhMKC2xvbmdlc3RfcnVuGAMgASgDEgwKBHJ1bnMYBCABKAMSEwoLc2Vzc2lvbl9pZHMYBSADKAkiSAoHVG9vbFVzZRIMCgR0b29sGAEgASgJEg0KBWNvdW50GAIgASgDEhAKCHNlc3Npb25zGAMgASgDEg4KBmZhaWxlZBgEIAEoAyLCAgoNVG9vbFNlcXVlbmNlcxInCgZjb21tb24YASADKAsyFy5tbmVtZS52MS5TZXF1ZW5jZUNvdW50Ei8KDWJlZm9yZV9lcnJvcnMYAiADKAsyGC5tbmVtZS52MS5TZXF1ZW5jZUVmZmVjdBIwCg5iZWZvcmVfc3VjY2VzcxgDIAMoCzIYLm1uZW1lLnYxLlNlcXVlbmNlRWZmZWN0EjAKDmJlZm9yZV9mYWlsdXJlGAQgAygLMhgubW5lbWUudjEuU2VxdWVuY2VFZmZlY3QSFgoOYXZlcmFnZV9sZW5ndGgYBSABKAESIQoFbG9vcHMYBiADKAsyEi5tbmVtZS52MS5Ub29sTG9vcBIWCg5zZXF1ZW5jZV9jb3VudBgHIAEoAxIgCgV0b29scxgIIAMoCzIRLm1uZW1lLnYxLlRvb2xVc2UikgEKCUNvc3RTaGFyZRILCgNrZXkYASABKAkSEAoIY29zdF91c2QYAiABKAESDQoFc2hhcmUYAyABKAESFAoMaW5wdXRfdG9rZW5zGAQgASgDEhUKDW91dHB1dF90b2tlbnMYBSABKAMSEwoLZXZlbnRfY291bnQYBiABKAMSFQoNc2Vzc2lvbl9jb3VudBgHIAEoAyKYAQoJQ29zdFBvaW50Ei4KCnN0YXJ0X3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGNvc3RfdXNkGAIgASgBEhUKDXNlc3Npb25fY291bnQYAyABKAMSHQoQY29zdF9wZXJfc2Vzc2lvbhgEIAEoAUgAiAEBQhMKEV9jb3N0X3Blcl9zZXNzaW9uIm0KD0Nvc3RseU9wZXJhdGlvbhIQCghldmVudF9pZBgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEhAKCGNvc3RfdXNkGAQgASgBEg0KBW1vZGVsGAUgASgJIq0BCglUcmVuZFRlc3QSHgoFdHJlbmQYASABKA4yDy5tbmVtZS52MS5UcmVuZBIVCg1zbG9wZV9wZXJfZGF5GAIgASgBEioKDnNsb3BlX2ludGVydmFsGAMgASgLMhIubW5lbWUudjEuSW50ZXJ2YWwSDwoHcV92YWx1ZRgEIAEoARIOCgZwb2ludHMYBSABKAMSDgoGY2hhbmdlGAYgASgBEgwKBGRheXMYByABKAEiigQKDENvc3RBbmFseXNpcxIWCg50b3RhbF9jb3N0X3VzZBgBIAEoARIaChJlc3RpbWF0ZWRfY29zdF91c2QYAiABKAESIAoYYXZlcmFnZV9jb3N0X3Blcl9zZXNzaW9uGAMgASgBEhoKEnRvdGFsX2lucHV0X3Rva2VucxgEIAEoAxIbChN0b3RhbF9vdXRwdXRfdG9rZW5zGAUgASgDEiUKCGJ5X21vZGVsGAYgAygLMhMubW5lbWUudjEuQ29zdFNoYXJlEiMKBmJ5X3RhZxgHIAMoCzITLm1uZW1lLnYxLkNvc3RTaGFyZRIkCgdieV90b29sGAggAygLMhMubW5lbWUudjEuQ29zdFNoYXJlEiUKCGJ5X2FnZW50GAkgAygLMhMubW5lbWUudjEuQ29zdFNoYXJlEiYKCW92ZXJfdGltZRgKIAMoCzITLm1uZW1lLnYxLkNvc3RQb2ludBItChBjb3N0X3Blcl9zZXNzaW9uGAsgASgLMhMubW5lbWUudjEuVHJlbmRUZXN0EjEKDm1vc3RfZXhwZW5zaXZlGAwgAygLMhkubW5lbWUudjEuQ29zdGx5T3BlcmF0aW9uEhcKD3VucHJpY2VkX2V2ZW50cxgNIAEoAxIWCg5idWNrZXRfc2Vjb25kcxgOIAEoAxIXCg9jb3N0ZWRfc2Vzc2lvbnMYDyABKAMi4wIKEFBlcmZvcm1hbmNlUG9pbnQSLgoKc3RhcnRfdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFQoNc2Vzc2lvbl9jb3VudBgCIAEoAxIZCgxzdWNjZXNzX3JhdGUYAyABKAFIAIgBARIaChJlcnJvcnNfcGVyX3Nlc3Npb24YBCABKAESGwoObGF0ZW5jeV9wNTBfbXMYBSABKAFIAYgBARIbCg5sYXRlbmN5X3A5NV9tcxgGIAEoAUgCiAEBEhkKEXNlc3Npb25zX3Blcl9ob3VyGAcgASgBEhwKD2xhdGVuY3lfbWVhbl9tcxgIIAEoAUgDiAEBEhMKC2tub3duX2NvdW50GAkgASgDQg8KDV9zdWNjZXNzX3JhdGVCEQoPX2xhdGVuY3lfcDUwX21zQhEKD19sYXRlbmN5X3A5NV9tc0ISChBfbGF0ZW5jeV9tZWFuX21zIqQCChFQZXJmb3JtYW5jZVRyZW5kcxIqCgZwb2ludHMYASADKAsyGi5tbmVtZS52MS5QZXJmb3JtYW5jZVBvaW50EikKDHN1Y2Nlc3NfcmF0ZRgCIAEoCzITLm1uZW1lLnYxLlRyZW5kVGVzdBIkCgdsYXRlbmN5GAMgASgLMhMubW5lbWUudjEuVHJlbmRUZXN0EicKCnRocm91Z2hwdXQYBCABKAsyEy5tbmVtZS52MS5UcmVuZFRlc3QSJwoKZXJyb3JfcmF0ZRgFIAEoCzITLm1uZW1lLnYxLlRyZW5kVGVzdBIWCg5idWNrZXRfc2Vjb25kcxgGIAEoAxIoCgtsYXRlbmN5X3A5NRgHIAEoCzITLm1uZW1lLnYxLlRyZW5kVGVzdCKRAgoKQ29tcGFyaXNvbhIPCgdtZWFzdXJlGAEgASgJEhMKC3JlY2VudF9tZWFuGAIgASgBEhQKDGVhcmxpZXJfbWVhbhgDIAEoARISCgpkaWZmZXJlbmNlGAQgASgBEi8KE2RpZmZlcmVuY2VfaW50ZXJ2YWwYBSABKAsyEi5tbmVtZS52MS5JbnRlcnZhbBITCgtlZmZlY3Rfc2l6ZRgGIAEoARIPCgdxX3ZhbHVlGAcgASgBEh4KBXRyZW5kGAggASgOMg8ubW5lbWUudjEuVHJlbmQSFAoMcmVjZW50X2NvdW50GAkgASgDEhUKDWVhcmxpZXJfY291bnQYCiABKAMSDwoHZGlmZmVycxgLIAEoCCJVCgtFcnJvckNoYW5nZRIQCgh0ZW1wbGF0ZRgBIAEoCRIRCgl0b29sX25hbWUYAiABKAkSEAoIc2Vzc2lvbnMYAyABKAMSDwoHcV92YWx1ZRgEIAEoASKZAgoRU2Vzc2lvbkNvbXBhcmlzb24SFAoMcmVjZW50X2NvdW50GAEgASgDEhUKDWVhcmxpZXJfY291bnQYAiABKAMSLgoKc3BsaXRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKQoLY29tcGFyaXNvbnMYBCADKAsyFC5tbmVtZS52MS5Db21wYXJpc29uEikKCm5ld19lcnJvcnMYBSADKAsyFS5tbmVtZS52MS5FcnJvckNoYW5nZRIqCgtnb25lX2Vycm9ycxgGIAMoCzIVLm1uZW1lLnYxLkVycm9yQ2hhbmdlEiUKCG91dGNvbWVzGAcgAygLMhMubW5lbWUudjEuT3V0Y29tZUJ5KrwBCghBbmFseXNpcxIYChRBTkFMWVNJU19VTlNQRUNJRklFRBAAEhsKF0FOQUxZU0lTX0VSUk9SX1BBVFRFUk5TEAESGwoXQU5BTFlTSVNfVE9PTF9TRVFVRU5DRVMQAhIaChZBTkFMWVNJU19DT1NUX0FOQUxZU0lTEAMSHwobQU5BTFlTSVNfUEVSRk9STUFOQ0VfVFJFTkRTEAQSHwobQU5BTFlTSVNfU0VTU0lPTl9DT01QQVJJU09OEAUqWgoFVHJlbmQSFQoRVFJFTkRfVU5TUEVDSUZJRUQQABITCg9UUkVORF9JTVBST1ZJTkcQARIQCgxUUkVORF9TVEFCTEUQAhITCg9UUkVORF9ERUdSQURJTkcQAypUCghCYXNlbGluZRIYChRCQVNFTElORV9VTlNQRUNJRklFRBAAEhYKEkJBU0VMSU5FX0FMTF9DQUxMUxABEhYKEkJBU0VMSU5FX1NBTUVfVE9PTBACKlIKBkJ1Y2tldBIWChJCVUNLRVRfVU5TUEVDSUZJRUQQABIPCgtCVUNLRVRfSE9VUhABEg4KCkJVQ0tFVF9EQVkQAhIPCgtCVUNLRVRfV0VFSxADMvYBCg5SZWZsZWN0U2VydmljZRLjAQoHUmVmbGVjdBIYLm1uZW1lLnYxLlJlZmxlY3RSZXF1ZXN0GhkubW5lbWUudjEuUmVmbGVjdFJlc3BvbnNlIqIBkAIBuOQmAcrkJgIIA8rkJisIAxondGhlIHBhcmFtZXRlcnMgYXJlIGZvciBhbm90aGVyIGFuYWx5c2lzyuQmKQgIGiV0b28gbWFueSBhbmFseXNlcyBhcmUgYWxyZWFkeSBydW5uaW5ngtPkkwIzEgwvYXBpL3JlZmxlY3RaESIML2FwaS9yZWZsZWN0OgEqWhASDi9hcGkvYW5hbHl0aWNzYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_options]);
+  fileDesc("Ch5tbmVtZS92MS9yZWZsZWN0X3NlcnZpY2UucHJvdG8SCG1uZW1lLnYxIpcCChNFcnJvclBhdHRlcm5zUGFyYW1zEisKBHRvb2wYASABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEiQKCW1pbl9jb3VudBgCIAEoBUIMukgEGgIoAYrlJgExSACIAQESIwoGd2luZG93GAMgASgFQg66SAYaBBgFKAGK5SYBM0gBiAEBEiUKCGV4YW1wbGVzGAQgASgFQg66SAYaBBgKKACK5SYBM0gCiAEBEjsKCGJhc2VsaW5lGAUgASgOMhIubW5lbWUudjEuQmFzZWxpbmVCFbpIBYIBAhABiuUmCUFMTF9DQUxMU0IMCgpfbWluX2NvdW50QgkKB193aW5kb3dCCwoJX2V4YW1wbGVzItUCChNUb29sU2VxdWVuY2VzUGFyYW1zEicKCm1pbl9sZW5ndGgYASABKAVCDrpIBhoEGAYoAYrlJgExSACIAQESIgoKbWF4X2xlbmd0aBgCIAEoBUIJukgGGgQYBigBSAGIAQESJgoLbWluX3N1cHBvcnQYAyABKAVCDLpIBBoCKAKK5SYBM0gCiAEBOpoBukiWARqTAQoZbWF4X2xlbmd0aC5ndGVfbWluX2xlbmd0aBIgbXVzdCBub3QgYmUgbGVzcyB0aGFuIG1pbl9sZW5ndGgaVCFoYXModGhpcy5taW5fbGVuZ3RoKSB8fCAhaGFzKHRoaXMubWF4X2xlbmd0aCkgfHwgdGhpcy5taW5fbGVuZ3RoIDw9IHRoaXMubWF4X2xlbmd0aEINCgtfbWluX2xlbmd0aEINCgtfbWF4X2xlbmd0aEIOCgxfbWluX3N1cHBvcnQibgoSQ29zdEFuYWx5c2lzUGFyYW1zEiwKBW1vZGVsGAEgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIqCgZidWNrZXQYAiABKA4yEC5tbmVtZS52MS5CdWNrZXRCCLpIBYIBAhABIkUKF1BlcmZvcm1hbmNlVHJlbmRzUGFyYW1zEioKBmJ1Y2tldBgBIAEoDjIQLm1uZW1lLnYxLkJ1Y2tldEIIukgFggECEAEidwoXU2Vzc2lvbkNvbXBhcmlzb25QYXJhbXMSLgoLcmVjZW50X2RheXMYASABKAFCF7pIFBISGQAAAACA0uFAIQAAAAAAAAAASAASIgoPcmVjZW50X3Nlc3Npb25zGAIgASgFQge6SAQaAigBSABCCAoGcmVjZW50IpAKCg5SZWZsZWN0UmVxdWVzdBIuCghhbmFseXNpcxgBIAEoDjISLm1uZW1lLnYxLkFuYWx5c2lzQgi6SAWCAQIQARIvCghhZ2VudF9pZBgCIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoKc3RhcnRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEh4KBWxpbWl0GAYgASgFQg+6SAYaBBhkKACK5SYCMTASLgoHcHJvamVjdBgHIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoHdXNlcl9pZBgIIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSMwoEdGFncxgJIAMoCUIlukgikgEfEEAiG3IZEAEYZDITXlteXHgwMC1ceDFmXHg3Zl0qJBI3Cg5lcnJvcl9wYXR0ZXJucxgKIAEoCzIdLm1uZW1lLnYxLkVycm9yUGF0dGVybnNQYXJhbXNIABI3Cg50b29sX3NlcXVlbmNlcxgLIAEoCzIdLm1uZW1lLnYxLlRvb2xTZXF1ZW5jZXNQYXJhbXNIABI1Cg1jb3N0X2FuYWx5c2lzGAwgASgLMhwubW5lbWUudjEuQ29zdEFuYWx5c2lzUGFyYW1zSAASPwoScGVyZm9ybWFuY2VfdHJlbmRzGA0gASgLMiEubW5lbWUudjEuUGVyZm9ybWFuY2VUcmVuZHNQYXJhbXNIABI/ChJzZXNzaW9uX2NvbXBhcmlzb24YDiABKAsyIS5tbmVtZS52MS5TZXNzaW9uQ29tcGFyaXNvblBhcmFtc0gAOtQEukjQBBrvAQoRYW5hbHlzaXMucmVxdWlyZWQSMmlzIHJlcXVpcmVkLCB1bmxlc3MgcGFyYW1ldGVycyBzYXkgd2hpY2ggb25lIGl0IGlzGqUBdGhpcy5hbmFseXNpcyAhPSAwIHx8IGhhcyh0aGlzLmVycm9yX3BhdHRlcm5zKSB8fCBoYXModGhpcy50b29sX3NlcXVlbmNlcykgfHwgaGFzKHRoaXMuY29zdF9hbmFseXNpcykgfHwgaGFzKHRoaXMucGVyZm9ybWFuY2VfdHJlbmRzKSB8fCBoYXModGhpcy5zZXNzaW9uX2NvbXBhcmlzb24pGtsCChJhbmFseXNpcy5vZl9wYXJhbXMSL2lzIG5vdCB0aGUgYW5hbHlzaXMgdGhhdCB0aGUgcGFyYW1ldGVycyBhcmUgZm9yGpMCdGhpcy5hbmFseXNpcyA9PSAwIHx8IChoYXModGhpcy5lcnJvcl9wYXR0ZXJucykgPyB0aGlzLmFuYWx5c2lzID09IDEgOiBoYXModGhpcy50b29sX3NlcXVlbmNlcykgPyB0aGlzLmFuYWx5c2lzID09IDIgOiBoYXModGhpcy5jb3N0X2FuYWx5c2lzKSA/IHRoaXMuYW5hbHlzaXMgPT0gMyA6IGhhcyh0aGlzLnBlcmZvcm1hbmNlX3RyZW5kcykgPyB0aGlzLmFuYWx5c2lzID09IDQgOiBoYXModGhpcy5zZXNzaW9uX2NvbXBhcmlzb24pID8gdGhpcy5hbmFseXNpcyA9PSA1IDogdHJ1ZSlCCAoGcGFyYW1zIiUKCEludGVydmFsEgsKA2xvdxgBIAEoARIMCgRoaWdoGAIgASgBIosBCgdJbnNpZ2h0EgwKBHR5cGUYASABKAkSDwoHc3VtbWFyeRgCIAEoCRIlCgRkYXRhGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBISCgpjb25maWRlbmNlGAQgASgBEhMKC3Nlc3Npb25faWRzGAUgAygJEhEKCWV2ZW50X2lkcxgGIAMoCSLFAQoPUmVmbGVjdE1ldGFkYXRhEhkKEXNlc3Npb25zX2FuYWx5emVkGAEgASgDEhcKD2V2ZW50c19hbmFseXplZBgCIAEoAxIuCgpzdGFydF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJdHJ1bmNhdGVkGAUgASgIEg0KBW5vdGVzGAYgAygJIrADCg9SZWZsZWN0UmVzcG9uc2USJAoIYW5hbHlzaXMYASABKA4yEi5tbmVtZS52MS5BbmFseXNpcxIjCghpbnNpZ2h0cxgCIAMoCzIRLm1uZW1lLnYxLkluc2lnaHQSKwoIbWV0YWRhdGEYAyABKAsyGS5tbmVtZS52MS5SZWZsZWN0TWV0YWRhdGESDgoGY2F2ZWF0GAQgASgJEjEKDmVycm9yX3BhdHRlcm5zGAogASgLMhcubW5lbWUudjEuRXJyb3JQYXR0ZXJuc0gAEjEKDnRvb2xfc2VxdWVuY2VzGAsgASgLMhcubW5lbWUudjEuVG9vbFNlcXVlbmNlc0gAEi8KDWNvc3RfYW5hbHlzaXMYDCABKAsyFi5tbmVtZS52MS5Db3N0QW5hbHlzaXNIABI5ChJwZXJmb3JtYW5jZV90cmVuZHMYDSABKAsyGy5tbmVtZS52MS5QZXJmb3JtYW5jZVRyZW5kc0gAEjkKEnNlc3Npb25fY29tcGFyaXNvbhgOIAEoCzIbLm1uZW1lLnYxLlNlc3Npb25Db21wYXJpc29uSABCCAoGcmVzdWx0IpMCCg5TZXF1ZW5jZUVmZmVjdBINCgV0b29scxgBIAMoCRINCgVjb3VudBgCIAEoAxIUCgxlZmZlY3RfY291bnQYAyABKAMSDAoEbGlmdBgEIAEoARIpCg1saWZ0X2ludGVydmFsGAUgASgLMhIubW5lbWUudjEuSW50ZXJ2YWwSDwoHcV92YWx1ZRgGIAEoARITCgtzZXNzaW9uX2lkcxgHIAMoCRIOCgZlZmZlY3QYCCABKAkSEQoJYmFzZV9yYXRlGAkgASgBEg4KBnRlc3RlZBgKIAEoCBISCgpiYXNlX2NvdW50GAsgASgDEhkKEWJhc2VfZWZmZWN0X2NvdW50GAwgASgDEgwKBHN1cmUYDSABKAgipgIKDE91dGNvbWVTcGxpdBIQCghzZXNzaW9ucxgBIAEoAxIRCglzdWNjZXNzZXMYAiABKAMSLAoQc3VjY2Vzc19pbnRlcnZhbBgDIAEoCzISLm1uZW1lLnYxLkludGVydmFsEhYKDm90aGVyX3Nlc3Npb25zGAQgASgDEhcKD290aGVyX3N1Y2Nlc3NlcxgFIAEoAxIyChZvdGhlcl9zdWNjZXNzX2ludGVydmFsGAYgASgLMhIubW5lbWUudjEuSW50ZXJ2YWwSLwoTZGlmZmVyZW5jZV9pbnRlcnZhbBgHIAEoCzISLm1uZW1lLnYxLkludGVydmFsEg8KB3FfdmFsdWUYCCABKAESDgoGdGVzdGVkGAkgASgIEgwKBHN1cmUYCiABKAgieAoIUmVjb3ZlcnkSDAoEa2luZBgBIAEoCRINCgV0b29scxgCIAMoCRIQCghzZXNzaW9ucxgDIAEoAxITCgtzZXNzaW9uX2lkcxgEIAMoCRIWCg5lcnJvcl9ldmVudF9pZBgFIAEoCRIQCghldmVudF9pZBgGIAEoCSJZCgxPdXRjb21lR3JvdXASCwoDa2V5GAEgASgJEicKB291dGNvbWUYAiABKAsyFi5tbmVtZS52MS5PdXRjb21lU3BsaXQSEwoLc2Vzc2lvbl9pZHMYAyADKAkifAoJT3V0Y29tZUJ5EhEKCWRpbWVuc2lvbhgBIAEoCRImCgZncm91cHMYAiADKAsyFi5tbmVtZS52MS5PdXRjb21lR3JvdXASEwoLZ3JvdXBfY291bnQYAyABKAMSDwoHcV92YWx1ZRgEIAEoARIOCgZ0ZXN0ZWQYBSABKAgidAoMRXJyb3JFeGFtcGxlEhAKCGV2ZW50X2lkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSDwoHbWVzc2FnZRgDIAEoCRItCgl0aW1lc3RhbXAYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIvICCgxFcnJvclBhdHRlcm4SEAoIdGVtcGxhdGUYASABKAkSEQoJdG9vbF9uYW1lGAIgASgJEg0KBWNvdW50GAMgASgDEhkKEXNlc3Npb25zX2FmZmVjdGVkGAQgASgDEi4KCmZpcnN0X3NlZW4YBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWxhc3Rfc2VlbhgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEcmF0ZRgHIAEoARIrCglwcmVjZWRpbmcYCCADKAsyGC5tbmVtZS52MS5TZXF1ZW5jZUVmZmVjdBIoCghleGFtcGxlcxgJIAMoCzIWLm1uZW1lLnYxLkVycm9yRXhhbXBsZRInCgdvdXRjb21lGAogASgLMhYubW5lbWUudjEuT3V0Y29tZVNwbGl0EiYKCnJlY292ZXJpZXMYCyADKAsyEi5tbmVtZS52MS5SZWNvdmVyeSKOAQoNRXJyb3JQYXR0ZXJucxIoCghwYXR0ZXJucxgBIAMoCzIWLm1uZW1lLnYxLkVycm9yUGF0dGVybhIVCg1wYXR0ZXJuX2NvdW50GAIgASgDEhMKC2Vycm9yX2NvdW50GAMgASgDEicKB291dGNvbWUYBCABKAsyFi5tbmVtZS52MS5PdXRjb21lU3BsaXQiUAoNU2VxdWVuY2VDb3VudBINCgV0b29scxgBIAMoCRINCgVjb3VudBgCIAEoAxIQCghzZXNzaW9ucxgDIAEoAxIPCgdzdXBwb3J0GAQgASgBImMKCFRvb2xMb29wEgwKBHRvb2wYASABKAkSEQoJYXJndW1lbnRzGAIgASgJEhMKC2xvbmdlc3RfcnVuGAMgASgDEgwKBHJ1bnMYBCABKAMSEwoLc2Vzc2lvbl9pZHMYBSADKAkiSAoHVG9vbFVzZRIMCgR0b29sGAEgASgJEg0KBWNvdW50GAIgASgDEhAKCHNlc3Npb25zGAMgASgDEg4KBmZhaWxlZBgEIAEoAyLCAgoNVG9vbFNlcXVlbmNlcxInCgZjb21tb24YASADKAsyFy5tbmVtZS52MS5TZXF1ZW5jZUNvdW50Ei8KDWJlZm9yZV9lcnJvcnMYAiADKAsyGC5tbmVtZS52MS5TZXF1ZW5jZUVmZmVjdBIwCg5iZWZvcmVfc3VjY2VzcxgDIAMoCzIYLm1uZW1lLnYxLlNlcXVlbmNlRWZmZWN0EjAKDmJlZm9yZV9mYWlsdXJlGAQgAygLMhgubW5lbWUudjEuU2VxdWVuY2VFZmZlY3QSFgoOYXZlcmFnZV9sZW5ndGgYBSABKAESIQoFbG9vcHMYBiADKAsyEi5tbmVtZS52MS5Ub29sTG9vcBIWCg5zZXF1ZW5jZV9jb3VudBgHIAEoAxIgCgV0b29scxgIIAMoCzIRLm1uZW1lLnYxLlRvb2xVc2UikgEKCUNvc3RTaGFyZRILCgNrZXkYASABKAkSEAoIY29zdF91c2QYAiABKAESDQoFc2hhcmUYAyABKAESFAoMaW5wdXRfdG9rZW5zGAQgASgDEhUKDW91dHB1dF90b2tlbnMYBSABKAMSEwoLZXZlbnRfY291bnQYBiABKAMSFQoNc2Vzc2lvbl9jb3VudBgHIAEoAyKYAQoJQ29zdFBvaW50Ei4KCnN0YXJ0X3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGNvc3RfdXNkGAIgASgBEhUKDXNlc3Npb25fY291bnQYAyABKAMSHQoQY29zdF9wZXJfc2Vzc2lvbhgEIAEoAUgAiAEBQhMKEV9jb3N0X3Blcl9zZXNzaW9uIm0KD0Nvc3RseU9wZXJhdGlvbhIQCghldmVudF9pZBgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEhAKCGNvc3RfdXNkGAQgASgBEg0KBW1vZGVsGAUgASgJItABCglUcmVuZFRlc3QSHgoFdHJlbmQYASABKA4yDy5tbmVtZS52MS5UcmVuZBIVCg1zbG9wZV9wZXJfZGF5GAIgASgBEioKDnNsb3BlX2ludGVydmFsGAMgASgLMhIubW5lbWUudjEuSW50ZXJ2YWwSDwoHcV92YWx1ZRgEIAEoARIOCgZwb2ludHMYBSABKAMSDgoGY2hhbmdlGAYgASgBEgwKBGRheXMYByABKAESIQoEc3RlcBgIIAEoCzITLm1uZW1lLnYxLlRyZW5kU3RlcCLMAQoJVHJlbmRTdGVwEikKBXNpbmNlGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIkCgZiZWZvcmUYAiABKAsyFC5tbmVtZS52MS5UcmVuZExldmVsEiMKBWFmdGVyGAMgASgLMhQubW5lbWUudjEuVHJlbmRMZXZlbBISCgpkaWZmZXJlbmNlGAQgASgBEiQKCGludGVydmFsGAUgASgLMhIubW5lbWUudjEuSW50ZXJ2YWwSDwoHcV92YWx1ZRgGIAEoASI5CgpUcmVuZExldmVsEg0KBXZhbHVlGAEgASgBEgwKBGhpdHMYAiABKAMSDgoGdHJpYWxzGAMgASgDIooECgxDb3N0QW5hbHlzaXMSFgoOdG90YWxfY29zdF91c2QYASABKAESGgoSZXN0aW1hdGVkX2Nvc3RfdXNkGAIgASgBEiAKGGF2ZXJhZ2VfY29zdF9wZXJfc2Vzc2lvbhgDIAEoARIaChJ0b3RhbF9pbnB1dF90b2tlbnMYBCABKAMSGwoTdG90YWxfb3V0cHV0X3Rva2VucxgFIAEoAxIlCghieV9tb2RlbBgGIAMoCzITLm1uZW1lLnYxLkNvc3RTaGFyZRIjCgZieV90YWcYByADKAsyEy5tbmVtZS52MS5Db3N0U2hhcmUSJAoHYnlfdG9vbBgIIAMoCzITLm1uZW1lLnYxLkNvc3RTaGFyZRIlCghieV9hZ2VudBgJIAMoCzITLm1uZW1lLnYxLkNvc3RTaGFyZRImCglvdmVyX3RpbWUYCiADKAsyEy5tbmVtZS52MS5Db3N0UG9pbnQSLQoQY29zdF9wZXJfc2Vzc2lvbhgLIAEoCzITLm1uZW1lLnYxLlRyZW5kVGVzdBIxCg5tb3N0X2V4cGVuc2l2ZRgMIAMoCzIZLm1uZW1lLnYxLkNvc3RseU9wZXJhdGlvbhIXCg91bnByaWNlZF9ldmVudHMYDSABKAMSFgoOYnVja2V0X3NlY29uZHMYDiABKAMSFwoPY29zdGVkX3Nlc3Npb25zGA8gASgDIuMCChBQZXJmb3JtYW5jZVBvaW50Ei4KCnN0YXJ0X3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhUKDXNlc3Npb25fY291bnQYAiABKAMSGQoMc3VjY2Vzc19yYXRlGAMgASgBSACIAQESGgoSZXJyb3JzX3Blcl9zZXNzaW9uGAQgASgBEhsKDmxhdGVuY3lfcDUwX21zGAUgASgBSAGIAQESGwoObGF0ZW5jeV9wOTVfbXMYBiABKAFIAogBARIZChFzZXNzaW9uc19wZXJfaG91chgHIAEoARIcCg9sYXRlbmN5X21lYW5fbXMYCCABKAFIA4gBARITCgtrbm93bl9jb3VudBgJIAEoA0IPCg1fc3VjY2Vzc19yYXRlQhEKD19sYXRlbmN5X3A1MF9tc0IRCg9fbGF0ZW5jeV9wOTVfbXNCEgoQX2xhdGVuY3lfbWVhbl9tcyKkAgoRUGVyZm9ybWFuY2VUcmVuZHMSKgoGcG9pbnRzGAEgAygLMhoubW5lbWUudjEuUGVyZm9ybWFuY2VQb2ludBIpCgxzdWNjZXNzX3JhdGUYAiABKAsyEy5tbmVtZS52MS5UcmVuZFRlc3QSJAoHbGF0ZW5jeRgDIAEoCzITLm1uZW1lLnYxLlRyZW5kVGVzdBInCgp0aHJvdWdocHV0GAQgASgLMhMubW5lbWUudjEuVHJlbmRUZXN0EicKCmVycm9yX3JhdGUYBSABKAsyEy5tbmVtZS52MS5UcmVuZFRlc3QSFgoOYnVja2V0X3NlY29uZHMYBiABKAMSKAoLbGF0ZW5jeV9wOTUYByABKAsyEy5tbmVtZS52MS5UcmVuZFRlc3QikQIKCkNvbXBhcmlzb24SDwoHbWVhc3VyZRgBIAEoCRITCgtyZWNlbnRfbWVhbhgCIAEoARIUCgxlYXJsaWVyX21lYW4YAyABKAESEgoKZGlmZmVyZW5jZRgEIAEoARIvChNkaWZmZXJlbmNlX2ludGVydmFsGAUgASgLMhIubW5lbWUudjEuSW50ZXJ2YWwSEwoLZWZmZWN0X3NpemUYBiABKAESDwoHcV92YWx1ZRgHIAEoARIeCgV0cmVuZBgIIAEoDjIPLm1uZW1lLnYxLlRyZW5kEhQKDHJlY2VudF9jb3VudBgJIAEoAxIVCg1lYXJsaWVyX2NvdW50GAogASgDEg8KB2RpZmZlcnMYCyABKAgiVQoLRXJyb3JDaGFuZ2USEAoIdGVtcGxhdGUYASABKAkSEQoJdG9vbF9uYW1lGAIgASgJEhAKCHNlc3Npb25zGAMgASgDEg8KB3FfdmFsdWUYBCABKAEimQIKEVNlc3Npb25Db21wYXJpc29uEhQKDHJlY2VudF9jb3VudBgBIAEoAxIVCg1lYXJsaWVyX2NvdW50GAIgASgDEi4KCnNwbGl0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKC2NvbXBhcmlzb25zGAQgAygLMhQubW5lbWUudjEuQ29tcGFyaXNvbhIpCgpuZXdfZXJyb3JzGAUgAygLMhUubW5lbWUudjEuRXJyb3JDaGFuZ2USKgoLZ29uZV9lcnJvcnMYBiADKAsyFS5tbmVtZS52MS5FcnJvckNoYW5nZRIlCghvdXRjb21lcxgHIAMoCzITLm1uZW1lLnYxLk91dGNvbWVCeSq8AQoIQW5hbHlzaXMSGAoUQU5BTFlTSVNfVU5TUEVDSUZJRUQQABIbChdBTkFMWVNJU19FUlJPUl9QQVRURVJOUxABEhsKF0FOQUxZU0lTX1RPT0xfU0VRVUVOQ0VTEAISGgoWQU5BTFlTSVNfQ09TVF9BTkFMWVNJUxADEh8KG0FOQUxZU0lTX1BFUkZPUk1BTkNFX1RSRU5EUxAEEh8KG0FOQUxZU0lTX1NFU1NJT05fQ09NUEFSSVNPThAFKloKBVRyZW5kEhUKEVRSRU5EX1VOU1BFQ0lGSUVEEAASEwoPVFJFTkRfSU1QUk9WSU5HEAESEAoMVFJFTkRfU1RBQkxFEAISEwoPVFJFTkRfREVHUkFESU5HEAMqVAoIQmFzZWxpbmUSGAoUQkFTRUxJTkVfVU5TUEVDSUZJRUQQABIWChJCQVNFTElORV9BTExfQ0FMTFMQARIWChJCQVNFTElORV9TQU1FX1RPT0wQAipSCgZCdWNrZXQSFgoSQlVDS0VUX1VOU1BFQ0lGSUVEEAASDwoLQlVDS0VUX0hPVVIQARIOCgpCVUNLRVRfREFZEAISDwoLQlVDS0VUX1dFRUsQAzL2AQoOUmVmbGVjdFNlcnZpY2US4wEKB1JlZmxlY3QSGC5tbmVtZS52MS5SZWZsZWN0UmVxdWVzdBoZLm1uZW1lLnYxLlJlZmxlY3RSZXNwb25zZSKiAZACAbjkJgHK5CYCCAPK5CYrCAMaJ3RoZSBwYXJhbWV0ZXJzIGFyZSBmb3IgYW5vdGhlciBhbmFseXNpc8rkJikICBoldG9vIG1hbnkgYW5hbHlzZXMgYXJlIGFscmVhZHkgcnVubmluZ4LT5JMCMxIML2FwaS9yZWZsZWN0WhEiDC9hcGkvcmVmbGVjdDoBKloQEg4vYXBpL2FuYWx5dGljc2IGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_options]);
 
 /**
  * Parameters of ERROR_PATTERNS.
@@ -2697,12 +2697,11 @@ export const CostlyOperationSchema: GenMessage<CostlyOperation, {jsonType: Costl
  */
 export type TrendTest = Message<"mneme.v1.TrendTest"> & {
   /**
-   * The direction: better or worse, depending on the measure. It is that of the
-   * slope, or of a step where the level changed at one time and that fits
-   * better: then an insight, "success_rate_step" or alike, tells when and by how
-   * much. STABLE when neither is shown: the q-value is above 0.05, the interval
-   * includes 0, or the change is less than 5 % of the measure's mean (of a rate:
-   * of its distance to 0 or 1); UNSPECIFIED with fewer than 5 points.
+   * The direction: better or worse, depending on the measure. It is that of
+   * `step` where there is one, else of the slope. STABLE when neither is shown:
+   * the q-value is above 0.05, the interval includes 0, or the change is less
+   * than 5 % of the measure's mean (of a rate: of its distance to 0 or 1);
+   * UNSPECIFIED with fewer than 5 points.
    *
    * @generated from field: mneme.v1.Trend trend = 1;
    */
@@ -2749,6 +2748,14 @@ export type TrendTest = Message<"mneme.v1.TrendTest"> & {
    * @generated from field: double days = 7;
    */
   days: number;
+
+  /**
+   * Where the level changed at one time and that fits better than the slope:
+   * when, and by how much.
+   *
+   * @generated from field: mneme.v1.TrendStep step = 8;
+   */
+  step?: TrendStep;
 };
 
 /**
@@ -2758,12 +2765,11 @@ export type TrendTest = Message<"mneme.v1.TrendTest"> & {
  */
 export type TrendTestJson = {
   /**
-   * The direction: better or worse, depending on the measure. It is that of the
-   * slope, or of a step where the level changed at one time and that fits
-   * better: then an insight, "success_rate_step" or alike, tells when and by how
-   * much. STABLE when neither is shown: the q-value is above 0.05, the interval
-   * includes 0, or the change is less than 5 % of the measure's mean (of a rate:
-   * of its distance to 0 or 1); UNSPECIFIED with fewer than 5 points.
+   * The direction: better or worse, depending on the measure. It is that of
+   * `step` where there is one, else of the slope. STABLE when neither is shown:
+   * the q-value is above 0.05, the interval includes 0, or the change is less
+   * than 5 % of the measure's mean (of a rate: of its distance to 0 or 1);
+   * UNSPECIFIED with fewer than 5 points.
    *
    * @generated from field: mneme.v1.Trend trend = 1;
    */
@@ -2810,6 +2816,14 @@ export type TrendTestJson = {
    * @generated from field: double days = 7;
    */
   days?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * Where the level changed at one time and that fits better than the slope:
+   * when, and by how much.
+   *
+   * @generated from field: mneme.v1.TrendStep step = 8;
+   */
+  step?: TrendStepJson;
 };
 
 /**
@@ -2818,6 +2832,178 @@ export type TrendTestJson = {
  */
 export const TrendTestSchema: GenMessage<TrendTest, {jsonType: TrendTestJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_reflect_service, 25);
+
+/**
+ * TrendStep is a change of a measure's level at one time.
+ *
+ * @generated from message mneme.v1.TrendStep
+ */
+export type TrendStep = Message<"mneme.v1.TrendStep"> & {
+  /**
+   * The start of the first span that has the new level.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 1;
+   */
+  since?: Timestamp;
+
+  /**
+   * The level before it.
+   *
+   * @generated from field: mneme.v1.TrendLevel before = 2;
+   */
+  before?: TrendLevel;
+
+  /**
+   * The level since.
+   *
+   * @generated from field: mneme.v1.TrendLevel after = 3;
+   */
+  after?: TrendLevel;
+
+  /**
+   * `after` minus `before`, in the measure's unit.
+   *
+   * @generated from field: double difference = 4;
+   */
+  difference: number;
+
+  /**
+   * The interval of the difference.
+   *
+   * @generated from field: mneme.v1.Interval interval = 5;
+   */
+  interval?: Interval;
+
+  /**
+   * Pettitt's test with standardised rank sums, against 1,999 random orders,
+   * adjusted for all tests of the analysis.
+   *
+   * @generated from field: double q_value = 6;
+   */
+  qValue: number;
+};
+
+/**
+ * TrendStep is a change of a measure's level at one time.
+ *
+ * @generated from message mneme.v1.TrendStep
+ */
+export type TrendStepJson = {
+  /**
+   * The start of the first span that has the new level.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 1;
+   */
+  since?: TimestampJson;
+
+  /**
+   * The level before it.
+   *
+   * @generated from field: mneme.v1.TrendLevel before = 2;
+   */
+  before?: TrendLevelJson;
+
+  /**
+   * The level since.
+   *
+   * @generated from field: mneme.v1.TrendLevel after = 3;
+   */
+  after?: TrendLevelJson;
+
+  /**
+   * `after` minus `before`, in the measure's unit.
+   *
+   * @generated from field: double difference = 4;
+   */
+  difference?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * The interval of the difference.
+   *
+   * @generated from field: mneme.v1.Interval interval = 5;
+   */
+  interval?: IntervalJson;
+
+  /**
+   * Pettitt's test with standardised rank sums, against 1,999 random orders,
+   * adjusted for all tests of the analysis.
+   *
+   * @generated from field: double q_value = 6;
+   */
+  qValue?: number | "NaN" | "Infinity" | "-Infinity";
+};
+
+/**
+ * Describes the message mneme.v1.TrendStep.
+ * Use `create(TrendStepSchema)` to create a new message.
+ */
+export const TrendStepSchema: GenMessage<TrendStep, {jsonType: TrendStepJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_reflect_service, 26);
+
+/**
+ * TrendLevel is a measure on one side of a step.
+ *
+ * @generated from message mneme.v1.TrendLevel
+ */
+export type TrendLevel = Message<"mneme.v1.TrendLevel"> & {
+  /**
+   * The mean of the side's spans, in the measure's unit; of a rate, `hits` of
+   * `trials`.
+   *
+   * @generated from field: double value = 1;
+   */
+  value: number;
+
+  /**
+   * Of a rate, how many of `trials`.
+   *
+   * @generated from field: int64 hits = 2;
+   */
+  hits: bigint;
+
+  /**
+   * Of a rate, what was counted; 0 of other measures.
+   *
+   * @generated from field: int64 trials = 3;
+   */
+  trials: bigint;
+};
+
+/**
+ * TrendLevel is a measure on one side of a step.
+ *
+ * @generated from message mneme.v1.TrendLevel
+ */
+export type TrendLevelJson = {
+  /**
+   * The mean of the side's spans, in the measure's unit; of a rate, `hits` of
+   * `trials`.
+   *
+   * @generated from field: double value = 1;
+   */
+  value?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * Of a rate, how many of `trials`.
+   *
+   * @generated from field: int64 hits = 2;
+   */
+  hits?: string;
+
+  /**
+   * Of a rate, what was counted; 0 of other measures.
+   *
+   * @generated from field: int64 trials = 3;
+   */
+  trials?: string;
+};
+
+/**
+ * Describes the message mneme.v1.TrendLevel.
+ * Use `create(TrendLevelSchema)` to create a new message.
+ */
+export const TrendLevelSchema: GenMessage<TrendLevel, {jsonType: TrendLevelJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_reflect_service, 27);
 
 /**
  * CostAnalysis is the result of COST_ANALYSIS.
@@ -3052,7 +3238,7 @@ export type CostAnalysisJson = {
  * Use `create(CostAnalysisSchema)` to create a new message.
  */
 export const CostAnalysisSchema: GenMessage<CostAnalysis, {jsonType: CostAnalysisJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 26);
+  messageDesc(file_mneme_v1_reflect_service, 28);
 
 /**
  * PerformancePoint is the performance in a time span.
@@ -3205,7 +3391,7 @@ export type PerformancePointJson = {
  * Use `create(PerformancePointSchema)` to create a new message.
  */
 export const PerformancePointSchema: GenMessage<PerformancePoint, {jsonType: PerformancePointJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 27);
+  messageDesc(file_mneme_v1_reflect_service, 29);
 
 /**
  * PerformanceTrends is the result of PERFORMANCE_TRENDS.
@@ -3324,7 +3510,7 @@ export type PerformanceTrendsJson = {
  * Use `create(PerformanceTrendsSchema)` to create a new message.
  */
 export const PerformanceTrendsSchema: GenMessage<PerformanceTrends, {jsonType: PerformanceTrendsJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 28);
+  messageDesc(file_mneme_v1_reflect_service, 30);
 
 /**
  * Comparison is one measure in recent and earlier sessions.
@@ -3511,7 +3697,7 @@ export type ComparisonJson = {
  * Use `create(ComparisonSchema)` to create a new message.
  */
 export const ComparisonSchema: GenMessage<Comparison, {jsonType: ComparisonJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 29);
+  messageDesc(file_mneme_v1_reflect_service, 31);
 
 /**
  * ErrorChange is an error that occurs in sessions on only one side.
@@ -3592,7 +3778,7 @@ export type ErrorChangeJson = {
  * Use `create(ErrorChangeSchema)` to create a new message.
  */
 export const ErrorChangeSchema: GenMessage<ErrorChange, {jsonType: ErrorChangeJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 30);
+  messageDesc(file_mneme_v1_reflect_service, 32);
 
 /**
  * SessionComparison is the result of SESSION_COMPARISON.
@@ -3713,7 +3899,7 @@ export type SessionComparisonJson = {
  * Use `create(SessionComparisonSchema)` to create a new message.
  */
 export const SessionComparisonSchema: GenMessage<SessionComparison, {jsonType: SessionComparisonJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflect_service, 31);
+  messageDesc(file_mneme_v1_reflect_service, 33);
 
 /**
  * Analysis is a question about the agent's record.
