@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.common.clock import MICROSECONDS, today
-from mneme_server.corpus.document import NORMAL_IMPORTANCE, DocumentFilter
+from mneme_server.common.clock import MICROSECONDS
+from mneme_server.corpus.document import NORMAL_IMPORTANCE
 from mneme_server.corpus.ports import CorpusIndex, Hits, Matrix, Rows, Selection
 from mneme_server.recall.cosines import USUAL, Scale
-from mneme_server.recall.dates import EPOCH_ORDINAL, date_match
+from mneme_server.recall.dates import date_match
+from mneme_server.recall.named_days import by_named_day, understood
 from mneme_server.recall.ranking import (
     CONTEXT_WEIGHT,
     Candidates,
@@ -29,15 +31,12 @@ from mneme_server.recall.ranking import (
     scores,
     total,
 )
-from mneme_server.recall.reading import Reading, read
+from mneme_server.recall.reading import Reading
 
 CANDIDATES_PER_SIDE = 100
 """Memories that each index proposes; their neighbours come on top. More changes LoCoMo's recall by
 less than 0.004, and costs a third of the time."""
 _DAY_US = 86_400 * MICROSECONDS
-_DAYS_AROUND_A_DATE = 3
-_MOST_DAYS = 8
-"""The first days that a query names are searched once more; the lines of a log name hundreds."""
 _FEW_AUTHORS = 8
 _NOBODY = -1
 _LAST = -1
@@ -117,18 +116,6 @@ def search_hybrid(
     return rank(index, found, weights)
 
 
-def understood(index: CorpusIndex, query: str, selection: Selection) -> Reading:
-    """Read a query as of today.
-
-    "Last week" counts as a date only if something selected is of that week: in a question about a
-    talk of years ago it means another.
-    """
-    reading = read(query, today())
-    days = _days(reading) if reading.relative else []
-    some = any(_then(index, selection, day, around=0).any() for day in days)
-    return read(query) if days and not some else reading
-
-
 def by_words(
     index: CorpusIndex,
     query: str,
@@ -139,7 +126,10 @@ def by_words(
 ) -> Sequence[Hits]:
     """Search the words of the query, up to `count`: everywhere, and around each day it names."""
     everywhere = _by_words(index, query, selection, count)
-    return [everywhere, *_on_named_days(index, query, reading, selection)]
+    days = by_named_day(
+        index, reading, selection, partial(_by_words, index, query), CANDIDATES_PER_SIDE
+    )
+    return [everywhere, *days]
 
 
 def gather(
@@ -255,47 +245,6 @@ def _by_meaning(
 
 def _by_words(index: CorpusIndex, query: str, selection: Selection, count: int) -> Hits:
     return index.search_lexical(query, count, selection, context_weight=CONTEXT_WEIGHT)
-
-
-def _on_named_days(
-    index: CorpusIndex, query: str, reading: Reading, selection: Selection
-) -> list[Hits]:
-    """Search the days that the query names once more, so that what happened then is looked at."""
-    found = []
-    for day in _days(reading)[:_MOST_DAYS]:
-        mask = _then(index, selection, day, around=_DAYS_AROUND_A_DATE)
-        count = int(np.count_nonzero(mask))
-        if count:
-            near_then = Selection(mask, count, everything=False)
-            found.append(_by_words(index, query, near_then, CANDIDATES_PER_SIDE))
-        if count and reading.days_alone:
-            noon_us = (day - EPOCH_ORDINAL) * _DAY_US + _DAY_US // 2
-            found.append(_nearest(index, np.flatnonzero(mask), noon_us))
-    return found
-
-
-def _days(reading: Reading) -> list[int]:
-    """Return the ordinals of the days that a query names in full."""
-    return [day for named in reading.dates if (day := named.ordinal()) is not None]
-
-
-def _then(index: CorpusIndex, selection: Selection, day: int, *, around: int) -> NDArray[np.bool_]:
-    """Return which of the selected memories are of a day, or of `around` days beside it."""
-    start_us = (day - EPOCH_ORDINAL) * _DAY_US
-    then = DocumentFilter(
-        start_us=start_us - around * _DAY_US,
-        end_us=start_us + (around + 1) * _DAY_US,
-        include_archived=True,
-    )
-    mask: NDArray[np.bool_] = selection.mask & index.select(then).mask[: len(selection.mask)]
-    return mask
-
-
-def _nearest(index: CorpusIndex, rows: Rows, time_us: int) -> Hits:
-    """Return the rows that are nearest to a time, whatever their words."""
-    apart_us = np.abs(index.columns.timestamp_us[rows] - time_us)
-    nearest = rows[np.argsort(apart_us, kind="stable")[:CANDIDATES_PER_SIDE]]
-    return Hits(nearest, np.zeros(len(nearest), np.float32))
 
 
 def _with_neighbours(index: CorpusIndex, rows: Rows, selection: Selection) -> Rows:

@@ -11,7 +11,8 @@ from mneme_server.corpus.document import DocumentFilter
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.ports import CorpusIndex, Matrix, Rows, Selection
 from mneme_server.recall.cosines import Scale
-from mneme_server.recall.hybrid import Events, Ranked, by_words, fitted, gather, rank, understood
+from mneme_server.recall.hybrid import Events, Ranked, by_words, fitted, gather, rank
+from mneme_server.recall.named_days import understood
 from mneme_server.recall.ranking import (
     NO_SESSION,
     Floats,
