@@ -76,16 +76,20 @@ def successors_first(
 
 
 def _naming(results: Sequence[Recalled], latest_of: _Latest) -> list[Recalled]:
-    """Have what was replaced name what replaced it, and the other way round."""
+    """Have what was replaced name what replaced it, and that the newest that it replaced."""
     named = list(results)
     places = {result.document.doc_id: place for place, result in enumerate(named)}
+    newest: dict[int, Document] = {}
     for place, replaced in enumerate(results):
         latest = latest_of(replaced)
         there = None if latest is None else places.get(latest.document.doc_id)
         if there is not None:
             named[place] = replace(named[place], newer=named[there].document)
-            if named[there].older is None:
-                named[there] = replace(named[there], older=replaced.document)
+            rival = newest.setdefault(there, replaced.document)
+            newest[there] = max(rival, replaced.document, key=lambda one: one.timestamp_us)
+    for place, older in newest.items():
+        if named[place].older is None:
+            named[place] = replace(named[place], older=older)
     return named
 
 

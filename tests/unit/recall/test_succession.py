@@ -50,8 +50,13 @@ def test_the_last_of_a_chain_is_brought_in_and_named_by_all_before_it() -> None:
     results = chain.ordered(3, 5)
     assert numbers(results) == [9, 3, 5]
     assert [result.newer and result.newer.doc_id for result in results] == [None, 9, 9]
-    assert results[0].older is not None
-    assert results[0].older.doc_id == 3
+
+
+def test_the_last_of_a_chain_names_the_newest_before_it_in_whatever_order_they_were_found() -> None:
+    for found in ((3, 5), (5, 3)):
+        first = Chain(9).ordered(*found)[0]
+        assert first.older is not None
+        assert first.older.doc_id == 5
 
 
 def test_chains_are_told_apart() -> None:

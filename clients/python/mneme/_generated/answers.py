@@ -4821,8 +4821,8 @@ class RecallResult(Answer[recall_service_pb2.RecallResult], of=recall_service_pb
 
     older: RecallVersion
     """A result further down that says almost the same and is older, such as what
-    this one corrects; or a memory that this one supersedes. The newer one comes
-    first: it has the place and the score of the better of the two (term
+    this one corrects; or the newest of the results that this one supersedes. The
+    newer one comes first: it has the place and the score of the better of the two (term
     "newer").
     """
 

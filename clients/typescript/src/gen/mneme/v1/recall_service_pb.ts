@@ -878,8 +878,8 @@ export type RecallResult = Message<"mneme.v1.RecallResult"> & {
 
   /**
    * A result further down that says almost the same and is older, such as what
-   * this one corrects; or a memory that this one supersedes. The newer one comes
-   * first: it has the place and the score of the better of the two (term
+   * this one corrects; or the newest of the results that this one supersedes. The
+   * newer one comes first: it has the place and the score of the better of the two (term
    * "newer").
    *
    * @generated from field: mneme.v1.RecallVersion older = 17;
@@ -1032,8 +1032,8 @@ export type RecallResultJson = {
 
   /**
    * A result further down that says almost the same and is older, such as what
-   * this one corrects; or a memory that this one supersedes. The newer one comes
-   * first: it has the place and the score of the better of the two (term
+   * this one corrects; or the newest of the results that this one supersedes. The
+   * newer one comes first: it has the place and the score of the better of the two (term
    * "newer").
    *
    * @generated from field: mneme.v1.RecallVersion older = 17;
