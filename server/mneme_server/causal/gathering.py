@@ -151,12 +151,12 @@ class Gathered:
 
     def not_in(self, names: Collection[str]) -> Mapping[str, NotAdjustedReason]:
         """Return what is to be adjusted for and is not among the names of `features`, and why."""
-        left = [one for one in self._adjust_for if self.count and one not in names]
         return {
             one: NotAdjustedReason.SAME_IN_ALL
             if len(set(self._levels.get(one, self._words[one]))) == 1
             else NotAdjustedReason.TOO_FEW_ALIKE
-            for one in left
+            for one in self._adjust_for
+            if self.count and one not in names
         }
 
 

@@ -6,6 +6,7 @@ import time
 from datetime import UTC, date, datetime, timedelta
 
 MICROSECONDS = 1_000_000
+DAY_US = 86_400 * MICROSECONDS
 END_US = 253_402_300_800 * MICROSECONDS
 """The year 10000, which is beyond what is kept."""
 

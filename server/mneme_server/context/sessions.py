@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.common.clock import MICROSECONDS
+from mneme_server.common.clock import DAY_US
 from mneme_server.context.kinds import SESSION
 from mneme_server.context.model import PastSession, Related
 from mneme_server.context.ports import ContextUnit
@@ -27,7 +27,6 @@ MEASURED = 20_000
 """Up to so many sessions each one is measured; of more only the most similar `NEAREST`."""
 NEAREST = 1_000
 _LOOKED_UP = 200
-DAY_US = 86_400 * MICROSECONDS
 DECAY_DAYS = 30.0
 _GATHERED = 5_000
 

@@ -11,7 +11,7 @@ from mneme.v1 import admin_service_pb2
 from mneme_server.admin.store.backups import BackupFiles
 from mneme_server.admin.tenants import Tenants
 from mneme_server.capability import Capability, Host, Parts
-from mneme_server.common.clock import MICROSECONDS
+from mneme_server.common.clock import DAY_US
 from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.corpus.forgetting import Items
 from mneme_server.corpus.tenant_store import TenantStores
@@ -100,7 +100,7 @@ def _kept_elsewhere(shared: bool, settings: ServerSettings) -> int:
             " forgotten: set MNEME_DATABASE_KEPT_DAYS",
             reason=Reason.DATABASE_ERROR,
         )
-    return settings.database_kept_days * 86_400 * MICROSECONDS
+    return settings.database_kept_days * DAY_US
 
 
 CAPABILITY = Capability(

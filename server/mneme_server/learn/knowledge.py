@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from mneme_server.common.clock import MICROSECONDS, now_us
+from mneme_server.common.clock import DAY_US, now_us
 from mneme_server.common.errors import AlreadyExists
 from mneme_server.corpus.document import Document, DocumentFilter
 from mneme_server.corpus.ports import TextEmbedder
@@ -29,7 +29,6 @@ UNKNOWN_SUCCESS = 0.2065
 RELEVANT_SHARE = 0.5
 """Entries less than half as relevant as the best one are no answer, however recent."""
 _CANDIDATES = 50
-_DAY_US = 86_400 * MICROSECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +114,7 @@ def _known(unit: KnowledgeUnit, entry: KnowledgeEntry) -> KnowledgeEntry | None:
 
 
 def _found(entry: KnowledgeEntry, result: Recalled, best: float, now: int) -> FoundKnowledge:
-    age_days = max(0, now - entry.timestamp_us) / _DAY_US
+    age_days = max(0, now - entry.timestamp_us) / DAY_US
     bound = entry.success_rate.lower_bound if entry.success_rate else None
     score = (
         RELEVANCE * (result.score / best if best else 0.0)

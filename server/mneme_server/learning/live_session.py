@@ -12,7 +12,7 @@ import structlog
 
 from mneme_server.common import deadline
 from mneme_server.common.canonical import Json
-from mneme_server.common.clock import MICROSECONDS, now_us
+from mneme_server.common.clock import DAY_US, MICROSECONDS, now_us
 from mneme_server.common.errors import FailedPrecondition, NotFound, Reason, Unavailable
 from mneme_server.common.stored import damaged
 from mneme_server.corpus.tenant import OpenTenant
@@ -33,7 +33,6 @@ PART = 256
 
 Tenant = OpenTenant[LearningUnit]
 
-_DAY_US = 86_400 * MICROSECONDS
 
 _log = structlog.get_logger(__name__)
 
@@ -205,7 +204,7 @@ def _resumed(tenant: Tenant, session: Session, policy: Policy) -> LiveSession:
 
 def day_of(time_us: int) -> int:
     """Return the day (UTC) of a time, in days since 1970."""
-    return time_us // _DAY_US
+    return time_us // DAY_US
 
 
 @contextmanager

@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mneme_server.common.canonical import Json
-from mneme_server.common.clock import MICROSECONDS
+from mneme_server.common.clock import DAY_US
 
-LIFETIME_US = 30 * 86_400 * MICROSECONDS
+LIFETIME_US = 30 * DAY_US
 """How long what came of a prediction can be told."""
 
 _SEAL_BYTES = 16

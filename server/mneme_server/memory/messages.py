@@ -10,7 +10,7 @@ from mneme.v1 import common_pb2
 from mneme.v1 import memory_service_pb2 as pb
 
 from mneme_server.common.canonical import canonical_json
-from mneme_server.common.clock import MICROSECONDS, now_us
+from mneme_server.common.clock import DAY_US, now_us
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.common.stored import reads
 from mneme_server.memory.model import (
@@ -33,7 +33,6 @@ from mneme_server.transport.paging import fitting
 _MS = 1_000
 _MOST_CONDITIONS = 64
 _MOST_IDS = 10_000
-_DAY_US = 86_400 * MICROSECONDS
 _NAMES = {"metadata_json": "metadata", "since_us": "since"}
 """What the message calls fields of the domain that differ."""
 
@@ -165,7 +164,7 @@ def memory_filter(message: pb.MemoryFilter, *, include_superseded: bool) -> Memo
     """
     start_us, end_us = time_range(message)
     if message.min_age_days:
-        latest = now_us() - int(message.min_age_days * _DAY_US) + 1
+        latest = now_us() - int(message.min_age_days * DAY_US) + 1
         end_us = latest if end_us is None else min(end_us, latest)
     values = list(dict.fromkeys(_spans(message)))
     if len(values) > _MOST_CONDITIONS:

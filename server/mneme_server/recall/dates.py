@@ -10,10 +10,9 @@ from datetime import date
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.common.clock import MICROSECONDS
+from mneme_server.common.clock import DAY_US
 
 EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
-_DAY_US = 86_400 * MICROSECONDS
 _NEARNESS_DAYS = 3.0
 _MONTH_MATCH = 0.5
 _YEAR_MATCH = 0.2
@@ -100,7 +99,7 @@ def date_match(dates: Sequence[NamedDate], timestamp_us: NDArray[np.int64]) -> N
     match = np.zeros(len(timestamp_us))
     if not dates:
         return match
-    day = timestamp_us // _DAY_US + EPOCH_ORDINAL
+    day = timestamp_us // DAY_US + EPOCH_ORDINAL
     calendar = timestamp_us.astype("datetime64[us]")
     year = calendar.astype("datetime64[Y]").astype(np.int64) + 1970
     month = calendar.astype("datetime64[M]").astype(np.int64) % 12 + 1

@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.common.clock import MICROSECONDS, today
+from mneme_server.common.clock import DAY_US, today
 from mneme_server.corpus.document import DocumentFilter
 from mneme_server.corpus.ports import CorpusIndex, Hits, Rows, Selection
 from mneme_server.recall.dates import EPOCH_ORDINAL
 from mneme_server.recall.reading import Reading, read
 
-_DAY_US = 86_400 * MICROSECONDS
 _DAYS_AROUND_A_DATE = 3
 _MOST_DAYS = 8
 """The first days that a query names are searched once more; the lines of a log name hundreds."""
@@ -46,7 +45,7 @@ def by_named_day(
         if some:
             yield search(Selection(mask, some, everything=False), count)
         if some and reading.days_alone:
-            noon_us = (day - EPOCH_ORDINAL) * _DAY_US + _DAY_US // 2
+            noon_us = (day - EPOCH_ORDINAL) * DAY_US + DAY_US // 2
             yield _nearest(index, np.flatnonzero(mask), noon_us, count)
 
 
@@ -57,10 +56,10 @@ def _days(reading: Reading) -> list[int]:
 
 def _then(index: CorpusIndex, selection: Selection, day: int, *, around: int) -> NDArray[np.bool_]:
     """Return which of the selected memories are of a day, or of `around` days beside it."""
-    start_us = (day - EPOCH_ORDINAL) * _DAY_US
+    start_us = (day - EPOCH_ORDINAL) * DAY_US
     then = DocumentFilter(
-        start_us=start_us - around * _DAY_US,
-        end_us=start_us + (around + 1) * _DAY_US,
+        start_us=start_us - around * DAY_US,
+        end_us=start_us + (around + 1) * DAY_US,
         include_archived=True,
     )
     mask: NDArray[np.bool_] = selection.mask & index.select(then).mask[: len(selection.mask)]

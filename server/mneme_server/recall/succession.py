@@ -85,8 +85,9 @@ def _naming(results: Sequence[Recalled], latest_of: _Latest) -> list[Recalled]:
         there = None if latest is None else places.get(latest.document.doc_id)
         if there is not None:
             named[place] = replace(named[place], newer=named[there].document)
-            rival = newest.setdefault(there, replaced.document)
-            newest[there] = max(rival, replaced.document, key=lambda one: one.timestamp_us)
+            known = newest.get(there)
+            if known is None or known.timestamp_us < replaced.document.timestamp_us:
+                newest[there] = replaced.document
     for place, older in newest.items():
         if named[place].older is None:
             named[place] = replace(named[place], older=older)
