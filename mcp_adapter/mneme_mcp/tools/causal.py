@@ -207,7 +207,9 @@ _WHY_NOT_ADJUSTED = {
 
 
 def _unadjusted(left: Sequence[NotAdjustedOutput]) -> str:
-    return "".join(f" Not adjusted for {one.name}: {_WHY_NOT_ADJUSTED[one.why]}." for one in left)
+    return "".join(
+        f" Not adjusted for {one.name}: {_WHY_NOT_ADJUSTED.get(one.why, one.why)}." for one in left
+    )
 
 
 def _said(found: Sequence[EffectOutput]) -> list[tuple[str, str]]:

@@ -240,7 +240,8 @@ def _show_findings(cli: Cli, answer: DiscoverResponse) -> None:
         f"{cells.plural(answer.episode_count, 'episode')} looked at; adjusted for {adjusted}."
     )
     for left in answer.not_adjusted_for:
-        cli.out.remark(f"Not adjusted for {left.name}: {_WHY_NOT_ADJUSTED[left.why]}.")
+        why = _WHY_NOT_ADJUSTED.get(left.why, cells.name(left.why))
+        cli.out.remark(f"Not adjusted for {left.name}: {why}.")
     if answer.refused_count:
         few = sum(one.why == "too_few" for one in answer.refused)
         cli.out.remark(
