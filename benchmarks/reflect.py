@@ -22,6 +22,7 @@ from typing import Any
 
 from mneme import MnemeClient
 from mneme_server.capabilities import tenant_schema
+from mneme_server.common.clock import DAY_US
 from mneme_server.events.store.tables import agents, events, sessions
 from mneme_server.storage.rows import insert_rows
 from mneme_server.storage.sqlite_store import FILE_NAME, SqliteTenantStore
@@ -51,7 +52,6 @@ _ERRORS = (
 )
 _MODELS = ("gpt-4o", "gpt-4o-mini", "claude-sonnet")
 _START_US = 1_780_000_000_000_000
-_DAY_US = 86_400_000_000
 _DAYS = 90
 _CHUNK = 20_000
 
@@ -131,7 +131,7 @@ def _session(
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     session_id = f"session-{number:08d}"
     total = -(-event_count // EVENTS_PER_SESSION)
-    start = _START_US + int(_DAYS * _DAY_US * number / total)
+    start = _START_US + int(_DAYS * DAY_US * number / total)
     success = rng.random() < 0.6
     rows: list[dict[str, Any]] = []
     moment = start

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from mneme_server.admin.model import secret_hash
 from mneme_server.admin.ports import KeyCatalog
-from mneme_server.common.clock import MICROSECONDS, now_us
+from mneme_server.common.clock import MINUTE_US, now_us
 from mneme_server.common.errors import MnemeError, Reason, Unauthenticated
 from mneme_server.common.identity import Caller
 
 _CACHED_KEYS = 10_000
-_TOUCH_EVERY_US = 60 * MICROSECONDS
+_TOUCH_EVERY_US = MINUTE_US
 
 
 class _Known(NamedTuple):

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from mneme_server.alerts.model import MINUTE_US, Condition, Measure, Rule
+from mneme_server.alerts.model import Condition, Measure, Rule
 from mneme_server.alerts.patterns import like
-from mneme_server.common.clock import MICROSECONDS
+from mneme_server.common.clock import HOUR_US, MICROSECONDS, MINUTE_US
 from mneme_server.events.history import HistoryFilter
 from mneme_server.events.measures import RecordMeasures, Totals
 from mneme_server.reflect.model import AnalysisReport
@@ -16,7 +16,7 @@ from mneme_server.reflect.params import PerformanceTrendsParams
 
 QUEUE_EVERY_US = 20 * MICROSECONDS
 """How often a queue is looked at while something waits in it."""
-TREND_EVERY_US = 60 * MINUTE_US
+TREND_EVERY_US = HOUR_US
 """How often a trend is looked for at most."""
 _INSIGHTS = {
     Measure.SUCCESS_RATE: "success_rate_trend",

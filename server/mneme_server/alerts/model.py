@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
 
-from mneme_server.common.clock import MICROSECONDS
+from mneme_server.common.clock import MINUTE_US
 
 MAX_RULES = 200
 """Rules of a tenant: each is evaluated while something is recorded."""
 MAX_ENTRIES = 10_000
 """What a tenant's history keeps."""
-MINUTE_US = 60 * MICROSECONDS
 
 RECORDED = "event"
 """The channel of a message that is recorded as an event."""

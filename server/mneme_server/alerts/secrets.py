@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from mneme_server.alerts.model import Secret
 from mneme_server.alerts.ports import AlertsUnit
-from mneme_server.common.clock import MICROSECONDS, now_us
+from mneme_server.common.clock import DAY_US, now_us
 from mneme_server.corpus.tenant import OpenTenant, OpenTenants
 
 _PREFIX = "whsec_"
 _BYTES = 32
-OVERLAP_US = 24 * 3600 * MICROSECONDS
+OVERLAP_US = DAY_US
 """How long webhooks are signed with the secret before, too."""
 
 

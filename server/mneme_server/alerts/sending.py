@@ -11,11 +11,11 @@ from mneme_server.alerts.mail import Mailer
 from mneme_server.alerts.model import Delivered, Delivery, Secret
 from mneme_server.alerts.outcome import Outcome
 from mneme_server.common.backoff import doubled
-from mneme_server.common.clock import MICROSECONDS, now_us
+from mneme_server.common.clock import DAY_US, MICROSECONDS, now_us
 
 _FIRST_RETRY_S = 2.0
 _LONGEST_RETRY_S = 3600.0
-GIVE_UP_US = 72 * 3600 * MICROSECONDS
+GIVE_UP_US = 3 * DAY_US
 """How long a message is tried again."""
 
 

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from mneme_server.alerts.deciding import resolves, triggers
 from mneme_server.alerts.measuring import scope_of
-from mneme_server.alerts.model import MINUTE_US, Condition, Rule
+from mneme_server.alerts.model import Condition, Rule
 from mneme_server.alerts.patterns import like
 from mneme_server.alerts.ports import AlertsUnit
 from mneme_server.alerts.rules import require_sense
 from mneme_server.common import deadline
-from mneme_server.common.clock import MICROSECONDS, now_us
+from mneme_server.common.clock import DAY_US, MICROSECONDS, MINUTE_US, now_us
 from mneme_server.common.errors import InvalidArgument
 from mneme_server.common.humanize import lasting
 from mneme_server.corpus.tenant import OpenTenants
@@ -29,8 +29,7 @@ MOST = 1_000_000
 """Events that are looked at."""
 _POINTS = 240
 _SHOWN = 1_000
-_DAY_US = 24 * 60 * MINUTE_US
-_LONGEST_US = 366 * _DAY_US
+_LONGEST_US = 366 * DAY_US
 
 _Times: TypeAlias = NDArray[np.int64]
 _Values: TypeAlias = NDArray[np.float64]
@@ -103,7 +102,7 @@ class TryRule:
             )
         require_sense(rule)
         end = self.now() if end_us is None else max(1, min(end_us, self.now()))
-        start = end - 7 * _DAY_US if start_us is None else start_us
+        start = end - 7 * DAY_US if start_us is None else start_us
         start = min(max(start, end - _LONGEST_US), end - 1)
         with self.tenants.open(tenant_id) as memory, deadline.holding(self._turn):
             with memory.read() as unit:

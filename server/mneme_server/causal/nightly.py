@@ -13,14 +13,12 @@ import structlog
 from mneme_server.causal.discovering import require_known_before
 from mneme_server.causal.discovery_model import Question
 from mneme_server.common.canonical import JsonObject
-from mneme_server.common.clock import MICROSECONDS, now_us
+from mneme_server.common.clock import DAY_US, MICROSECONDS, MINUTE_US, now_us
 from mneme_server.common.errors import AlreadyExists, InvalidArgument, MnemeError, NotFound
 
 LOOK_EVERY_S = 30.0
 """How often is looked whether a night has come."""
 DEFAULT_MINUTE = 3 * 60
-_MINUTE_US = 60 * MICROSECONDS
-_DAY_US = 24 * 60 * _MINUTE_US
 
 _log = structlog.get_logger(__name__)
 
@@ -124,7 +122,7 @@ class Nightly:
         if enabled and known.enabled and known.minute == minute:
             next_us = known.next_us  # It may be due: a new question does not put it off.
         elif next_us is not None and _operation_of(next_us) == known.last_operation:
-            next_us += _DAY_US  # That night was discovered in, at an earlier time.
+            next_us += DAY_US  # That night was discovered in, at an earlier time.
         asked = replace(known, minute=minute, question=question, next_us=next_us)
         self.schedules.set(tenant_id, asked)
         return asked
@@ -197,5 +195,5 @@ def _operation_of(start_us: int) -> str:
 
 def _next(minute: int, after_us: int) -> int:
     """Return when a minute of the day comes next."""
-    due_us = after_us - after_us % _DAY_US + minute * _MINUTE_US
-    return due_us if due_us > after_us else due_us + _DAY_US
+    due_us = after_us - after_us % DAY_US + minute * MINUTE_US
+    return due_us if due_us > after_us else due_us + DAY_US

@@ -6,7 +6,9 @@ import time
 from datetime import UTC, date, datetime, timedelta
 
 MICROSECONDS = 1_000_000
-DAY_US = 86_400 * MICROSECONDS
+MINUTE_US = 60 * MICROSECONDS
+HOUR_US = 60 * MINUTE_US
+DAY_US = 24 * HOUR_US
 END_US = 253_402_300_800 * MICROSECONDS
 """The year 10000, which is beyond what is kept."""
 

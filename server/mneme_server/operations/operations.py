@@ -11,7 +11,7 @@ import structlog
 
 from mneme_server.common import deadline, fencing, interpreter
 from mneme_server.common.canonical import JsonObject
-from mneme_server.common.clock import MICROSECONDS, now_us
+from mneme_server.common.clock import DAY_US, now_us
 from mneme_server.common.errors import (
     Aborted,
     AlreadyExists,
@@ -37,7 +37,7 @@ from mneme_server.operations.running import Run
 
 MOST_UNFINISHED = 100
 """Operations of one owner that may wait and run."""
-KEPT_US = 7 * 24 * 3600 * MICROSECONDS
+KEPT_US = 7 * DAY_US
 """How long an operation is known after its end."""
 _FORGET_S = 30.0
 """How long the deletion of a tenant waits for its operations, which were called off."""

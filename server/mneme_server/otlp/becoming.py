@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 import structlog
 
-from mneme_server.common.clock import MICROSECONDS, now_us
+from mneme_server.common.clock import DAY_US, HOUR_US, MICROSECONDS, now_us
 from mneme_server.common.errors import MnemeError, ResourceExhausted, Unavailable
 from mneme_server.common.keyed_locks import KeyedLocks
 from mneme_server.common.parts import parts
@@ -28,10 +28,10 @@ _RECORDED = 1_000
 """Events that are recorded in one transaction."""
 _CONTEXT = 20_000
 """Rows of their traces that are looked at beside those that are due, and spans that were before."""
-KEPT_US = 30 * 24 * 3600 * MICROSECONDS
+KEPT_US = 30 * DAY_US
 """How long is known which spans became events, and which session a trace has."""
 _DROPPED = 5_000
-_LOST_US = 3600 * MICROSECONDS
+_LOST_US = HOUR_US
 """How long a row stays put that cannot be read."""
 
 _log = structlog.get_logger(__name__)

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mneme_server.common.clock import DAY_US, HOUR_US
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.reflect.history import Ints
 from mneme_server.reflect.params import Bucket
 from mneme_server.statistics.inference import Floats, sum_by
 
-HOUR_US = 3_600_000_000
-DAY_US = 24 * HOUR_US
 WEEK_US = 7 * DAY_US
 _MONDAY_US = 4 * DAY_US
 """1970 began on a Thursday; weeks begin on Mondays."""

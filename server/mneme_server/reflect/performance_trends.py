@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mneme_server.common.clock import HOUR_US
 from mneme_server.events.history import Column
 from mneme_server.events.outcome import Outcome
 from mneme_server.reflect.buckets import (
-    HOUR_US,
     Buckets,
     buckets_over,
     mean_by,

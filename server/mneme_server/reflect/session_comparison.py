@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mneme_server.common.clock import DAY_US
 from mneme_server.events.event_types import Part, playing
 from mneme_server.events.history import Column
 from mneme_server.events.outcome import Outcome
 from mneme_server.reflect import calls as tool_calls
-from mneme_server.reflect.buckets import DAY_US
 from mneme_server.reflect.calls import find_calls
 from mneme_server.reflect.compared import SIGNIFICANT
 from mneme_server.reflect.comparison_insights import comparison_insights

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
 from mneme_server.common.canonical import JsonObject
+from mneme_server.common.clock import HOUR_US
 from mneme_server.reflect.compared import OutcomeSplit, SequenceEffect
 from mneme_server.reflect.model import Step, TrendTest
 from mneme_server.statistics.distributions import Interval
@@ -133,7 +134,7 @@ def step_figures(step: Step) -> JsonObject:
 
 def moment(time_us: int) -> str:
     """Return the start of a span, UTC: its day, with the hour where that is not midnight."""
-    hour = time_us // 3_600_000_000 % 24
+    hour = time_us // HOUR_US % 24
     return f"{day(time_us)} {hour:02}:00" if hour else day(time_us)
 
 
