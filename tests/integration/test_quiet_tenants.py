@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 from integration.test_alerts import history, rule, triggered
 from mneme.v1 import alert_service_pb2 as pb
-from mneme_server.common.clock import now_us
+from mneme_server.common.clock import MINUTE_US, now_us
 from support.api import Api
 from support.contexts import end, eventually
 from support.making import event, record
 from support.server import local_server
-
-MINUTE_US = 60_000_000
 
 
 def shift(data: Path, tenant: str, back_us: int) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from mneme_server.alerts.deciding import changes
 from mneme_server.alerts.measuring import Reading, read
-from mneme_server.alerts.model import MINUTE_US, Condition, Rule
+from mneme_server.alerts.model import Condition, Rule
 from mneme_server.alerts.patterns import like
+from mneme_server.common.clock import MINUTE_US
 from mneme_server.events.history import HistoryFilter
 from mneme_server.events.measures import Totals
 

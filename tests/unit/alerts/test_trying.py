@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from mneme_server.alerts import trying
-from mneme_server.alerts.model import MINUTE_US, Condition, Rule
+from mneme_server.alerts.model import Condition, Rule
 from mneme_server.alerts.trying import TriedAlert
+from mneme_server.common.clock import MINUTE_US
 
 
 def test_of_very_many_alerts_only_those_are_made_that_are_shown(
