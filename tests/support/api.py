@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -86,6 +87,16 @@ def refused() -> Iterator[Failure]:
             setattr(failure, name, getattr(found, name))
     else:
         raise AssertionError("the call was answered, a refusal was expected")
+
+
+def reads_well(failure: Failure) -> None:
+    """A message is for people: short, without the insides of the server, and with a domain."""
+    assert failure.domain == "mneme.v1"
+    assert failure.metadata["request_id"]
+    assert 10 < len(failure.message) < 2_000
+    for inside in ("Traceback", "Error(", "object at 0x", "sqlite", "protovalidate", "<class"):
+        assert inside not in failure.message
+    assert not re.search(r"\bNone\b|\w+_pb2|[^\x20-\x7e]", failure.message), failure.message
 
 
 class Api:
