@@ -191,10 +191,8 @@ def test_an_update_without_a_mask_is_refused(world: World) -> None:
 
 def test_json_of_32_levels_and_of_nearly_its_size_is_kept_as_it_is(world: World) -> None:
     payloads = [nested(32), nested_lists(31), struct(text="x" * (2**20 - 100))]
-    record(world.api, *[event("", "large", payload=None) for _ in ()] or [
-        events_pb.NewEvent(session_id="large", event_type="custom", payload=payload)
-        for payload in payloads
-    ])  # fmt: skip
+    made = {"session_id": "large", "event_type": "custom"}
+    record(world.api, *(events_pb.NewEvent(**made, payload=payload) for payload in payloads))
     answer = world.api.events.ListEvents(events_pb.ListEventsRequest(session_id="large"))
     assert [found.payload for found in answer.events] == payloads
 
