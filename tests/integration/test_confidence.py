@@ -99,6 +99,7 @@ def orders(server: LocalServer) -> Api:
         event("Invoice F-2202 is overdue, a reminder was sent", "s1"),
         event("The office moved to the harbour in 2023", "s2"),
         event("We collected ideas for the summer party", "s2"),
+        event("The deposit of the flat is 15,000 euros, and its rent 2400", "s3"),
         wait=True,
     )
     return api
@@ -118,6 +119,15 @@ def test_a_number_that_nothing_has_counts_against_what_is_like_it(
 @pytest.mark.parametrize("query", ["pedido 88412", "pedido 90311", "invoice F-2201"])
 def test_a_number_that_is_there_is_found_for_sure(orders: Api, query: str, mode: int) -> None:
     assert sure(orders, query, mode=mode) >= 0.9
+
+
+@MODES
+@pytest.mark.parametrize("number", ["deposit 15000", "deposit 15,000", "rent 2400", "rent 2,400"])
+def test_a_number_is_the_same_with_its_thousands_apart_or_not(
+    orders: Api, number: str, mode: int
+) -> None:
+    assert sure(orders, number, mode=mode) >= 0.4
+    assert sure(orders, number.replace("00", "50"), mode=mode) <= 0.2
 
 
 def test_years_and_counts_that_nothing_has_do_not_count_against_the_rest(orders: Api) -> None:

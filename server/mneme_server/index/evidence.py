@@ -78,13 +78,15 @@ def word_evidence(
     here = sum(weight for term, weight in weights.items() if term in held)
     words_of = map(lexical.words_of, identifiers[:_MOST_NAMES])
     names = [ways for ways in words_of if any(ways)]
-    named = {word for ways in names for words in ways for word in words if _is_number(word)}
+    found = [any(map(together, ways)) for ways in names]
+    lacking = (ways for ways, there in zip(names, found, strict=True) if not there)
+    named = {word for ways in lacking for words in ways for word in words if _is_number(word)}
     missing = sum(weight for term, weight in weights.items() if term in named - held)
     return WordEvidence(
         telling=True,
         attainable=_MOST_OF_A_WORD * total,
         occurring=here / total if total else 0.0,
-        identified=sum(any(map(together, ways)) for ways in names) / len(names) if names else 0.0,
+        identified=sum(found) / len(found) if found else 0.0,
         missing=missing / total if total else 0.0,
     )
 

@@ -16,6 +16,9 @@ _INSIDE = re.compile(r"[._/\\@:A-Z-](?:(?<=[^\W_][._/\\@:-]):?\w|(?<=[a-z][A-Z])
 _NAME = re.compile(r"[^\W_]++(?:(?:::|[._/\\@-])[^\W_]++)*")  # a, a.b, a_b, a-b, a/b, a::b, a@b
 _PART = re.compile(r"[^\W_]+")
 _HUMP = re.compile(r"[A-Z]*[a-z]+|[A-Z]+")
+# 15000, 15,000
+_NUMBER = re.compile(r"(?<![\w.,/-])[1-9](?:\d{3,14}|\d{0,2}(?:,\d{3}){1,4})(?!\w|[.,]\d)")
+_GROUP = re.compile(r"(?<=\d)(?=(?:\d{3})+$)")
 _LONGEST_PART = 80
 _JOINER = "\ua78f"
 """A letter, so that it splits no word, that no name has."""
@@ -39,6 +42,16 @@ def with_names(text: str) -> str:
             if len(humps) > 1 and "".join(humps) == part:
                 found += humps
     return f"{text} {' '.join(found)}" if found else text
+
+
+def regrouped(text: str) -> str:
+    """Return a text with its large numbers as others write them: 15000 as 15,000 and back."""
+    return _NUMBER.sub(_regrouped, text)
+
+
+def _regrouped(match: re.Match[str]) -> str:
+    number = match[0]
+    return number.replace(",", "") if "," in number else _GROUP.sub(",", number)
 
 
 def _names_in(text: str) -> Iterator[str]:

@@ -24,7 +24,7 @@ from mneme_server.index.languages import (
     pairs_of,
     spaced_pairs,
 )
-from mneme_server.index.names import with_names
+from mneme_server.index.names import regrouped, with_names
 
 _LONGEST_TOKEN = 80
 _HAN_CHARACTER = re.compile(f"[{HAN}]")
@@ -110,8 +110,9 @@ class Words:
 
     def of_name(self, name: str, languages: Collection[str]) -> list[list[str]]:
         """Return the distinct words of a name, once for each way in which texts may have them."""
-        text = self.spaced(name)
-        found = [reader.analyze(text) for reader in self._readers("", languages)]
+        readers = self._readers("", languages)
+        texts = dict.fromkeys(map(self.spaced, (name, regrouped(name))))
+        found = [reader.analyze(text) for text in texts for reader in readers]
         return [list(words) for words in dict.fromkeys(tuple(dict.fromkeys(w)) for w in found)]
 
     def _readers(self, language: str, languages: Collection[str]) -> list[TextAnalyzer]:

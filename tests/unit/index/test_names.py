@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mneme_server.index.fields import Field
 from mneme_server.index.layout import BEFORE
 from mneme_server.index.lexical import LexicalIndex
-from mneme_server.index.names import with_names
+from mneme_server.index.names import regrouped, with_names
 from mneme_server.index.settings import IndexSettings
 from mneme_server.index.words import Words
 from unit.index.memory_source import event
@@ -157,3 +157,19 @@ def best(index: LexicalIndex, query: str) -> int | None:
         for doc_id, score in zip(match.doc_ids, match.scores, strict=True)
     ]
     return max(scored)[1] if scored else None
+
+
+@pytest.mark.parametrize(
+    ("text", "otherwise"),
+    [
+        ("15000", "15,000"),
+        ("order 15,000", "order 15000"),
+        ("1234567 and 1,234", "1,234,567 and 1234"),
+        ("007123, 999, 1.234, v1234, 12,34, F-2204", "007123, 999, 1.234, v1234, 12,34, F-2204"),
+        ("1" * 5_000, "1" * 5_000),
+    ],
+)
+def test_large_numbers_are_written_with_their_thousands_apart_or_not(
+    text: str, otherwise: str
+) -> None:
+    assert regrouped(text) == otherwise
