@@ -144,7 +144,7 @@ AGAIN = echo "These failed among others; they are tried once more, alone." && \
 
 # What of the suite runs once more with servers that keep their tenants in PostgreSQL, beside the contract
 # of stores, which all kinds of store pass, and the tests of PostgreSQL alone.
-ON_POSTGRES := $(addprefix tests/integration/,test_isolation.py test_events.py test_recall.py test_memories.py \
+ON_POSTGRES := $(addprefix tests/integration/,isolation test_events.py test_recall.py test_memories.py \
 	test_episodes.py test_certificates.py test_chain.py test_forgetting.py learning/test_forgetting_policies.py)
 AGAIN_POSTGRES = $(subst $(BIN)/python,MNEME_TEST_POSTGRES=1 $(BIN)/python,$(AGAIN)) $(ON_POSTGRES)
 

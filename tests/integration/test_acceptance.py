@@ -1,6 +1,6 @@
 """The criteria that the first epics were accepted by, in their own words.
 
-Those whose whole promise another file tests are named there: isolation in `test_isolation.py`,
+Those whose whole promise another file tests are named there: isolation in the folder `isolation`,
 queries without a tenant in `test_storage_guard.py`, lessons in `test_lessons.py`.
 """
 

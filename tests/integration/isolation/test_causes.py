@@ -1,0 +1,182 @@
+"""Tenants do not see each other's causes, experiments and discoveries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from google.protobuf.field_mask_pb2 import FieldMask
+from google.protobuf.message import Message
+from mneme.v1 import causal_pb2 as causal_pb
+from mneme.v1 import causal_service_pb2 as causal_service_pb
+from mneme.v1 import discovery_pb2 as discovery_pb
+from mneme.v1 import experiment_pb2 as experiment_pb
+from support.isolation import (
+    OTHER,
+    TOPIC,
+    Check,
+    Checks,
+    World,
+    answered_as_absent,
+    episode_filters,
+    experiment,
+    not_found,
+)
+from support.making import add_edge, episode
+from support.operations import ended, response
+
+isolates = Checks()
+
+
+def _causes_are_out_of_reach(world: World, rpc: str, request: Callable[[str], Message]) -> None:
+    assert not_found(answered_as_absent(world.ours, f"mneme.v1.CausalService/{rpc}", request))
+
+
+@isolates("mneme.v1.CausalService/AddEdge")
+def _(world: World) -> None:
+    # Id, cause and effect are free here, and what leads there to what closes no circle.
+    add_edge(world.ours, "success", OTHER, 0.5, edge_id=OTHER)
+    _causes_are_out_of_reach(
+        world,
+        "AddEdge",
+        lambda asked: causal_pb.AddEdgeRequest(
+            cause=f"skill:{asked}", effect="effect", edge_id="mine"
+        ),
+    )
+
+
+@isolates("mneme.v1.CausalService/GetEdge")
+def _(world: World) -> None:
+    _causes_are_out_of_reach(
+        world, "GetEdge", lambda asked: causal_pb.GetEdgeRequest(edge_id=asked)
+    )
+
+
+@isolates("mneme.v1.CausalService/UpdateEdge")
+def _(world: World) -> None:
+    _causes_are_out_of_reach(
+        world,
+        "UpdateEdge",
+        lambda asked: causal_service_pb.UpdateEdgeRequest(
+            edge=causal_pb.CausalEdge(id=asked, uplift=1), update_mask=FieldMask(paths=["uplift"])
+        ),
+    )
+
+
+@isolates("mneme.v1.CausalService/DeleteEdge")
+def _(world: World) -> None:
+    _causes_are_out_of_reach(
+        world, "DeleteEdge", lambda asked: causal_pb.DeleteEdgeRequest(edge_id=asked)
+    )
+
+
+@isolates("mneme.v1.CausalService/ListEdges")
+def _(world: World) -> None:
+    mine = add_edge(world.ours, "mine", "success", 0.5)
+    answer = world.ours.causal.ListEdges(causal_pb.ListEdgesRequest())
+    assert ([edge.id for edge in answer.edges], answer.total_size) == ([mine.id], 1)
+    found = answered_as_absent(
+        world.ours,
+        "mneme.v1.CausalService/ListEdges",
+        lambda asked: causal_pb.ListEdgesRequest(filter=causal_pb.EdgeFilter(cause=asked)),
+    )
+    assert found == [""]
+
+
+@isolates("mneme.v1.CausalService/QueryEffects")
+def _(world: World) -> None:
+    add_edge(world.ours, "mine", "success", 0.5)
+    answer = world.ours.causal.QueryEffects(causal_pb.QueryEffectsRequest(effect="success"))
+    assert [chain.cause for chain in answer.chains] == ["mine"]
+    found = answered_as_absent(
+        world.ours,
+        "mneme.v1.CausalService/QueryEffects",
+        lambda asked: causal_pb.QueryEffectsRequest(cause=asked),
+    )
+    assert found == [""]
+
+
+_OF_AN_EXPERIMENT: dict[str, Callable[[str], Message]] = {
+    "GetExperiment": lambda asked: experiment_pb.GetExperimentRequest(experiment_id=asked),
+    "AssignTreatment": lambda asked: experiment_pb.AssignTreatmentRequest(
+        experiment_id=asked, subject="subject"
+    ),
+    "RecordObservation": lambda asked: experiment_pb.RecordObservationRequest(
+        experiment_id=asked, outcome=1, treatment=True
+    ),
+    "AnalyzeExperiment": lambda asked: experiment_pb.AnalyzeExperimentRequest(experiment_id=asked),
+    "ConcludeExperiment": lambda asked: experiment_pb.ConcludeExperimentRequest(
+        experiment_id=asked
+    ),
+    "DeleteExperiment": lambda asked: experiment_pb.DeleteExperimentRequest(experiment_id=asked),
+}
+
+
+def _of_an_experiment(rpc: str) -> Check:
+    return lambda world: _causes_are_out_of_reach(world, rpc, _OF_AN_EXPERIMENT[rpc])
+
+
+for _rpc in _OF_AN_EXPERIMENT:
+    isolates(f"mneme.v1.CausalService/{_rpc}")(_of_an_experiment(_rpc))
+
+
+@isolates("mneme.v1.CausalService/CreateExperiment")
+def _(world: World) -> None:
+    made = world.ours.causal.CreateExperiment(experiment(OTHER)).experiment
+    assert (made.assigned_count, made.observation_count) == (0, 0)
+
+
+@isolates("mneme.v1.CausalService/ListExperiments")
+def _(world: World) -> None:
+    world.ours.causal.CreateExperiment(experiment("mine"))
+    answer = world.ours.causal.ListExperiments(experiment_pb.ListExperimentsRequest())
+    assert ([one.id for one in answer.experiments], answer.total_size) == (["mine"], 1)
+
+
+@isolates("mneme.v1.CausalService/Discover")
+def _(world: World) -> None:
+    assert world.ours.causal.Discover(discovery_pb.DiscoverRequest()).episode_count == 0
+    episode(world.ours, TOPIC)
+    assert world.ours.causal.Discover(discovery_pb.DiscoverRequest()).episode_count == 1
+    for filter_ in episode_filters().values():
+        answered_as_absent(
+            world.ours,
+            "mneme.v1.CausalService/Discover",
+            lambda asked, f=filter_: discovery_pb.DiscoverRequest(filter=f(asked)),
+        )
+
+
+@isolates("mneme.v1.CausalService/StartDiscover")
+def _(world: World) -> None:
+    episode(world.ours, TOPIC)
+    request = discovery_pb.StartDiscoverRequest(operation_id=OTHER)
+    started = world.ours.causal.StartDiscover(request).operation
+    assert started.tenant_id == world.ours.tenant_id
+    answer = response(ended(world.ours, started.id))
+    assert answer.episode_count == 1
+
+
+@isolates("mneme.v1.CausalService/GetDiscoverySchedule")
+def _(world: World) -> None:
+    theirs = discovery_pb.SetDiscoveryScheduleRequest(enabled=True, time="01:15")
+    world.theirs.causal.SetDiscoverySchedule(theirs)
+    request = discovery_pb.GetDiscoveryScheduleRequest()
+    schedule = world.ours.causal.GetDiscoverySchedule(request).schedule
+    assert (schedule.enabled, schedule.time) == (False, "03:00")
+
+
+@isolates("mneme.v1.CausalService/SetDiscoverySchedule")
+def _(world: World) -> None:
+    ours = discovery_pb.SetDiscoveryScheduleRequest(enabled=True, time="04:45")
+    world.ours.causal.SetDiscoverySchedule(ours)
+    request = discovery_pb.GetDiscoveryScheduleRequest()
+    assert world.theirs.causal.GetDiscoverySchedule(request).schedule.time != "04:45"
+
+
+@isolates.each_rpc
+def test_another_tenants_data_is_out_of_reach_of(rpc: str, world: World) -> None:
+    isolates.run(rpc, world)
+
+
+@isolates.each_rpc
+def test_another_tenants_data_is_out_of_reach_over_rest_of(rpc: str, over_rest: World) -> None:
+    isolates.run(rpc, over_rest)
