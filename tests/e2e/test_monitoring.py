@@ -6,19 +6,18 @@ import json
 import re
 import shutil
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 from support.balancers import DEPLOY
 from support.making import event, recall, record
+from support.nodes import eventually
 from support.postgres import running
 from support.server import LocalServer, local_server
 
 RULES, DASHBOARD = DEPLOY / "prometheus" / "rules.yaml", DEPLOY / "grafana" / "mneme.json"
-_PATIENCE_S = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -44,13 +43,6 @@ def metrics(server: LocalServer) -> dict[str, float]:
         lines = answer.read().decode().splitlines()
     said = (line.rpartition(" ") for line in lines if not line.startswith("#"))
     return {name.partition("{")[0]: float(value) for name, _, value in said}
-
-
-def eventually(holds: Callable[[], bool], what: str) -> None:
-    until = time.monotonic() + _PATIENCE_S
-    while not holds():
-        assert time.monotonic() < until, what
-        time.sleep(0.05)
 
 
 def test_each_server_says_how_many_there_are_and_that_it_follows_the_feed(

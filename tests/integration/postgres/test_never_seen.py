@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -23,10 +22,10 @@ from mneme_server.storage.postgres.scanning import PostgresScan
 from mneme_server.storage.postgres.store import PostgresStores
 from support.api import Api
 from support.making import at, event, ids_of, recall, record
+from support.nodes import PATIENCE_S, eventually
 from support.postgres import PostgresServer
 from support.server import LocalServer, local_server
 
-PATIENCE_S = 60.0
 TOKEN, FRESH = "mneme-consistency-token", "mneme-at-least-as-fresh"
 WORDS = recall_pb.RECALL_MODE_LEXICAL
 
@@ -87,13 +86,6 @@ def other(tmp_path: Path, url: str, here: Api, building: threading.Event) -> Ite
 @pytest.fixture
 def there(other: LocalServer) -> Api:
     return other.keys.key("acme-1")
-
-
-def eventually(holds: Callable[[], bool], what: str) -> None:
-    until = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < until, what
-        time.sleep(0.05)
 
 
 def whole(api: Api, building: threading.Event) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +33,9 @@ from mneme_server.storage.shown import ShownRows
 from support.api import Api
 from support.forgetting import forget
 from support.making import episode, event, lesson, recall, record, skill, struct
+from support.nodes import eventually
 from support.server import LocalServer, ServerProcess, local_server
 
-PATIENCE_S = 60.0
 _AT_WORK_US = 60_000_000
 """Sessions that are not over are summed up later than that."""
 SCOPES = (auth_pb2.KEY_SCOPE_READ, auth_pb2.KEY_SCOPE_WRITE, auth_pb2.KEY_SCOPE_ADMIN)
@@ -58,13 +57,6 @@ def other(tmp_path: Path, url: str, server: LocalServer) -> Iterator[LocalServer
 @pytest.fixture
 def api(server: LocalServer) -> Api:
     return server.keys.tenant("acme", *SCOPES)
-
-
-def eventually(holds: Callable[[], bool], what: str) -> None:
-    until = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < until, what
-        time.sleep(0.02)
 
 
 def is_warm(memory: OpenTenant[Any]) -> bool:
