@@ -37,8 +37,25 @@ def comparison_insights(result: SessionComparison, newest: tuple[str, ...]) -> l
     for by in result.outcomes:
         if by.is_sure:
             found.append(_spread(by))
-        found += [_group(by.dimension, group) for group in by.groups if group.split.is_sure]
+        found += [_group(by.dimension, group) for group in _told_once(by)]
     return sorted(found, key=lambda insight: -insight.strength)
+
+
+def _told_once(by: OutcomeBy) -> list[OutcomeGroup]:
+    """Return the groups that surely differ from the others, without what is told already: where two
+    share out the sessions, each is the others of the other."""
+    if by.is_sure and _are_the_rest(by.best, by.worst):
+        return []
+    told: list[OutcomeGroup] = []
+    for group in by.groups:
+        if group.split.is_sure and not any(_are_the_rest(group, other) for other in told):
+            told.append(group)
+    return told
+
+
+def _are_the_rest(one: OutcomeGroup, other: OutcomeGroup) -> bool:
+    mine, theirs = one.split, other.split
+    return (mine.sessions, mine.successes) == (theirs.other_sessions, theirs.other_successes)
 
 
 def _difference(comparison: Comparison, newest: tuple[str, ...]) -> Insight:

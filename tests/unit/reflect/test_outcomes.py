@@ -49,7 +49,25 @@ def test_the_outcome_is_told_by_task_tag_project_and_agent() -> None:
     assert project["even"].is_sure
     assert not found["agent"].is_sure
     told = {insight.type for insight in insights}
-    assert {"outcome_differs", "outcome_by_project"} <= told
+    assert {"outcome_differs", "outcome_by_task"} <= told
+
+
+def test_what_two_groups_share_out_is_told_in_one_sentence() -> None:
+    """Of two projects, or of two labels of which every session has one."""
+    record = Record()
+    for number in range(40):
+        night = number % 2
+        record.session(
+            f"s{number:02d}", at=number * DAY, reward=float(not night or number % 8 == 1),
+            tags=("night" if night else "day",), project="left" if night else "right",
+        )  # fmt: skip
+        record.add(f"s{number:02d}", EventType.MESSAGE, number * DAY, text="hello")
+    found, insights = compared(record)
+    assert all(g.split.is_sure for by in ("tag", "project") for g in found[by].groups)
+    told = [i.summary for i in insights if i.type.startswith("outcome")]
+    assert len(told) == 2
+    assert any("20 of 20 (100 %) succeeded with project right, 5 of 20" in one for one in told)
+    assert any("with tag" in one and "of the others" in one for one in told)
 
 
 def test_a_label_that_says_how_a_session_ended_is_no_finding() -> None:
