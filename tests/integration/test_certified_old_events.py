@@ -20,9 +20,8 @@ from support.server import LocalServer
 
 def unlogged(server: LocalServer, api: Api) -> None:
     """Make the tenant's log empty, as that of a database is that an older version wrote."""
-    server.close_tenant(api.tenant_id)
     database = Path(server.data_dir) / "tenants" / api.tenant_id / "mneme.db"
-    with closing(sqlite3.connect(database)) as connection:
+    with server.closed(api.tenant_id), closing(sqlite3.connect(database)) as connection:
         for table in ("log_tiles", "log_runs", "log_leaves", "log_state"):
             connection.execute(f"DELETE FROM {table}")
         connection.execute(

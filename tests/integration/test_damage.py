@@ -96,10 +96,11 @@ def test_any_index_file_may_be_damaged_and_everything_is_found_again(
     assert len(kinds) >= 8, "there are several kinds of files to damage"
     silent = []
     for kind, relative in kinds.items():
-        file = next(iter((folder / relative.parent).glob(f"*{kind}")), folder / relative)
-        if not file.exists():
-            continue
-        DAMAGES[damage](file)
+        with server.closed(api.tenant_id):
+            file = next(iter((folder / relative.parent).glob(f"*{kind}")), folder / relative)
+            if not file.exists():
+                continue
+            DAMAGES[damage](file)
         with capture_logs() as logs:
             try:
                 assert_everything_is_found(api)
@@ -107,7 +108,6 @@ def test_any_index_file_may_be_damaged_and_everything_is_found_again(
                 raise AssertionError(f"{file.name} {damage}: {logs}") from error
         if not any(line["log_level"] in ("warning", "error") for line in logs):
             silent.append(kind)
-        server.close_tenant(api.tenant_id)
     assert verify(api).valid
     if damage in ("cut in half", "overwritten"):
         assert not silent, f"damage that the log does not mention: {silent}"
@@ -116,8 +116,8 @@ def test_any_index_file_may_be_damaged_and_everything_is_found_again(
 def test_a_tenant_without_its_indexes_has_them_made_again(server: LocalServer) -> None:
     api = server.keys.tenant("indexless")
     fill(api)
-    server.close_tenant(api.tenant_id)
-    shutil.rmtree(folder_of(server, api) / "index")
+    with server.closed(api.tenant_id):
+        shutil.rmtree(folder_of(server, api) / "index")
     assert_everything_is_found(api)
 
 
@@ -152,10 +152,10 @@ def _put(database: Path, content: bytes) -> None:
 def test_a_damaged_database_is_a_clear_error_for_its_tenant_only(server: LocalServer) -> None:
     api, other = server.keys.tenant("broken"), server.keys.tenant("whole")
     fill(api)
-    server.close_tenant(api.tenant_id)
     database = folder_of(server, api) / "mneme.db"
-    kept = database.read_bytes()
-    _put(database, b"this is no database" * 1_000)
+    with server.closed(api.tenant_id):
+        kept = database.read_bytes()
+        _put(database, b"this is no database" * 1_000)
     for failure in _every_call_is_refused(api):
         assert (failure.code, failure.reason) == (grpc.StatusCode.DATA_LOSS, "DATA_DAMAGED")
         assert "damaged" in failure.message
@@ -171,10 +171,9 @@ def test_a_damaged_database_is_a_clear_error_for_its_tenant_only(server: LocalSe
 def test_a_schema_of_which_sqlite_quotes_no_utf8_is_a_clear_error_too(server: LocalServer) -> None:
     victim = server.keys.tenant()
     fill(victim)
-    server.close_tenant(victim.tenant_id)
     file = folder_of(server, victim) / "mneme.db"
-    kept = file.read_bytes()
-    with closing(sqlite3.connect(file)) as database:
+    with server.closed(victim.tenant_id), closing(sqlite3.connect(file)) as database:
+        kept = file.read_bytes()
         database.execute("PRAGMA writable_schema = ON")
         database.execute(
             "UPDATE sqlite_master SET name = CAST(x'6167658974' AS TEXT), sql = 'CREATE TABLE ('"
@@ -196,10 +195,10 @@ def test_a_tenants_database_from_a_newer_version_is_refused_and_left_alone(
 ) -> None:
     api, other = server.keys.tenant("newer"), server.keys.tenant("current")
     fill(api)
-    server.close_tenant(api.tenant_id)
     database = folder_of(server, api) / "mneme.db"
     newest = sorted(file.name[:4] for file in CORE_MIGRATIONS.glob("[0-9]*.py"))[-1]
-    execute(database, _trunk_is("9999", was=newest))
+    with server.closed(api.tenant_id):
+        execute(database, _trunk_is("9999", was=newest))
     for failure in _every_call_is_refused(api):
         assert (failure.code, failure.reason) == (
             grpc.StatusCode.FAILED_PRECONDITION, "SCHEMA_ERROR",

@@ -182,9 +182,9 @@ def test_a_damaged_vector_is_found_by_its_words(
     server: LocalServer, api: Api, tamper: Tamper
 ) -> None:
     record(api, *[event(f"the heron number {n}", id=f"e{n}") for n in range(3)], wait=True)
-    server.close_tenant(api.tenant_id)
-    tamper("UPDATE vectors SET vector = x'00' WHERE doc_id = 2")
-    shutil.rmtree(Path(server.data_dir) / "tenants" / api.tenant_id / "index")
+    with server.closed(api.tenant_id):
+        tamper("UPDATE vectors SET vector = x'00' WHERE doc_id = 2")
+        shutil.rmtree(Path(server.data_dir) / "tenants" / api.tenant_id / "index")
     found = recall(api, "heron", mode=recall_pb.RECALL_MODE_LEXICAL)
     assert set(ids_of(found)) == {"e0", "e1", "e2"}
     assert len(ids_of(recall(api, "heron", mode=recall_pb.RECALL_MODE_DENSE))) == 2
@@ -198,9 +198,9 @@ def test_the_only_vector_of_a_page_may_be_damaged(
     vector: str, server: LocalServer, api: Api, tamper: Tamper
 ) -> None:
     record(api, event("the heron stood in the reeds", id="e1"), wait=True)
-    server.close_tenant(api.tenant_id)
-    tamper(f"UPDATE vectors SET vector = {DAMAGED_VECTORS[vector]}")
-    shutil.rmtree(Path(server.data_dir) / "tenants" / api.tenant_id / "index")
+    with server.closed(api.tenant_id):
+        tamper(f"UPDATE vectors SET vector = {DAMAGED_VECTORS[vector]}")
+        shutil.rmtree(Path(server.data_dir) / "tenants" / api.tenant_id / "index")
     assert ids_of(recall(api, "heron", mode=recall_pb.RECALL_MODE_LEXICAL)) == ["e1"]
     assert not recall(api, "heron", mode=recall_pb.RECALL_MODE_DENSE).results
     record(api, event("the bittern stood in the reeds", id="e2"), wait=True)

@@ -188,9 +188,9 @@ def _terms(words: Path, stems: Sequence[str]) -> list[str]:
 
 def as_version_1(server: LocalServer, api: Api) -> list[str]:
     """Have the tenant's events hashed as the first version did; return the hashes."""
-    server.close_tenant(api.tenant_id)
     hashes = [""]
-    with closing(sqlite3.connect(folder_of(server, api) / "mneme.db")) as database:
+    file = folder_of(server, api) / "mneme.db"
+    with server.closed(api.tenant_id), closing(sqlite3.connect(file)) as database:
         rows = database.execute(
             "SELECT id, session_id, agent_id, event_type, severity, timestamp, text, name, call_id,"
             " error, model, input_tokens, output_tokens, cost_usd, duration, payload, metadata,"

@@ -111,8 +111,14 @@ class LocalServer:
 
     def close_tenant(self, tenant_id: str) -> None:
         """Let go of a tenant's files, as happens when it is idle; the next call opens it again."""
-        with self.application.runtime.tenants.removing(tenant_id):
+        with self.closed(tenant_id):
             pass
+
+    @contextmanager
+    def closed(self, tenant_id: str) -> Iterator[None]:
+        """Keep a tenant closed, so that no work of the server's has its files open meanwhile."""
+        with self.application.runtime.tenants.removing(tenant_id):
+            yield
 
     def stop(self) -> None:
         """Stop as a server does that is told to."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -298,14 +299,13 @@ def test_damaged_checkpoints_are_named_and_their_sessions_can_be_deleted(tmp_pat
             small(api, name, name).record(*told(name, 5))
             server.close_tenant(api.tenant_id)
         path = next((server.data_dir / "tenants" / api.tenant_id).glob("*.db"))
-        with sqlite3.connect(path) as database:
+        with server.closed(api.tenant_id), closing(sqlite3.connect(path)) as database, database:
             rows = database.execute("SELECT session, data FROM learning_checkpoints").fetchall()
             assert len(rows) == len(names)
             database.executemany(
                 "UPDATE learning_checkpoints SET data = ? WHERE session = ?",
                 [(_with_a_bit_changed(data), session) for session, data in rows],
             )
-        database.close()
         for name in names:
             with refused() as failure:
                 small(api, name, name)

@@ -191,9 +191,8 @@ def test_a_damaged_model_is_named_and_exported_anew(
 ) -> None:
     session = taught(api)
     session.end()
-    server.close_tenant(api.tenant_id)
     file = server.data_dir / "tenants" / api.tenant_id / "mneme.db"
-    with closing(sqlite3.connect(file)) as database, database:
+    with server.closed(api.tenant_id), closing(sqlite3.connect(file)) as database, database:
         assert database.execute(damage).rowcount
     with refused() as failure:
         session.download()

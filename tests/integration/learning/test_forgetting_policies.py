@@ -137,8 +137,8 @@ def test_a_policy_begins_anew_of_which_nobody_can_tell_any_more_what_it_took_ove
     for name in ("damaged", "whole"):
         session = Session(api, "q_learning", name, action_space=discrete(3))
         session.record(step({"who": "bob"}, 1, 1.0, terminated=True))
-    own.close_tenant(api.tenant_id)
-    with closing(sqlite3.connect(folder_of(own, api) / "mneme.db")) as database, database:
+    file = folder_of(own, api) / "mneme.db"
+    with own.closed(api.tenant_id), closing(sqlite3.connect(file)) as database, database:
         database.execute(
             "UPDATE learning_checkpoints SET data = substr(data, 1, length(data) - 9)"
             " WHERE session = (SELECT number FROM learning_sessions WHERE id = 'damaged')"

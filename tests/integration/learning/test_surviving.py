@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -92,11 +93,9 @@ def test_the_same_calls_with_the_same_seed_learn_the_same(server: LocalServer) -
 
 def changed(server: LocalServer, api: Api, statement: str) -> None:
     """Change a closed tenant's database behind the server's back."""
-    server.close_tenant(api.tenant_id)
     path = next((server.data_dir / "tenants" / api.tenant_id).glob("*.db"))
-    with sqlite3.connect(path) as database:
+    with server.closed(api.tenant_id), closing(sqlite3.connect(path)) as database, database:
         assert database.execute(statement).rowcount
-    database.close()
 
 
 @pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")

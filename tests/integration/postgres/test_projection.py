@@ -314,14 +314,14 @@ def test_a_damaged_copy_is_left_for_the_database_and_made_anew(
     fill(api)
     warm(server)
     answers = asked(api)
-    server.close_tenant("acme-1")
-    (file,) = (server.data_dir / "tenants" / "acme-1" / FOLDER).glob("*.sqlite")
-    content = file.read_bytes()
-    if at == "header":
-        file.write_bytes(b"no database" + content[11:])
-    else:  # One letter of each text, where SQLite cannot see it.
-        assert b"eats fish" in content
-        file.write_bytes(content.replace(b"eats fish", b"eats dish"))
+    with server.closed("acme-1"):
+        (file,) = (server.data_dir / "tenants" / "acme-1" / FOLDER).glob("*.sqlite")
+        content = file.read_bytes()
+        if at == "header":
+            file.write_bytes(b"no database" + content[11:])
+        else:  # One letter of each text, where SQLite cannot see it.
+            assert b"eats fish" in content
+            file.write_bytes(content.replace(b"eats fish", b"eats dish"))
     assert asked(api) == answers
     eventually(lambda: not in_files(file.parent, "eats dish"), "the damage stayed")
     holds_all(server)
@@ -395,10 +395,10 @@ def test_on_sqlite_there_is_no_copy_nor_is_one_left_from_postgresql(tmp_path: Pa
     with local_server(tmp_path / "data", database_url=None) as server:
         api = server.keys.tenant("acme")
         record(api, event("the heron eats fish", id="e1"), wait=True)
-        server.close_tenant("acme-1")
         left = tmp_path / "data" / "tenants" / "acme-1" / FOLDER
-        left.mkdir()
-        (left / "memories-1.sqlite").write_text("the heron eats fish")
+        with server.closed("acme-1"):
+            left.mkdir()
+            (left / "memories-1.sqlite").write_text("the heron eats fish")
         assert recall(api, "heron").results
         with server.application.runtime.tenants.open("acme-1") as memory:
             assert memory.shown.projection is None
