@@ -22,6 +22,7 @@ _LOCK = "lock"
 _SPARE_BYTES = 24 * 1024 * 1024
 _ROOM = 3
 """A folder needs room for so many times what it starts with: segments are merged into new ones."""
+_TRIES = 10
 
 _lock = threading.Lock()
 _roots: dict[Path, tuple[Path, FileLock]] = {}
@@ -40,8 +41,15 @@ def new_folder(needed_bytes: int) -> Path:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder; who has files of it mapped keeps them."""
-    shutil.rmtree(folder, ignore_errors=True)
+    """Remove a folder; who has files of it mapped keeps them.
+
+    While tantivy looks whether there is anything new, it makes a file of no bytes there, which may
+    come between the last file and the folder.
+    """
+    for _ in range(_TRIES):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
 
 
 def _root(place: Path) -> Path:

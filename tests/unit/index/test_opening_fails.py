@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mneme_server.common.errors import Reason, Unavailable
@@ -64,6 +66,24 @@ def test_what_was_opened_by_then_is_let_go_of(
         index.close()
         return
     pytest.fail("it could never be opened")
+
+
+def test_a_folder_goes_though_a_file_is_made_in_it_while_it_goes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As tantivy does, which looks twice a second whether there is anything new."""
+    folder, remove, made = scratch.new_folder(0), os.rmdir, []
+
+    def rmdir(path: Any, **given: Any) -> None:
+        if not made:
+            made.append(folder / ".tantivy-meta.lock")
+            made[0].touch()
+        remove(path, **given)
+
+    monkeypatch.setattr(os, "rmdir", rmdir)
+    scratch.remove(folder)
+    assert made
+    assert not folder.exists()
 
 
 def test_what_stands_for_an_index_that_is_not_built_is_let_go_of_too(
