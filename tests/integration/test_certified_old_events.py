@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing
-from pathlib import Path
 
 import pytest
 from mneme.proof import verify_certificate
@@ -20,15 +17,13 @@ from support.server import LocalServer
 
 def unlogged(server: LocalServer, api: Api) -> None:
     """Make the tenant's log empty, as that of a database is that an older version wrote."""
-    database = Path(server.data_dir) / "tenants" / api.tenant_id / "mneme.db"
-    with server.closed(api.tenant_id), closing(sqlite3.connect(database)) as connection:
+    with server.database(api.tenant_id) as database:
         for table in ("log_tiles", "log_runs", "log_leaves", "log_state"):
-            connection.execute(f"DELETE FROM {table}")
-        connection.execute(
+            database.execute(f"DELETE FROM {table}")
+        database.execute(
             "INSERT INTO log_state SELECT tenant_id, 'unlogged', CAST(max(doc_id) AS TEXT)"
             " FROM documents GROUP BY tenant_id"
         )
-        connection.commit()
 
 
 def certified(api: Api) -> dict[str, str]:

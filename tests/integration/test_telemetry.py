@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -253,8 +251,7 @@ def test_a_damaged_row_holds_up_nothing(tmp_path: Path) -> None:
         api = server.keys.tenant()
         exporter = Exporter(server.address, api.secret)
         exporter.spans(span(2, chat("Lost", "Gone"), parent=1))
-        (file,) = tmp_path.glob(f"tenants/{api.tenant_id}/mneme.db")
-        with server.closed(api.tenant_id), closing(sqlite3.connect(file)) as database, database:
+        with server.database(api.tenant_id) as database:
             database.execute("UPDATE otlp_inbox SET span = '{\"trace'")
         exporter.spans(span(1, chat("One", "Two", **{"gen_ai.conversation.id": "c"})))
         assert {text for _, text in until_told(api, 3)} == {"One", "llm_call", "Two"}

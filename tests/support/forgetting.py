@@ -189,8 +189,7 @@ def _terms(words: Path, stems: Sequence[str]) -> list[str]:
 def as_version_1(server: LocalServer, api: Api) -> list[str]:
     """Have the tenant's events hashed as the first version did; return the hashes."""
     hashes = [""]
-    file = folder_of(server, api) / "mneme.db"
-    with server.closed(api.tenant_id), closing(sqlite3.connect(file)) as database:
+    with server.database(api.tenant_id) as database:
         rows = database.execute(
             "SELECT id, session_id, agent_id, event_type, severity, timestamp, text, name, call_id,"
             " error, model, input_tokens, output_tokens, cost_usd, duration, payload, metadata,"
@@ -205,5 +204,4 @@ def as_version_1(server: LocalServer, api: Api) -> list[str]:
                 " commitment = NULL WHERE id = ?", (hashes[-2], hashes[-1], stored.id),
             )  # fmt: skip
         database.execute("UPDATE sessions SET head_hash = ?", (hashes[-1],))
-        database.commit()
     return hashes[1:]

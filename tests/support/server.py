@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,13 @@ class LocalServer:
         """Keep a tenant closed, so that no work of the server's has its files open meanwhile."""
         with self.application.runtime.tenants.removing(tenant_id):
             yield
+
+    @contextmanager
+    def database(self, tenant_id: str) -> Iterator[sqlite3.Connection]:
+        """Lend the database of a tenant, which is kept closed, and commit what is changed there."""
+        file = self.data_dir / "tenants" / tenant_id / "mneme.db"
+        with self.closed(tenant_id), closing(sqlite3.connect(file)) as database, database:
+            yield database
 
     def stop(self) -> None:
         """Stop as a server does that is told to."""

@@ -3,10 +3,8 @@ cannot be is refused."""
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -298,8 +296,7 @@ def test_damaged_checkpoints_are_named_and_their_sessions_can_be_deleted(tmp_pat
         for name in names:
             small(api, name, name).record(*told(name, 5))
             server.close_tenant(api.tenant_id)
-        path = next((server.data_dir / "tenants" / api.tenant_id).glob("*.db"))
-        with server.closed(api.tenant_id), closing(sqlite3.connect(path)) as database, database:
+        with server.database(api.tenant_id) as database:
             rows = database.execute("SELECT session, data FROM learning_checkpoints").fetchall()
             assert len(rows) == len(names)
             database.executemany(

@@ -7,7 +7,6 @@ import hashlib
 import io
 import json
 import signal
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 
@@ -191,8 +190,7 @@ def test_a_damaged_model_is_named_and_exported_anew(
 ) -> None:
     session = taught(api)
     session.end()
-    file = server.data_dir / "tenants" / api.tenant_id / "mneme.db"
-    with server.closed(api.tenant_id), closing(sqlite3.connect(file)) as database, database:
+    with server.database(api.tenant_id) as database:
         assert database.execute(damage).rowcount
     with refused() as failure:
         session.download()

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -137,8 +135,7 @@ def test_a_policy_begins_anew_of_which_nobody_can_tell_any_more_what_it_took_ove
     for name in ("damaged", "whole"):
         session = Session(api, "q_learning", name, action_space=discrete(3))
         session.record(step({"who": "bob"}, 1, 1.0, terminated=True))
-    file = folder_of(own, api) / "mneme.db"
-    with own.closed(api.tenant_id), closing(sqlite3.connect(file)) as database, database:
+    with own.database(api.tenant_id) as database:
         database.execute(
             "UPDATE learning_checkpoints SET data = substr(data, 1, length(data) - 9)"
             " WHERE session = (SELECT number FROM learning_sessions WHERE id = 'damaged')"

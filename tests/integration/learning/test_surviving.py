@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -93,8 +91,7 @@ def test_the_same_calls_with_the_same_seed_learn_the_same(server: LocalServer) -
 
 def changed(server: LocalServer, api: Api, statement: str) -> None:
     """Change a closed tenant's database behind the server's back."""
-    path = next((server.data_dir / "tenants" / api.tenant_id).glob("*.db"))
-    with server.closed(api.tenant_id), closing(sqlite3.connect(path)) as database, database:
+    with server.database(api.tenant_id) as database:
         assert database.execute(statement).rowcount
 
 

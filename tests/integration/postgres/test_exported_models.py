@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from mneme.v1 import admin_service_pb2 as admin_pb
@@ -17,6 +15,7 @@ from mneme.v1 import learning_service_pb2 as pb
 from support.api import grpc, refused
 from support.forgetting import forget
 from support.learning import Session, step
+from support.nodes import patiently
 from support.postgres import PostgresServer
 from support.server import LocalServer, local_server, server_process
 
@@ -57,18 +56,6 @@ def there(two: tuple[LocalServer, LocalServer], here: Session) -> Session:
     return Session.known(two[1].keys.key("acme-1", *SCOPES))
 
 
-def in_the_end(call: Callable[[], Any]) -> Any:
-    """Call as clients do: again while the server says that it may be tried again."""
-    until = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            return call()
-        except grpc.RpcError as error:
-            if error.code() != grpc.StatusCode.UNAVAILABLE or time.monotonic() > until:
-                raise
-            time.sleep(0.05)
-
-
 def test_another_server_sends_what_one_exported(
     here: Session, there: Session, tmp_path: Path
 ) -> None:
@@ -88,8 +75,8 @@ def test_what_ends_on_another_server_takes_the_place_of_the_model(
     here.end()
     before, _ = there.download()
     again = Session(there.api, "linucb", config={"features": 256})  # It goes on there.
-    in_the_end(partial(again.tell, {"size": 9}, "action 9", 1.0))
-    in_the_end(again.end)
+    patiently(partial(again.tell, {"size": 9}, "action 9", 1.0))
+    patiently(again.end)
     after, data = here.download()
     assert after.sha256 != before.sha256
     assert b"action 9" in data
@@ -102,9 +89,9 @@ def test_what_one_server_deletes_or_forgets_no_server_sends(here: Session, there
         with refused() as failure:
             session.download()
         assert (failure.code, failure.reason) == (grpc.StatusCode.NOT_FOUND, "NOT_FOUND")
-    in_the_end(here.end)
+    patiently(here.end)
     assert b"ann" not in there.download()[1]
-    in_the_end(
+    patiently(
         lambda: there.api.learning.DeleteLearningSession(
             pb.DeleteLearningSessionRequest(session_id="session")
         )
