@@ -84,4 +84,4 @@ def _sweep(place: Path) -> None:
 
 def _remove_all() -> None:
     for root, _ in _roots.values():
-        shutil.rmtree(root, ignore_errors=True)
+        remove(root)

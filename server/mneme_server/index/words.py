@@ -111,7 +111,7 @@ class Words:
     def of_name(self, name: str, languages: Collection[str]) -> list[list[str]]:
         """Return the distinct words of a name, once for each way in which texts may have them."""
         readers = self._readers("", languages)
-        texts = dict.fromkeys(map(self.spaced, (name, regrouped(name))))
+        texts = [self.spaced(way) for way in dict.fromkeys((name, regrouped(name)))]
         found = [reader.analyze(text) for text in texts for reader in readers]
         return [list(words) for words in dict.fromkeys(tuple(dict.fromkeys(w)) for w in found)]
 

@@ -33,7 +33,6 @@ PART = 256
 
 Tenant = OpenTenant[LearningUnit]
 
-
 _log = structlog.get_logger(__name__)
 
 
