@@ -71,6 +71,22 @@ def test_a_call_without_a_valid_key_is_refused(
     assert secret is None or secret not in failure.message
 
 
+@pytest.mark.parametrize("other", [None, "mn_nobody-has-this-key-at-all"])
+def test_two_keys_are_refused_also_where_they_agree(server: LocalServer, other: str | None) -> None:
+    """What stands between may have looked at another of them than the server would."""
+    api = server.keys.tenant()
+    second = ("authorization", f"Bearer {other or api.secret}")
+    request = events_pb.ListEventsRequest()
+    for before in (True, False):
+        caller = server.keys.api(other or api.secret) if before else api
+        more = ("authorization", f"Bearer {api.secret}") if before else second
+        with refused() as failure:
+            caller.events.ListEvents(request, metadata=(more,))
+        assert failure.code is grpc.StatusCode.UNAUTHENTICATED
+        assert (failure.reason, "more than one" in failure.message) == ("API_KEY_INVALID", True)
+    assert list_events(api) == []
+
+
 def test_a_revoked_key_is_refused_from_then_on_and_others_are_not(server: LocalServer) -> None:
     api = server.keys.tenant()
     created = server.keys.admin.admin.CreateApiKey(

@@ -9,7 +9,7 @@ from functools import partial
 from mneme_server.common.errors import Reason, ResourceExhausted
 from mneme_server.common.identity import DEFAULT_TENANT
 from mneme_server.transport.authenticating import Authenticator
-from mneme_server.transport.call import bearer
+from mneme_server.transport.call import authorizations_in, bearer
 from mneme_server.transport.methods import Method, StreamKind
 from mneme_server.transport.workers import Lane, Workers
 
@@ -41,11 +41,9 @@ class Admission:
         if method is None or method.scope is None:
             return self._workers.next_is(Lane(NOBODY, streams=method is not None))
         tenant_id, whose = self._without_key, None
-        for key, value in metadata:
-            if key == "authorization":
-                secret = bearer(value if isinstance(value, str) else value.decode("latin-1"))
-                whose = partial(self._tenant_of, secret)
-                tenant_id = whose() or STRANGERS
+        for authorization in authorizations_in(metadata):  # One: more are refused.
+            whose = partial(self._tenant_of, bearer(authorization))
+            tenant_id = whose() or STRANGERS
         # A watch lets its thread go once it is open.
         streams = method.stream is not None and method.stream is not StreamKind.WATCH
         return self._workers.next_is(

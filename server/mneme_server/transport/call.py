@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 import grpc
@@ -52,9 +52,10 @@ class Edge(Protocol):
 class Call:
     """One call, whatever edge it came through: who calls, how long there is, and its end.
 
-    It is all that a service sees beside the request. `request_id` is the caller's `x-request-id`,
-    or one made here. `caller` is set by the authentication, `trace_id` where the call is told of as
-    a span; `code` and `reason` once the outcome is known.
+    It is all that a service sees beside the request. `authorizations` are the headers of that name.
+    `request_id` is the caller's `x-request-id`, or one made here. `caller` is set by the
+    authentication, `trace_id` where the call is told of as a span; `code` and `reason` once the
+    outcome is known.
     """
 
     __slots__ = (
@@ -62,7 +63,7 @@ class Call:
         "_end_callbacks",
         "_lock",
         "at_least_as_fresh",
-        "authorization",
+        "authorizations",
         "code",
         "edge",
         "ended",
@@ -76,12 +77,11 @@ class Call:
     def __init__(self, method: Method, edge: Edge) -> None:
         self.method = method
         self.edge = edge
-        self.authorization: str | None = None
+        metadata = edge.invocation_metadata() or ()
+        self.authorizations = authorizations_in(metadata)
         self.request_id = self.at_least_as_fresh = ""
-        for key, value in edge.invocation_metadata() or ():
-            if key == "authorization":
-                self.authorization = value if isinstance(value, str) else value.decode("latin-1")
-            elif key == AT_LEAST_AS_FRESH and isinstance(value, str):
+        for key, value in metadata:
+            if key == AT_LEAST_AS_FRESH and isinstance(value, str):
                 self.at_least_as_fresh = value
             elif key == "x-request-id" and isinstance(value, str):
                 self.request_id = _clean(value)
@@ -195,6 +195,15 @@ class Call:
                 self._end_callbacks = []  # They may hold the call.
         for callback in callbacks or ():
             callback()
+
+
+def authorizations_in(metadata: Iterable[tuple[str, Header]]) -> Sequence[str]:
+    """Return what the headers `authorization` of a call say: one of them, as a rule."""
+    return [
+        value if isinstance(value, str) else value.decode("latin-1")
+        for key, value in metadata
+        if key == "authorization"
+    ]
 
 
 def bearer(authorization: str) -> str:

@@ -12,7 +12,9 @@ import grpc
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
 
-from mneme_server.transport.call import Call, Edge
+from mneme_server.common.errors import MnemeError
+from mneme_server.transport.call import Call, Edge, authorizations_in
+from mneme_server.transport.interceptors.authentication import Identification
 from mneme_server.transport.methods import Method
 from mneme_server.transport.pipeline import Handler, Pipeline
 from mneme_server.transport.service import Service
@@ -52,6 +54,7 @@ class Entrance:
         pipeline: the layers.
         workers: the threads that serve.
         refusals: serves calls that there is no room for.
+        identification: tells who is calling.
     """
 
     def __init__(
@@ -60,13 +63,16 @@ class Entrance:
         methods: Mapping[str, Method],
         pipeline: Pipeline,
         workers: Workers,
+        *,
         refusals: Executor,
+        identification: Identification,
     ) -> None:
         self.services = tuple(services)
         self._methods = methods
         self._pipeline = pipeline
         self._workers = workers
         self._refusals = refusals
+        self._identification = identification
 
     def behaviour(
         self,
@@ -102,6 +108,29 @@ class Entrance:
         if run is None:
             raise LookupError(f"nothing serves {method.full_name}")
         return Behaviour(known, run)
+
+    def whose(self, behaviour: Behaviour, edge: Edge) -> Future[str | None]:
+        """Tell of which tenant a call is before its request is there, "" where it needs no key;
+        None: of nobody, or of one who may not make it. Such a call is refused by the layers,
+        whatever its request, so that there is no need to read it."""
+        method, metadata = behaviour.method, edge.invocation_metadata() or ()
+        authorizations = authorizations_in(metadata)
+
+        def tenant() -> str | None:
+            try:
+                caller = self._identification.caller(method, authorizations)
+            except MnemeError:
+                return None
+            return "" if caller is None else caller.tenant_id
+
+        answer: Future[str | None] = Future()
+        if self._identification.takes_no_time(authorizations):
+            answer.set_result(tenant())
+        elif self._pipeline.admit(method, metadata) is None:
+            return self._workers.submit(tenant)
+        else:
+            answer.set_result(None)
+        return answer
 
     def submit(
         self, behaviour: Behaviour, edge: Edge, work: Callable[[Callable[..., Any]], T]

@@ -23,7 +23,7 @@ from mneme_server.transport.authenticating import Authenticator
 from mneme_server.transport.entrance import Entrance
 from mneme_server.transport.health import Health
 from mneme_server.transport.interceptors.abandoned import skip_abandoned
-from mneme_server.transport.interceptors.authentication import authentication
+from mneme_server.transport.interceptors.authentication import Identification, authentication
 from mneme_server.transport.interceptors.consistency import Newest, WaitUntilAsFresh, consistent
 from mneme_server.transport.interceptors.errors import Diagnose, map_errors
 from mneme_server.transport.interceptors.rate_limit import TokenBuckets, rate_limit
@@ -138,6 +138,7 @@ class GrpcServer:
         self._workers = Workers(options.workers, options.workers * _WAITING_PER_WORKER)
         admission = Admission(self._workers, authenticator, auth_required=options.auth_required)
         self._refusals = admission.refusals
+        identification = Identification(authenticator, required=options.auth_required)
         own = [service for service in services if service.needs is None]
         methods = methods_of(
             [service.descriptor for service in own],
@@ -152,9 +153,7 @@ class GrpcServer:
                 telemetry(metrics),
                 skip_abandoned,
                 map_errors(diagnose),
-                authentication(
-                    authenticator, required=options.auth_required, is_of=self._workers.is_of
-                ),
+                authentication(identification, is_of=self._workers.is_of),
                 rate_limit(buckets),
                 self.streams.layer,
                 consistent(wait_until_as_fresh, newest),
@@ -167,7 +166,14 @@ class GrpcServer:
             around=told if spans.is_told else None,
         )
         self.max_message_bytes = _largest(options, room)
-        self.entrance = Entrance(services, methods, self._pipeline, self._workers, self._refusals)
+        self.entrance = Entrance(
+            services,
+            methods,
+            self._pipeline,
+            self._workers,
+            refusals=self._refusals,
+            identification=identification,
+        )
         self._server = grpc.server(
             self._workers,  # type: ignore[arg-type]  # Any executor does: gRPC only submits.
             interceptors=[self._pipeline],

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from urllib.parse import urlsplit
 
+import httpx2
 import pytest
 from mneme.v1 import auth_pb2
 from support.api import Api, refused
@@ -32,6 +33,25 @@ def test_without_a_key_nobody_is_served_but_health_is_told(
 def test_a_key_that_opens_nothing_is_told_apart_from_none(server: LocalServer) -> None:
     error = Http(server.http_address, "mn_nobody-has-this-key").error("GET", "/api/lessons")
     assert (error.http_status, error.reason) == (401, "API_KEY_INVALID")
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/lessons", "/mneme.v1.LearnService/CreateLesson", "/v1/traces", "/v1/logs"]
+)
+@pytest.mark.parametrize("other", ["the same", "mn_nobody-has-this-key", ""])
+def test_two_authorizations_are_refused_also_where_they_agree(
+    api: Api, http: Http, path: str, other: str
+) -> None:
+    """What stands between may have looked at another of them than the server would."""
+    first = f"Bearer {api.secret}"
+    second = first if other == "the same" else other and f"Bearer {other}"
+    for sent in ([first, second], [second, first]):
+        headers = [("content-type", "application/json"), *(("Authorization", one) for one in sent)]
+        with httpx2.Client(base_url=http.address) as client:
+            answer = client.post(path, json={"title": "t", "content": "c"}, headers=headers)
+        assert answer.status_code == 401
+        assert "more than one authorization" in answer.text
+    assert http.get("/api/lessons")["total"] == 0
 
 
 def test_an_error_is_the_same_as_over_grpc(api: Api, http: Http) -> None:

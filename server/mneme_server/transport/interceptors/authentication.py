@@ -2,55 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from mneme_server.common import fairness
 from mneme_server.common.errors import PermissionDenied, Reason, Unauthenticated
 from mneme_server.common.identity import ALL_SCOPES, DEFAULT_TENANT, Caller
 from mneme_server.transport.authenticating import Authenticator
 from mneme_server.transport.call import Call, bearer
+from mneme_server.transport.methods import Method
 from mneme_server.transport.pipeline import Layer
 
 ANYONE = Caller(DEFAULT_TENANT, key_id="", scopes=ALL_SCOPES, rate_limit=0)
 """Who calls without a key where keys are not asked."""
 
 
-def authentication(
-    authenticator: Authenticator, *, required: bool, is_of: Callable[[str], None]
-) -> Layer:
-    """Return the layer that sets `call.caller` from the key in `authorization: Bearer mn_…`.
+class Identification:
+    """Tells who is calling by the key in `authorization: Bearer mn_…`.
 
     Where keys are not `required`, a call without one acts as `ANYONE`; a key that is sent counts
-    all the same, so that several tenants can be used on a machine without access control. `is_of`
-    is told whose call it is.
+    all the same, so that several tenants can be used on a machine without access control.
     """
 
-    def authenticate(call: Call) -> None:
-        scope = call.method.scope
-        if scope is None:
-            return
-        if call.authorization is not None:
-            secret = bearer(call.authorization)
+    def __init__(self, authenticator: Authenticator, *, required: bool) -> None:
+        self._authenticator = authenticator
+        self._required = required
+
+    def caller(self, method: Method, authorizations: Sequence[str]) -> Caller | None:
+        """Return who is calling; None where the method is open to everyone.
+
+        Args:
+            method: what is called.
+            authorizations: the call's headers of that name.
+
+        Raises:
+            Unauthenticated: nobody who is known.
+            PermissionDenied: the key may not call it.
+        """
+        if method.scope is None:
+            return None
+        secret = self._secret(authorizations)
+        caller = ANYONE if secret is None else self._authenticator.authenticate(secret)
+        if method.scope not in caller.scopes:
+            raise PermissionDenied(
+                f"{method.name} needs scope {method.scope.name.lower()}; the API key has "
+                + ", ".join(s.name.lower() for s in sorted(caller.scopes)),
+                metadata={"required_scope": method.scope.name.lower()},
+            )
+        return caller
+
+    def takes_no_time(self, authorizations: Sequence[str]) -> bool:
+        """Tell whether `caller` answers from memory: keys that were used before, and what is none
+        at all."""
+        try:
+            secret = self._secret(authorizations)
+        except Unauthenticated:
+            return True
+        return secret is None or self._authenticator.known(secret) is not None
+
+    def _secret(self, authorizations: Sequence[str]) -> str | None:
+        """Return the key; None where none was sent, and none is needed."""
+        if len(authorizations) > 1:
+            # Whatever stands between may have looked at another of them than the server would.
+            raise Unauthenticated(
+                "there is more than one authorization; send one API key, once",
+                reason=Reason.API_KEY_INVALID,
+            )
+        if authorizations:
+            secret = bearer(authorizations[0])
             if not secret:
                 raise Unauthenticated(
                     "the metadata authorization must be: Bearer mn_…",
                     reason=Reason.API_KEY_MISSING,
                 )
-            call.caller = authenticator.authenticate(secret)
-        elif not required:
-            call.caller = ANYONE
-        else:
+            return secret
+        if self._required:
             raise Unauthenticated(
                 "no API key; send it as authorization: Bearer mn_…",
                 reason=Reason.API_KEY_MISSING,
             )
-        if scope not in call.caller.scopes:
-            raise PermissionDenied(
-                f"{call.method.name} needs scope {scope.name.lower()}; the API key has "
-                + ", ".join(s.name.lower() for s in sorted(call.caller.scopes)),
-                metadata={"required_scope": scope.name.lower()},
-            )
-        fairness.enter(call.caller.tenant_id)
-        is_of(call.caller.tenant_id)
+        return None
+
+
+def authentication(identification: Identification, *, is_of: Callable[[str], None]) -> Layer:
+    """Return the layer that sets `call.caller`. `is_of` is told whose call it is."""
+
+    def authenticate(call: Call) -> None:
+        caller = identification.caller(call.method, call.authorizations)
+        if caller is not None:
+            call.caller = caller
+            fairness.enter(caller.tenant_id)
+            is_of(caller.tenant_id)
 
     return authenticate

@@ -87,7 +87,7 @@ export enum ErrorReason {
   API_KEY_MISSING = 10,
 
   /**
-   * The API key is unknown or was revoked.
+   * The API key is unknown or was revoked, or more than one was sent.
    * Status: UNAUTHENTICATED.
    *
    * @generated from enum value: ERROR_REASON_API_KEY_INVALID = 11;
