@@ -101,7 +101,8 @@ class LocalServer:
 
     def __init__(self, data_dir: Path, **changed: Any) -> None:
         self.data_dir = data_dir
-        self.application = Application(settings_of(data_dir, **changed))
+        self.settings = settings_of(data_dir, **changed)
+        self.application = Application(self.settings)
         try:
             self.address, self.made_key = self.application.start()
         except BaseException:

@@ -35,6 +35,7 @@ class Reason(Enum):
     SCHEMA_ERROR = auto()
     TRANSACTION_FAILED = auto()
     DATA_DAMAGED = auto()
+    LOG_CHANGED = auto()
     EMBEDDING_FAILED = auto()
     MODEL_NOT_LOADED = auto()
     DIMENSION_MISMATCH = auto()
@@ -141,6 +142,12 @@ class DataLoss(MnemeError):
     """
 
     default_reason = Reason.DATA_DAMAGED
+
+
+class LogChanged(DataLoss):
+    """A tenant's log is not what its signed head says, so that nothing is signed of it."""
+
+    default_reason = Reason.LOG_CHANGED
 
 
 class WorkFailed(MnemeError):

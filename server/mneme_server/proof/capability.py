@@ -9,7 +9,7 @@ from mneme.v1 import proof_service_pb2, recall_service_pb2
 
 from mneme_server.admin.ports import ServerInfo
 from mneme_server.admin.tenants import Tenants
-from mneme_server.capability import Capability, Figure, Host, Parts
+from mneme_server.capability import Capability, Figure, Gauge, Host, Parts
 from mneme_server.forgetting.erasing import Signing
 from mneme_server.proof.certifying import RecallWithCertificate
 from mneme_server.proof.existing import LOGGING_JOB, LoggingWorker
@@ -49,7 +49,7 @@ def _build(host: Host) -> Parts:
     tenants.also_make(keys.current)
     tenants.also_delete(keys.forget)
     heads = Heads(keys, catalog)
-    proofs = Proofs(host.tenants, heads, keys, host.kinds.by_name)
+    proofs = Proofs(host.tenants, heads, host.kinds.by_name)
     model = host.runtime.model
     recall = RecallWithCertificate(
         host.tenants,
@@ -69,6 +69,14 @@ def _build(host: Host) -> Parts:
         calls=[Service(recalling, CertificateServicer(recall, proofs, kinds))],
         offers=[keys, heads, proofs, recall, Signing(keys.sign_statement)],
         jobs={LOGGING_JOB: LoggingWorker(host.tenants.open)},
+        gauges=[
+            Gauge(
+                "mneme_logs_not_signed",
+                "Refusals since the start to sign or prove something of a tenant's log, because the"
+                " log, its head or its key was changed where it is stored.",
+                lambda: heads.refusals.count,
+            )
+        ],
         figures=[Figure("certificates", lambda unit: unit.certificates.total())],
     )
 

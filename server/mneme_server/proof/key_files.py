@@ -20,8 +20,12 @@ class KeyFiles:
         self._folder = folder
 
     def write(self, tenant_id: str, number: int, pem: bytes) -> bytes:
-        """Write a key's file, in the place of one that there is."""
-        self.replace(tenant_id, number, pem)
+        """Write a key's file, unless there is one: a server that was stopped before the
+        catalog knew its key finds it again, and a catalog that lost its row destroys none."""
+        try:
+            return self.read(tenant_id, number)
+        except LookupError:
+            self.replace(tenant_id, number, pem)
         return pem
 
     def replace(self, tenant_id: str, number: int, pem: bytes) -> None:

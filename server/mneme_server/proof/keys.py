@@ -5,21 +5,22 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from mneme.proof.notes import VerifierKey, signature_line
+from mneme.proof.notes import NoteInvalid, VerifierKey, open_note, signature_line
 
 from mneme_server.common.clock import now_us
+from mneme_server.common.errors import LogChanged
 
 
 @dataclass(frozen=True, slots=True)
 class LogKey:
     """A key of a tenant: its number, from 1, and its public half.
 
-    `introduction` is a signed note in which the key before names this one. Times are microseconds
-    since 1970; `retired_us` is None for the one that signs.
+    `introduction` is a note in which the key before names this one and this one that one, signed by
+    both. Times are microseconds since 1970; `retired_us` is None for the one that signs.
     """
 
     number: int
@@ -39,12 +40,24 @@ class SignedHead:
     note: str
 
 
+class Known(NamedTuple):
+    """What the catalog knows of a tenant's log at one moment: its keys, by number, and the newest
+    head of each log that the tenant had, the current log's last."""
+
+    keys: Sequence[LogKey]
+    heads: Sequence[SignedHead]
+
+
 class Signers(Protocol):
     """Where private keys are: files, or a key management service. None of them is ever told."""
 
     def create(self, tenant_id: str, number: int) -> bytes:
-        """Make a key of Ed25519, durably, in the place of one that has this number; where servers
-        share keys, that one stays. Return the public half, 32 bytes."""
+        """Make a key of Ed25519, durably, unless there is one of this number. Return the public
+        half of the one that is kept, 32 bytes."""
+        ...
+
+    def public(self, tenant_id: str, number: int) -> bytes:
+        """Return the public half that the private one itself gives, 32 bytes; raises as `sign`."""
         ...
 
     def sign(self, tenant_id: str, number: int, data: bytes) -> bytes:
@@ -64,21 +77,28 @@ class Signers(Protocol):
 class LogCatalog(Protocol):
     """What outlives a tenant's database: public keys, and the heads that were signed."""
 
-    def keys(self, tenant_id: str) -> Sequence[LogKey]:
-        """Return a tenant's keys, by number."""
+    def known(self, tenant_id: str) -> Known:
+        """Return what is known of a tenant's log."""
         ...
 
     def add_key(self, tenant_id: str, key: LogKey) -> None:
-        """Insert a key, and note that the one before is retired from its making on; nothing if the
-        tenant has one of its number."""
+        """Insert the first key; nothing if the tenant has one of its number."""
         ...
 
-    def heads(self, tenant_id: str) -> Sequence[SignedHead]:
-        """Return the newest head of each log that a tenant had, the current log's last."""
+    def rotated(
+        self,
+        tenant_id: str,
+        key: LogKey,
+        signed_anew: Callable[[SignedHead], SignedHead | None],
+    ) -> None:
+        """Insert a key, note that the one before is retired from its making on, and replace each
+        head by what is returned for it, if anything, all at once; nothing if the tenant has a key
+        of its number."""
         ...
 
-    def signed(self, tenant_id: str, head: SignedHead) -> None:
-        """Insert or replace the newest head of a log."""
+    def signed(self, tenant_id: str, head: SignedHead, key_number: int) -> bool:
+        """Insert or replace the newest head of a log, which a key of that number signed; a larger
+        one stays. Return False, and keep nothing, if the tenant has a newer key."""
         ...
 
     def forget(self, tenant_id: str) -> None:
@@ -112,13 +132,37 @@ class KeyRing:
         if known is not None and time.monotonic() < known[1]:
             return known[0]
         with self._lock:
-            keys = self._catalog.keys(tenant_id)
+            keys = self._catalog.known(tenant_id).keys
             return self._note(tenant_id, keys[-1] if keys else self._make(tenant_id))
+
+    def known(self, tenant_id: str) -> Known:
+        """Return the tenant's keys, and the heads that they signed."""
+        found = self._catalog.known(tenant_id)
+        if found.keys:
+            return found
+        with self._lock:
+            self._note(tenant_id, self._make(tenant_id))
+        return self._catalog.known(tenant_id)
 
     def all(self, tenant_id: str) -> Sequence[LogKey]:
         """Return the tenant's keys, by number."""
-        self.current(tenant_id)
-        return self._catalog.keys(tenant_id)
+        return self.known(tenant_id).keys
+
+    def require_own(self, tenant_id: str, key: LogKey) -> None:
+        """Check that a key of the catalog is the one whose private half signs: who can write the
+        catalog may have put his own in its place.
+
+        Raises:
+            LogChanged: it is not.
+            FailedPrecondition: the private half cannot be read.
+        """
+        public = self._signers.public(tenant_id, key.number)
+        if (key.verifier.public, key.verifier.name) != (public, _name_of(tenant_id)):
+            raise LogChanged(
+                f"key {key.number} of tenant {tenant_id} is another in the catalog than the one"
+                " that signs: its row was changed; restore a copy of the catalog",
+                metadata={"kind": "log key", "id": str(key.number)},
+            )
 
     def sign(self, tenant_id: str, key: LogKey, data: bytes) -> bytes:
         """Return a signature; see `Signers.sign`."""
@@ -126,22 +170,37 @@ class KeyRing:
 
     def sign_note(self, tenant_id: str, key: LogKey, text: str) -> str:
         """Return a text as a signed note."""
-        signature = self.sign(tenant_id, key, text.encode())
-        return f"{text}\n{signature_line(key.verifier, signature)}"
+        return f"{text}\n{self._signature(tenant_id, key, text)}"
 
     def sign_statement(self, tenant_id: str, statement: str) -> tuple[bytes, bytes]:
         """Return the current public key and its signature of a text, which says what it is."""
         key = self.current(tenant_id)
+        self.require_own(tenant_id, key)
         return key.verifier.public, self.sign(tenant_id, key, statement.encode())
 
     def rotate(self, tenant_id: str) -> LogKey:
-        """Make a new key, have the old one sign it, and destroy the old one's private half."""
-        old = self.current(tenant_id)
+        """Make a new key, have both sign that it follows the old one, and all heads by the new one;
+        destroy the old one's private half.
+
+        What the old one did not sign is not signed by the new one either.
+        """
         with self._lock:
+            keys = self._catalog.known(tenant_id).keys
+            old = keys[-1] if keys else self._make(tenant_id)
+            self.require_own(tenant_id, old)
             made = self._made(tenant_id, old.number + 1)
-            text = f"mneme new log key\n{made.number}\n{made.verifier}\n"
-            made = replace(made, introduction=self.sign_note(tenant_id, old, text))
-            self._catalog.add_key(tenant_id, made)
+            text = introduction_text(made, old)
+            signatures = [self._signature(tenant_id, key, text) for key in (old, made)]
+            made = replace(made, introduction=f"{text}\n{''.join(signatures)}")
+
+            def signed_anew(head: SignedHead) -> SignedHead | None:
+                try:
+                    text = open_note(head.note, [old.verifier])
+                except NoteInvalid:
+                    return None
+                return replace(head, note=self.sign_note(tenant_id, made, text))
+
+            self._catalog.rotated(tenant_id, made, signed_anew)
             self._note(tenant_id, made)
             self._signers.destroy(tenant_id, old.number)
         return made
@@ -164,4 +223,31 @@ class KeyRing:
 
     def _made(self, tenant_id: str, number: int) -> LogKey:
         public = self._signers.create(tenant_id, number)
-        return LogKey(number, VerifierKey(f"mneme/{tenant_id}", public), now_us())
+        return LogKey(number, VerifierKey(_name_of(tenant_id), public), now_us())
+
+    def _signature(self, tenant_id: str, key: LogKey, text: str) -> str:
+        return signature_line(key.verifier, self.sign(tenant_id, key, text.encode()))
+
+
+def trusted(keys: Sequence[LogKey]) -> Sequence[VerifierKey]:
+    """Return the newest of a tenant's keys, and those before it that it says came before it: who
+    can write the catalog can add others."""
+    found = [key.verifier for key in keys[-1:]]
+    for made, old in zip(keys[:0:-1], keys[-2::-1], strict=True):
+        try:
+            said = open_note(made.introduction, [made.verifier])
+        except NoteInvalid:
+            break
+        if said != introduction_text(made, old):
+            break
+        found.append(old.verifier)
+    return found[::-1]
+
+
+def introduction_text(made: LogKey, old: LogKey) -> str:
+    """Return what is signed of a key that follows another one."""
+    return f"mneme new log key\n{made.number}\n{made.verifier}\n{old.verifier}\n"
+
+
+def _name_of(tenant_id: str) -> str:
+    return f"mneme/{tenant_id}"

@@ -31,8 +31,7 @@ class KeyPlaces(Protocol):
     """What to put back where one is missing."""
 
     def write(self, tenant_id: str, number: int, pem: bytes) -> bytes:
-        """Keep a key durably. Return what is kept under its number: a place that servers share
-        keeps the first that it is given, any other replaces it."""
+        """Keep a key durably, unless there is one of its number. Return the one that is kept."""
         ...
 
     def replace(self, tenant_id: str, number: int, pem: bytes) -> None:
@@ -101,14 +100,22 @@ class SealedKeys:
         if kept != pem:
             key, _ = self._key(tenant_id, number, kept)
         self._note(tenant_id, number, key, kept)
-        return key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+        return _public_half(key)
+
+    def public(self, tenant_id: str, number: int) -> bytes:
+        """Return the public half that the private one gives."""
+        return _public_half(self._get(tenant_id, number))
 
     def sign(self, tenant_id: str, number: int, data: bytes) -> bytes:
-        """Sign with a key, which is read once in a while."""
+        """Sign with a key."""
+        return self._get(tenant_id, number).sign(data)
+
+    def _get(self, tenant_id: str, number: int) -> Ed25519PrivateKey:
+        """Return a key, which is read once in a while."""
         known = self._loaded.get((tenant_id, number))
         if known is not None and time.monotonic() < known.until:
-            return known.key.sign(data)
-        return self._read(tenant_id, number, known).sign(data)
+            return known.key
+        return self._read(tenant_id, number, known)
 
     def destroy(self, tenant_id: str, number: int | None = None) -> None:
         """Remove a key, or all of a tenant's."""
@@ -180,3 +187,7 @@ class SealedKeys:
         return DataLoss(
             f"key {number} of tenant {tenant_id} is damaged; put {self._places.put_back} back"
         )
+
+
+def _public_half(key: Ed25519PrivateKey) -> bytes:
+    return key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from mneme.proof.certificates import Problem, VerifiedCertificate, inspect_certificate
 
 from mneme_server.common.clock import from_rfc3339
-from mneme_server.common.errors import InvalidArgument, NotFound, Reason
+from mneme_server.common.errors import DataLoss, InvalidArgument, NotFound, Reason
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.proof.checking import State, check
 from mneme_server.proof.heads import Head, Heads
-from mneme_server.proof.keys import KeyRing
+from mneme_server.proof.keys import trusted
 from mneme_server.proof.merkle import Tree
 from mneme_server.proof.ports import Leaf, ProofUnit
 
@@ -53,7 +53,6 @@ class Proofs:
 
     tenants: OpenTenants[ProofUnit]
     heads: Heads
-    keys: KeyRing
     kinds: Mapping[str, MemoryKind]
 
     def checkpoint(self, tenant_id: str) -> Head:
@@ -102,12 +101,15 @@ class Proofs:
 
     def verify(self, tenant_id: str, text: str) -> Verdict:
         """Check a certificate of this tenant, and tell what became of its results since."""
-        keys = [key.verifier for key in self.keys.all(tenant_id)]
-        found, problems = inspect_certificate(text, *keys)
-        if found is None:
-            return Verdict(problems)
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
-            more, states = check(tenant_id, unit, found, self.kinds)
+        with self.tenants.open(tenant_id) as memory:
+            try:
+                with self.heads.checked(tenant_id, memory) as (unit, known):
+                    found, problems = inspect_certificate(text, *trusted(known.keys))
+                    if found is None:
+                        return Verdict(problems)
+                    more, states = check(tenant_id, unit, found, self.kinds)
+            except DataLoss as error:
+                return Verdict([Problem("log", error.message)])
         return Verdict([*problems, *more], states, _created_us(found))
 
 

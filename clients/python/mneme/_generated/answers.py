@@ -3867,8 +3867,8 @@ class LogKey(Answer[proof_service_pb2.LogKey], of=proof_service_pb2.LogKey):
     """When the next one took its place; unset for the one that signs."""
 
     introduction: str
-    """A signed note in which the previous key names this one; empty for the
-    first. It lets those who trust the older key trust this one.
+    """A note, signed by the previous key and by this one, which names both; empty
+    for the first. It lets those who trust the older key trust this one.
     """
 
 

@@ -147,6 +147,7 @@ ErrorReasonChoice = Literal[
     "schema_error",
     "transaction_failed",
     "data_damaged",
+    "log_changed",
     "embedding_failed",
     "model_not_loaded",
     "dimension_mismatch",

@@ -65,6 +65,7 @@ export interface EnumNames {
     | "schema_error"
     | "transaction_failed"
     | "data_damaged"
+    | "log_changed"
     | "embedding_failed"
     | "model_not_loaded"
     | "dimension_mismatch"

@@ -602,8 +602,8 @@ export type LogKey = Message<"mneme.v1.LogKey"> & {
   retiredAt?: Timestamp;
 
   /**
-   * A signed note in which the previous key names this one; empty for the
-   * first. It lets those who trust the older key trust this one.
+   * A note, signed by the previous key and by this one, which names both; empty
+   * for the first. It lets those who trust the older key trust this one.
    *
    * @generated from field: string introduction = 5;
    */
@@ -647,8 +647,8 @@ export type LogKeyJson = {
   retiredAt?: TimestampJson;
 
   /**
-   * A signed note in which the previous key names this one; empty for the
-   * first. It lets those who trust the older key trust this one.
+   * A note, signed by the previous key and by this one, which names both; empty
+   * for the first. It lets those who trust the older key trust this one.
    *
    * @generated from field: string introduction = 5;
    */
