@@ -14,6 +14,8 @@ _FEW = 32
 """Up to as many values each is integrated on its own nodes, which costs their square; of more, the
 nodes of the `_FOREMOST` that may be largest serve all."""
 _FOREMOST = 16
+_AT_ONCE = 2**20
+"""Values of a distribution function in memory at once."""
 _FAR = 40.0
 """So many deviations away all of a normal distribution lies on one side."""
 _MOST = 1e100
@@ -44,6 +46,13 @@ def probability_best(means: Matrix, deviations: Matrix) -> Matrix:
 
 
 def _each(means: Matrix, spread: Matrix) -> Matrix:
+    """Integrate each on its own nodes, some rows at once: all may take gigabytes."""
+    rows = max(1, _AT_ONCE // (len(_NODES) * means.shape[1] ** 2))
+    blocks = range(0, len(means), rows)
+    return np.concatenate([_block(means[n : n + rows], spread[n : n + rows]) for n in blocks])
+
+
+def _block(means: Matrix, spread: Matrix) -> Matrix:
     at = means[:, :, None] + spread[:, :, None] * _NODES  # (rows, n, nodes)
     z = (at[..., None] - means[:, None, None, :]) / spread[:, None, None, :]
     below = _phi(z)  # (rows, n, nodes, n)

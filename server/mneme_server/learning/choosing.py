@@ -1,4 +1,4 @@
-"""Drawing from policies over a number of actions, for many questions at once."""
+"""Choosing for many questions at once, and drawing from policies over a number of actions."""
 
 from __future__ import annotations
 
@@ -6,8 +6,27 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from mneme_server.common import deadline
 from mneme_server.learning.certainty import Matrix
-from mneme_server.learning.learner import Choice, Question
+from mneme_server.learning.learner import Choice, Learner, Question
+
+AT_ONCE = 64
+"""Questions that a learner is asked at once: what it works out for each may take a megabyte."""
+
+
+def chosen(
+    learner: Learner, questions: Sequence[Question], *, explore: bool, chance: np.random.Generator
+) -> list[Choice]:
+    """Have a learner choose for all, part by part, as long as somebody waits for it.
+
+    Raises:
+        Abandoned: nobody does any more.
+    """
+    found: list[Choice] = []
+    while some := questions[len(found) : len(found) + AT_ONCE]:
+        deadline.check()
+        found += learner.choose(some, explore=explore, chance=chance)
+    return found
 
 
 def by_count(questions: Sequence[Question]) -> Iterator[tuple[list[int], list[Question]]]:

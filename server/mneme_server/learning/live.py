@@ -14,6 +14,7 @@ from mneme_server.common.stored import UNREADABLE, damaged
 from mneme_server.learning.actions import Actions
 from mneme_server.learning.algorithm import Algorithm, Task
 from mneme_server.learning.certainty import Vector
+from mneme_server.learning.choosing import chosen
 from mneme_server.learning.encoding import decoded, encoded, json_of
 from mneme_server.learning.learner import (
     Action,
@@ -143,11 +144,15 @@ class Policy:
         return () if self._actions is None else self._actions.values
 
     def choose(self, asked: Sequence[Asked], *, explore: bool) -> list[Chosen]:
-        """Choose an action for each; there must be one to choose."""
+        """Choose an action for each; there must be one to choose.
+
+        Raises:
+            Abandoned: nobody waits for it any more.
+        """
         if not self.is_trained:
             return [self._even(one) for one in asked]
         questions, labels = zip(*map(self.question, asked), strict=True)
-        choices = self._learner.choose(questions, explore=explore, chance=self._chance)
+        choices = chosen(self._learner, questions, explore=explore, chance=self._chance)
         return [
             self._named(choice, question.allowed, names)
             for choice, question, names in zip(choices, questions, labels, strict=True)
@@ -192,7 +197,7 @@ class Policy:
         such opinion. Nothing is drawn from its random numbers."""
         questions = [self.question(one)[0] for one in asked]
         chance = np.random.default_rng(0)
-        choices = self._learner.choose(questions, explore=False, chance=chance)
+        choices = chosen(self._learner, questions, explore=False, chance=chance)
         return [choice.values for choice in choices]
 
     def learn(self, steps: Sequence[Step]) -> Learned:

@@ -15,6 +15,7 @@ from mneme_server.common.canonical import Json, canonical_json
 from mneme_server.common.errors import FailedPrecondition, InvalidArgument, NotFound, Reason
 from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.learning.algorithm import Algorithm
+from mneme_server.learning.choosing import chosen
 from mneme_server.learning.evaluating import basis_of, episodes_to_judge, fresh, newest_steps
 from mneme_server.learning.learner import Learner, Transition
 from mneme_server.learning.live_session import (
@@ -265,7 +266,7 @@ def _judged(
     after = evaluate_policy(
         basis,
         episodes,
-        lambda questions: learner.choose(questions, explore=False, chance=chance),
+        lambda questions: chosen(learner, questions, explore=False, chance=chance),
         learned_from=0,
     )
     return before, after

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections.abc import Mapping
 from typing import Any
 
@@ -126,6 +127,25 @@ def test_an_action_that_is_not_chosen_is_explained_if_it_could_be(api: Api) -> N
     with refused() as failure:
         explained(session, task, action=action("do"), allowed_actions=[action("ask")])
     assert failure.message == 'action: "do" is none of the actions to choose from: "ask"'
+
+
+def test_what_an_explanation_takes_does_not_grow_with_how_different_states_were(
+    api: Api,
+) -> None:
+    session = Session(api, "linucb")
+    states = [{f"{n}-{part}": 1.0 for part in range(100)} for n in range(12)]
+    session.record(*(step(one, "ask", 1.0) for one in states), step(states[0], "do", 0.0))
+    tracemalloc.start()
+    try:
+        found = explained(session, states[0])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(found.feature_importance) >= 200
+    assert sum(one.importance for one in found.feature_importance) == pytest.approx(
+        found.score - found.typical
+    )
+    assert peak < 64 * 2**20
 
 
 def test_before_anything_was_learned_there_is_nothing_to_explain(api: Api) -> None:

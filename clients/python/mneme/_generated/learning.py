@@ -973,15 +973,18 @@ class LearningMethods(SyncCaller):
         be chosen, and both in words. Nothing is written.
 
         Scope: learn. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-        (MODEL_NOT_TRAINED) when the session has learned nothing yet;
-        FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-        learned comes from a version of its algorithm that this server does not have;
-        DATA_LOSS when what the session has learned is damaged in storage.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (OUT_OF_RANGE) when the state, or
+        one that it is compared with, has more than 512 parts; NOT_FOUND
+        (SESSION_NOT_FOUND); FAILED_PRECONDITION (MODEL_NOT_TRAINED) when the session
+        has learned nothing yet; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned comes from a version of its algorithm that this
+        server does not have; DATA_LOSS when what the session has learned is damaged
+        in storage.
 
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
-            state: The state. Required.
+            state: The state, of at most 512 parts: numbers, texts, truth values, or lists in
+                objects that were not declared. Required.
             action: The action to explain; unset: the one that the session chooses. For actions
                 in a box, it is always that one.
             allowed_actions: The actions to choose from; empty: all that are known. Up to 1,000
@@ -1952,15 +1955,18 @@ class AsyncLearningMethods(AsyncCaller):
         be chosen, and both in words. Nothing is written.
 
         Scope: learn. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-        (MODEL_NOT_TRAINED) when the session has learned nothing yet;
-        FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-        learned comes from a version of its algorithm that this server does not have;
-        DATA_LOSS when what the session has learned is damaged in storage.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (OUT_OF_RANGE) when the state, or
+        one that it is compared with, has more than 512 parts; NOT_FOUND
+        (SESSION_NOT_FOUND); FAILED_PRECONDITION (MODEL_NOT_TRAINED) when the session
+        has learned nothing yet; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned comes from a version of its algorithm that this
+        server does not have; DATA_LOSS when what the session has learned is damaged
+        in storage.
 
         Args:
             session_id: The session. Required; up to 200 characters, on one line.
-            state: The state. Required.
+            state: The state, of at most 512 parts: numbers, texts, truth values, or lists in
+                objects that were not declared. Required.
             action: The action to explain; unset: the one that the session chooses. For actions
                 in a box, it is always that one.
             allowed_actions: The actions to choose from; empty: all that are known. Up to 1,000

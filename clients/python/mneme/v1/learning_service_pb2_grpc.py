@@ -427,11 +427,13 @@ class LearningServiceServicer:
         be chosen, and both in words. Nothing is written.
 
         Scope: learn. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-        (MODEL_NOT_TRAINED) when the session has learned nothing yet;
-        FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-        learned comes from a version of its algorithm that this server does not have;
-        DATA_LOSS when what the session has learned is damaged in storage.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (OUT_OF_RANGE) when the state, or
+        one that it is compared with, has more than 512 parts; NOT_FOUND
+        (SESSION_NOT_FOUND); FAILED_PRECONDITION (MODEL_NOT_TRAINED) when the session
+        has learned nothing yet; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned comes from a version of its algorithm that this
+        server does not have; DATA_LOSS when what the session has learned is damaged
+        in storage.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -261,11 +261,13 @@ class LearningServiceStub:
     be chosen, and both in words. Nothing is written.
 
     Scope: learn. Repeatable: yes, it changes nothing.
-    Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-    (MODEL_NOT_TRAINED) when the session has learned nothing yet;
-    FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-    learned comes from a version of its algorithm that this server does not have;
-    DATA_LOSS when what the session has learned is damaged in storage.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (OUT_OF_RANGE) when the state, or
+    one that it is compared with, has more than 512 parts; NOT_FOUND
+    (SESSION_NOT_FOUND); FAILED_PRECONDITION (MODEL_NOT_TRAINED) when the session
+    has learned nothing yet; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+    what the session has learned comes from a version of its algorithm that this
+    server does not have; DATA_LOSS when what the session has learned is damaged
+    in storage.
     """
     ShapeReward: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.ShapeRewardRequest, _learning_service_pb2.ShapeRewardResponse]
     """Returns a reward with a bonus for what is new, surprising or promising, and
@@ -558,11 +560,13 @@ class LearningServiceAsyncStub(LearningServiceStub):
     be chosen, and both in words. Nothing is written.
 
     Scope: learn. Repeatable: yes, it changes nothing.
-    Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-    (MODEL_NOT_TRAINED) when the session has learned nothing yet;
-    FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-    learned comes from a version of its algorithm that this server does not have;
-    DATA_LOSS when what the session has learned is damaged in storage.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (OUT_OF_RANGE) when the state, or
+    one that it is compared with, has more than 512 parts; NOT_FOUND
+    (SESSION_NOT_FOUND); FAILED_PRECONDITION (MODEL_NOT_TRAINED) when the session
+    has learned nothing yet; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+    what the session has learned comes from a version of its algorithm that this
+    server does not have; DATA_LOSS when what the session has learned is damaged
+    in storage.
     """
     ShapeReward: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.ShapeRewardRequest, _learning_service_pb2.ShapeRewardResponse]  # type: ignore[assignment]
     """Returns a reward with a bonus for what is new, surprising or promising, and
@@ -942,11 +946,13 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         be chosen, and both in words. Nothing is written.
 
         Scope: learn. Repeatable: yes, it changes nothing.
-        Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
-        (MODEL_NOT_TRAINED) when the session has learned nothing yet;
-        FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-        learned comes from a version of its algorithm that this server does not have;
-        DATA_LOSS when what the session has learned is damaged in storage.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (OUT_OF_RANGE) when the state, or
+        one that it is compared with, has more than 512 parts; NOT_FOUND
+        (SESSION_NOT_FOUND); FAILED_PRECONDITION (MODEL_NOT_TRAINED) when the session
+        has learned nothing yet; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned comes from a version of its algorithm that this
+        server does not have; DATA_LOSS when what the session has learned is damaged
+        in storage.
         """
 
     @_abc_1.abstractmethod

@@ -7,7 +7,7 @@ action stays chosen. Each counterfactual is a state that the policy was asked ab
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 
@@ -19,6 +19,8 @@ from mneme_server.learning.trust.blocks import Ask
 
 _VALUES = 8
 """Values of a part that are tried alone, the nearest; half as many in pairs."""
+_ALONE = 64
+"""Parts that are changed alone, those that speak most for or against the action."""
 _PAIRED = 4
 """Parts that are changed in pairs, those that speak most for the action."""
 _MOST = 3
@@ -63,7 +65,9 @@ def counterfactuals(
         seen: states that were observed.
         order: the parts, those that matter most first.
     """
-    search = _Search(space, question, chosen, policy, seen)
+    order = order[:_ALONE]
+    there, values = parts_of(space, question.state), _values(space, seen, set(order))
+    search = _Search(question, chosen, policy, there, values)
     found = search.flipping([{path: value} for path in order for value in search.near(path)])
     if not found:
         pairs = combinations(order[:_PAIRED], 2)
@@ -79,21 +83,42 @@ def counterfactuals(
     return search.closest(found)
 
 
+def _values(
+    space: Space, seen: Sequence[Json], paths: Set[Path]
+) -> Mapping[Path, Mapping[str, Json]]:
+    found: dict[Path, dict[str, Json]] = {}
+    for state in seen:
+        parts = parts_of(space, state)
+        for path in paths & parts.keys():
+            found.setdefault(path, {})[canonical_json(parts[path])] = parts[path]
+    return found
+
+
 class _Search:
+    """Looks for changes that are enough.
+
+    Args:
+        question: whose state is changed.
+        chosen: what the policy chooses in it.
+        policy: the policy.
+        there: the parts of the state.
+        values: those that parts had, by their canonical JSON.
+    """
+
     def __init__(
-        self, space: Space, question: Question, chosen: Action, policy: Ask, seen: Sequence[Json]
+        self,
+        question: Question,
+        chosen: Action,
+        policy: Ask,
+        there: Mapping[Path, Json],
+        values: Mapping[Path, Mapping[str, Json]],
     ) -> None:
         self._question = question
         self._chosen = chosen
         self._policy = policy
-        self._there = parts_of(space, question.state)
-        self._values: dict[Path, dict[str, Json]] = {}
-        for state in seen:
-            for path, value in parts_of(space, state).items():
-                self._values.setdefault(path, {})[canonical_json(value)] = value
-        self._ranges = {
-            path: _range(list(values.values())) for path, values in self._values.items()
-        }
+        self._there = there
+        self._values = values
+        self._ranges = {path: _range(list(had.values())) for path, had in values.items()}
 
     def near(self, path: Path) -> list[Json]:
         """Return other values that a part had, the nearest first."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.common.canonical import Json, canonical_json
+from mneme_server.learning.choosing import chosen
 from mneme_server.learning.explaining.attribution import Attribution, attribute
 from mneme_server.learning.explaining.counterfactuals import Counterfactual, counterfactuals
 from mneme_server.learning.explaining.parts import Absent, Part, Path, name_of, parts_of
@@ -69,6 +70,10 @@ def explain(
             them.
         action: the action to explain; None for the one that is chosen.
         label: what an action is called.
+
+    Raises:
+        InvalidArgument: the state has too many parts.
+        Abandoned: nobody waits for the explanation any more.
     """
     seed = blake2b(canonical_json(question.state).encode(), digest_size=8).digest()
     chance = np.random.default_rng(int.from_bytes(seed))
@@ -81,7 +86,7 @@ def explain(
     attribution = attribute(
         space,
         question.state,
-        [recent[place] for place in sorted(drawn.tolist())],
+        [recent[place] for place in drawn.tolist()],
         score,
         budget=_BUDGET,
         chance=chance,
@@ -94,23 +99,28 @@ def explain(
 
 
 class _Policy:
-    """The learner's best action: of equally good ones the first, so that it can be asked again."""
+    """The learner's best action: of equally good ones the first, so that it can be asked again.
+
+    It answers only while somebody waits for the explanation."""
 
     def __init__(self, learner: Learner) -> None:
         self._learner = learner
 
     def __call__(self, questions: Sequence[Question]) -> list[Choice]:
-        chosen = self._learner.choose(questions, explore=False, chance=np.random.default_rng(0))
+        found = self._choose(questions, explore=False)
         return [
             replace(choice, action=question.allowed[int(choice.policy.argmax())])
             if len(choice.policy)
             else choice
-            for question, choice in zip(questions, chosen, strict=True)
+            for question, choice in zip(questions, found, strict=True)
         ]
 
     def exploring(self, questions: Sequence[Question]) -> list[Choice]:
         """Return choices with the probabilities that it explores with."""
-        return self._learner.choose(questions, explore=True, chance=np.random.default_rng(0))
+        return self._choose(questions, explore=True)
+
+    def _choose(self, questions: Sequence[Question], *, explore: bool) -> list[Choice]:
+        return chosen(self._learner, questions, explore=explore, chance=np.random.default_rng(0))
 
 
 def _score(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.common.errors import InvalidArgument
+from mneme_server.learning.choosing import chosen
 from mneme_server.learning.learner import Learner, Question
 from mneme_server.learning.trust.clone import Clone
 
@@ -122,5 +123,5 @@ class Behaviour:
 
 def probabilities(learner: Learner, questions: Sequence[Question]) -> list[Vector]:
     """Return the probabilities with which a learner that does not explore chooses each action."""
-    chosen = learner.choose(questions, explore=False, chance=np.random.default_rng(0))
-    return [choice.policy for choice in chosen]
+    choices = chosen(learner, questions, explore=False, chance=np.random.default_rng(0))
+    return [choice.policy for choice in choices]

@@ -18,6 +18,7 @@ from itertools import chain, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from mneme_server.learning.choosing import chosen
 from mneme_server.learning.learner import Learner
 from mneme_server.learning.trust.blocks import Ask, Basis, Blocks
 from mneme_server.learning.trust.episodes import Episode
@@ -102,13 +103,13 @@ def evaluate_learning(basis: Basis, episodes: Sequence[Episode], learner: Learne
         known = first
         if 0 < first < last:
             blocks.judge(
-                lambda questions: learner.choose(questions, explore=False, chance=chance),
+                lambda questions: chosen(learner, questions, explore=False, chance=chance),
                 first,
                 last,
             )
     if blocks.judged >= LEAST_EFFECTIVE:
         learner.learn(list(chain.from_iterable(episodes[known:])))
-        blocks.compare(lambda questions: learner.choose(questions, explore=False, chance=chance))
+        blocks.compare(lambda questions: chosen(learner, questions, explore=False, chance=chance))
     return _evaluation(blocks)
 
 

@@ -15,6 +15,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from mneme_server.learning.choosing import chosen
 from mneme_server.learning.learner import Learner, Question, Transition
 from mneme_server.learning.trust.blocks import Basis
 from mneme_server.learning.trust.encoding import Encoder
@@ -119,5 +120,5 @@ class _Features:
 
 def _actions(learner: Learner, states: Sequence[object]) -> Matrix:
     questions = [Question(state) for state in states]  # type: ignore[arg-type]
-    chosen = learner.choose(questions, explore=False, chance=np.random.default_rng(0))
-    return np.array([one.action for one in chosen], dtype=np.float64)
+    choices = chosen(learner, questions, explore=False, chance=np.random.default_rng(0))
+    return np.array([one.action for one in choices], dtype=np.float64)

@@ -6,7 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from mneme_server.common import deadline
 from mneme_server.common.canonical import Json
+from mneme_server.common.deadline import Abandoned
+from mneme_server.common.errors import InvalidArgument
+from mneme_server.learning.choosing import AT_ONCE
+from mneme_server.learning.explaining.attribution import MOST_PARTS
 from mneme_server.learning.explaining.explanation import Explanation, explain
 from mneme_server.learning.explaining.parts import name_of
 from mneme_server.learning.learner import Action, Choice, Question, Transition
@@ -140,3 +145,62 @@ def test_a_continuous_action_is_explained_by_its_largest_coordinate() -> None:
     assert found.attribution.shares[(0,)] == pytest.approx(2.0 - 1.0)
     assert found.attribution.shares[(1,)] == 0
     assert found.counterfactuals
+
+
+class Counting:
+    """A policy that counts what it is asked, and sums what a state has."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def choose(
+        self, questions: Sequence[Question], *, explore: bool, chance: np.random.Generator
+    ) -> list[Choice]:
+        self.asked.append(len(questions))
+        sums = [float(sum(one.state.values())) for one in questions]  # type: ignore[union-attr, arg-type, misc]
+        policy = np.array([0.5, 0.5])
+        return [Choice(0, np.array([one, 0.0]), policy, 0.5, 0.5, explored=explore) for one in sums]
+
+
+def apart(number: int, parts: int) -> Json:
+    """A state that shares no part with one of another number."""
+    return {f"{number}-{part}": float(part + 1) for part in range(parts)}
+
+
+def asked_about(parts: int, states: int = 12) -> Counting:
+    """Explain a state of so many parts, which others have none of."""
+    policy = Counting()
+    others = [apart(number, parts) for number in range(1, states)]
+    explain(policy, SPACE, Question(apart(0, parts), range(2)), others)  # type: ignore[arg-type]
+    return policy
+
+
+def test_states_that_share_no_part_cost_no_more_than_parts_times_states() -> None:
+    few, many = (sum(asked_about(parts).asked) for parts in (20, 200))
+    assert many <= 12 * few
+    assert max(asked_about(200).asked) <= AT_ONCE
+
+
+def test_a_large_state_is_compared_with_fewer_others_and_its_shares_still_sum() -> None:
+    policy = asked_about(MOST_PARTS)
+    assert sum(policy.asked) < 2 * 2 * MOST_PARTS
+    state, other = apart(0, MOST_PARTS), apart(1, MOST_PARTS)
+    found = explain(Counting(), SPACE, Question(state, range(2)), [other]).attribution  # type: ignore[arg-type]
+    assert found.typical + sum(found.shares.values()) == pytest.approx(found.score)
+
+
+def test_a_state_of_too_many_parts_is_refused_before_anything_is_asked_of_it() -> None:
+    with pytest.raises(InvalidArgument, match="has 513 parts; of 512 at most") as refusal:
+        asked_about(MOST_PARTS + 1)
+    assert refusal.value.field == "state"
+
+
+def test_an_explanation_ends_when_nobody_waits_for_it_any_more() -> None:
+    policy, others = Counting(), [apart(number, 100) for number in range(1, 9)]
+    deadline.enter(lambda: 0.0 if len(policy.asked) >= 5 else None)
+    try:
+        with pytest.raises(Abandoned):
+            explain(policy, SPACE, Question(apart(0, 100), range(2)), others)  # type: ignore[arg-type]
+    finally:
+        deadline.leave()
+    assert len(policy.asked) == 5
