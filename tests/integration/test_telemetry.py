@@ -12,11 +12,12 @@ import pytest
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import auth_pb2
 from opentelemetry.proto.collector.logs.v1 import logs_service_pb2 as logs_pb
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeLogs
 from support.api import Api, refused
 from support.making import ids_of, list_events, recall, session_of, verify
 from support.server import LocalServer, local_server
-from support.telemetry import START_NS, Exporter, any_value, pairs, span
+from support.telemetry import START_NS, Exporter, any_value, pairs, span, with_bytes_for_spans
 
 TRACE = f"{1:032x}"
 AGENT = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "helper"}
@@ -227,8 +228,9 @@ def test_what_cannot_be_taken_is_counted_and_the_rest_is_taken(
     answer = exporting(api).spans(good, no_trace, short, no_time, short)
     assert answer.partial_success.rejected_spans == 4
     assert answer.partial_success.error_message == (
-        "1: a trace_id must be 16 bytes and not all zero; 2: a span_id must be 8 bytes and not all"
-        " zero; 1: a time must be set, and not beyond the year 9999"
+        "1: a trace_id must be 16 bytes (32 hexadecimal digits in JSON) and not all zero; "
+        "2: a span_id must be 8 bytes (16 hexadecimal digits in JSON) and not all zero; "
+        "1: a time must be set, and not beyond the year 9999"
     )
     assert len(until_told(api, 3)) == 3
 
@@ -239,6 +241,24 @@ def test_bytes_that_are_no_request_are_refused(api: Api) -> None:
             b"\x0a\xff\xff", metadata=[("authorization", f"Bearer {api.secret}")], timeout=60
         )
     assert (failure.code, failure.reason) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_TYPE")
+
+
+def test_a_text_that_is_no_utf_8_costs_its_bytes_and_a_broken_span_itself(api: Api) -> None:
+    spans = [
+        span(n, chat(f"One {n}", "XYZ", **{"gen_ai.conversation.id": "c"})).SerializeToString()
+        for n in (1, 2)
+    ]
+    spans[1] = spans[1].replace(b"XYZ", b"\xf0\x9f\x98")
+    with grpc.insecure_channel(api.address) as channel:
+        answer = channel.unary_unary("/opentelemetry.proto.collector.trace.v1.TraceService/Export")(
+            with_bytes_for_spans([*spans, b"\x0a\xff", b"\xff" * 9]),
+            metadata=[("authorization", f"Bearer {api.secret}")],
+            timeout=60,
+        )
+    taken = ExportTraceServiceResponse.FromString(answer)
+    assert taken.partial_success.rejected_spans == 2
+    said = {text.rstrip("\ufffd") for _, text in until_told(api, 6)}
+    assert said == {"One 1", "XYZ", "One 2", "", "llm_call"}
 
 
 def test_metrics_are_taken_and_dropped(api: Api, exporting: Callable[[Api], Exporter]) -> None:

@@ -70,6 +70,19 @@ def request(
     )
 
 
+def with_bytes_for_spans(spans: Sequence[bytes]) -> bytes:
+    """The bytes of a request whose spans are these, whatever they are."""
+
+    def field(value: bytes, number: int) -> bytes:
+        size, count = b"", len(value)
+        while count > 0x7F:
+            size, count = size + bytes([count & 0x7F | 0x80]), count >> 7
+        return bytes([number << 3 | 2]) + size + bytes([count]) + value
+
+    scope = b"".join(field(one, 2) for one in spans)
+    return field(field(scope, 2), 1)
+
+
 class Exporter:
     """Exports to a server with a key, as an OpenTelemetry exporter does."""
 
@@ -94,4 +107,13 @@ class Exporter:
         self._channel.close()
 
 
-__all__ = ["START_NS", "Exporter", "any_value", "failed", "pairs", "request", "span"]
+__all__ = [
+    "START_NS",
+    "Exporter",
+    "any_value",
+    "failed",
+    "pairs",
+    "request",
+    "span",
+    "with_bytes_for_spans",
+]

@@ -14,14 +14,15 @@ from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.message import Message
 from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 
-from mneme_server.common.errors import MnemeError
-from mneme_server.http import errors
+from mneme_server.common.errors import InvalidArgument, MnemeError
+from mneme_server.http import errors, lenient_json
 from mneme_server.http.answer import Answer, Peer, ended_with, late
 from mneme_server.http.call import Aborted, HttpCall
 from mneme_server.http.connect import ConnectRequest, ConnectRpc
 from mneme_server.http.exchange import answered
 from mneme_server.http.request import Bodies, TooLarge, TooSlow
 from mneme_server.transport.entrance import Entrance
+from mneme_server.transport.salvaging import parse_parts
 
 _COLLECTOR = "opentelemetry.proto.collector"
 _PATHS: Mapping[str, str] = {
@@ -41,7 +42,29 @@ def exports_of(services: Iterable[ServiceDescriptor]) -> Mapping[str, MethodDesc
 
 
 class ExportRpc(ConnectRpc):
-    """One of these calls. In its JSON, ids are hexadecimal, and what is not known is left out."""
+    """One of these calls. In its JSON, ids are hexadecimal, and what is not known is left out; what
+    is broken in it costs as little as it can."""
+
+    def read(self, raw: ConnectRequest) -> Message:
+        """Return the request.
+
+        Raises:
+            InvalidArgument: it is broken elsewhere than in what stands for itself.
+        """
+        parts = self.behaviour.method.parts
+        if not raw.json:
+            return parse_parts(self._from_bytes, self.method.input_type, raw.body, parts)
+        try:
+            return super().read(raw)
+        except InvalidArgument:
+            request = self._request()
+            try:
+                lenient_json.fill(request, lenient_json.load(raw.body), parts)
+            except (ValueError, AttributeError, RecursionError):
+                pass
+            else:
+                return request
+            raise
 
     def fill(self, request: Message, value: dict[str, Any]) -> None:
         """Set the fields of a request that a JSON object says."""

@@ -20,7 +20,13 @@ from mneme_server.otlp.store.inbox import SqlInbox, SqlKnownSpans
 from mneme_server.otlp.taking import TakeTelemetry
 from mneme_server.transport.service import Needs, Service
 
-NEEDS = Needs(scope=KeyScope.WRITE)
+NEEDS = Needs(
+    scope=KeyScope.WRITE,
+    parts=frozenset(
+        f"opentelemetry.proto.{name}"
+        for name in ("trace.v1.Span", "logs.v1.LogRecord", "metrics.v1.Metric")
+    ),
+)
 """What every method of these services needs: their schemas are not Mneme's and cannot say it."""
 
 

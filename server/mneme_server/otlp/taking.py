@@ -100,11 +100,11 @@ def _problem(span: Span) -> str:
         ):
             return "a log record must be written within a span, or name its conversation"
     elif len(span.trace_id) != 32 or not span.trace_id.strip("0"):
-        return "a trace_id must be 16 bytes and not all zero"
+        return "a trace_id must be 16 bytes (32 hexadecimal digits in JSON) and not all zero"
     elif len(span.span_id) != 16 or not span.span_id.strip("0"):
-        return "a span_id must be 8 bytes and not all zero"
+        return "a span_id must be 8 bytes (16 hexadecimal digits in JSON) and not all zero"
     elif span.parent_id and len(span.parent_id) != 16:
-        return "a parent_span_id must be 8 bytes or empty"
+        return "a parent_span_id must be 8 bytes (16 hexadecimal digits in JSON) or empty"
     if not 0 < span.start_us <= _LATEST_US or not 0 < span.end_us <= _LATEST_US:
         return "a time must be set, and not beyond the year 9999"
     return ""

@@ -15,6 +15,7 @@ from mneme.v1 import auth_pb2, options_pb2
 
 from mneme_server.common.identity import KeyScope
 from mneme_server.transport.extensions import extension
+from mneme_server.transport.service import Needs
 
 
 class StreamKind(Enum):
@@ -36,7 +37,7 @@ class Method:
     `path` is what travels, "/package.Service/Method"; `service` and `name` are for people. A
     `scope` of None lets everyone in, without a key. `has_rules` tells whether the schema may say
     rules and defaults; another project's says none. `stream` is None for calls with one request
-    and one answer.
+    and one answer. `parts` are the messages in a request that may be lost by themselves.
     """
 
     path: str
@@ -46,6 +47,7 @@ class Method:
     stream: StreamKind | None
     request_type: Descriptor
     has_rules: bool = True
+    parts: frozenset[str] = frozenset()
 
     @property
     def takes_call(self) -> bool:
@@ -62,10 +64,10 @@ class Method:
 def methods_of(
     services: Iterable[ServiceDescriptor],
     public: Iterable[ServiceDescriptor] = (),
-    foreign: Iterable[tuple[ServiceDescriptor, KeyScope]] = (),
+    foreign: Iterable[tuple[ServiceDescriptor, Needs]] = (),
 ) -> dict[str, Method]:
     """Return the methods of `services`, of `public` ones, which need no key, and of `foreign` ones,
-    whose schemas do not say which scope they need, by path.
+    whose schemas do not say what they need, by path.
 
     Raises:
         LookupError: a method of `services` does not say which scope it needs.
@@ -73,8 +75,8 @@ def methods_of(
     methods = [_method(method, _scope(method)) for s in services for method in s.methods]
     methods += [_method(method, None) for service in public for method in service.methods]
     methods += [
-        replace(_method(method, scope), has_rules=False)
-        for service, scope in foreign
+        replace(_method(method, needs.scope), has_rules=False, parts=needs.parts)
+        for service, needs in foreign
         for method in service.methods
     ]
     return {method.path: method for method in methods}

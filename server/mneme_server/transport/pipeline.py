@@ -25,8 +25,9 @@ from mneme_server.transport.call import Call
 from mneme_server.transport.methods import Method, StreamKind
 from mneme_server.transport.open_stream import OpenStream, Send, Sending
 from mneme_server.transport.room import Room
+from mneme_server.transport.salvaging import parse_parts
 from mneme_server.transport.source import Source
-from mneme_server.transport.wire import Deserialize, parse
+from mneme_server.transport.wire import Deserialize
 
 Layer: TypeAlias = Callable[[Call], AbstractContextManager[None] | None]
 """Code before a call, which raises to refuse it, and returns what goes around it, if anything."""
@@ -235,7 +236,7 @@ class Pipeline(grpc.ServerInterceptor):
             return self._parse(deserialize, call, raw)
 
     def _parse(self, deserialize: Deserialize, call: Call, raw: bytes) -> Message:
-        message = parse(deserialize, call.method.request_type, raw)
+        message = parse_parts(deserialize, call.method.request_type, raw, call.method.parts)
         for check in self._checks:
             check(call, message)
         return message

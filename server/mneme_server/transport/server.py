@@ -143,7 +143,7 @@ class GrpcServer:
         methods = methods_of(
             [service.descriptor for service in own],
             reflection_services(),
-            [(s.descriptor, s.needs.scope) for s in services if s.needs is not None],
+            [(s.descriptor, s.needs) for s in services if s.needs is not None],
         )
         self._pipeline = Pipeline(
             methods,

@@ -19,9 +19,12 @@ class Needs:
 
     Args:
         scope: of the key.
+        parts: the full names of messages that stand for themselves in a request: one that is
+            broken is left empty, and the rest is served.
     """
 
     scope: KeyScope
+    parts: frozenset[str] = frozenset()
 
 
 _MAKERS = {

@@ -8,7 +8,7 @@ messages that were refused.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -69,12 +69,14 @@ def find_fault(descriptor: Descriptor, raw: bytes) -> Fault:
     """Return the first thing that is wrong with bytes that did not parse."""
     try:
         _Search().message(descriptor, memoryview(raw), "", 1)
-    except _FoundError as found:
+    except Broken as found:
         return found.fault
     return Fault("", "its encoding is broken", Reason.INVALID_TYPE)
 
 
-class _FoundError(Exception):
+class Broken(Exception):
+    """Bytes are no message; `fault` says where and why."""
+
     def __init__(self, path: str, problem: str, reason: Reason = Reason.INVALID_TYPE) -> None:
         super().__init__(problem)
         self.fault = Fault(path, problem, reason)
@@ -88,39 +90,82 @@ class _Search:
 
     def message(self, descriptor: Descriptor, raw: memoryview, path: str, depth: int) -> None:
         if depth > MAX_DEPTH:
-            raise _FoundError(
+            raise Broken(
                 path, f"it is nested more than {MAX_DEPTH} levels deep", Reason.OUT_OF_RANGE
             )
         seen: Counter[int] = Counter()
-        at = 0
-        while at < len(raw):
+
+        def named(number: int) -> str:
+            field = descriptor.fields_by_number.get(number)
+            # People know a JSON object by its field; the messages that it is made of say nothing.
+            if field is None or descriptor.file.name == _JSON_FILE:
+                return path
+            return _join(path, field, seen[number])
+
+        for found in fields_of(raw, path, named):
             self._fields += 1
             if self._fields > _MAX_FIELDS:
-                raise _FoundError("", "its encoding is broken")
-            key, at = _varint(raw, at, path)
-            number, wire_type = key >> 3, key & 7
-            if not 0 < number <= _MAX_FIELD_NUMBER:
-                raise _FoundError(path, f"there is no field number {number}")
-            field = descriptor.fields_by_number.get(number)
-            here = path
-            # People know a JSON object by its field; the messages that it is made of say nothing.
-            if field is not None and descriptor.file.name != _JSON_FILE:
-                here = _join(path, field, seen[number])
-            seen[number] += 1
-            value, at = _value(raw, at, wire_type, here)
-            if field is not None and wire_type == _BYTES:
-                self._look_into(field, value, here, depth)
+                raise Broken("", "its encoding is broken")
+            field = descriptor.fields_by_number.get(found.number)
+            if field is not None and found.wire_type == _BYTES:
+                self._look_into(field, found.value, named(found.number), depth)
+            seen[found.number] += 1
 
     def _look_into(self, field: FieldDescriptor, value: memoryview, path: str, depth: int) -> None:
         if field.type == FieldDescriptor.TYPE_STRING:
             try:
                 str(value, "utf-8")
             except UnicodeDecodeError as error:
-                raise _FoundError(
+                raise Broken(
                     path, f"its text is not UTF-8 (byte {error.start}: {error.reason})"
                 ) from None
         elif field.type == FieldDescriptor.TYPE_MESSAGE and field.message_type is not None:
             self.message(field.message_type, value, path, depth + 1)
+
+
+class WireField(NamedTuple):
+    """A field as it travels: its bytes are those from `start` to `end`, its value (empty for
+    numbers) the last of them."""
+
+    number: int
+    wire_type: int
+    value: memoryview
+    start: int
+    end: int
+
+
+def fields_of(
+    raw: memoryview, path: str = "", named: Callable[[int], str] | None = None
+) -> Iterator[WireField]:
+    """Yield the fields of a message.
+
+    Args:
+        raw: its bytes.
+        path: the message's own, for errors.
+        named: returns the path of a field of this number.
+
+    Raises:
+        Broken: the bytes are no message; what came before was yielded.
+    """
+    at = 0
+    while at < len(raw):
+        start = at
+        key, at = _varint(raw, at, path)
+        number, wire_type = key >> 3, key & 7
+        if not 0 < number <= _MAX_FIELD_NUMBER:
+            raise Broken(path, f"there is no field number {number}")
+        value, at = _value(raw, at, wire_type, named(number) if named else path)
+        yield WireField(number, wire_type, value, start, at)
+
+
+def varint(number: int) -> bytes:
+    """Return a number as it travels."""
+    written = bytearray()
+    while number > 0x7F:
+        written.append(number & 0x7F | 0x80)
+        number >>= 7
+    written.append(number)
+    return bytes(written)
 
 
 def _value(raw: memoryview, at: int, wire_type: int, path: str) -> tuple[memoryview, int]:
@@ -134,7 +179,7 @@ def _value(raw: memoryview, at: int, wire_type: int, path: str) -> tuple[memoryv
         return raw[at : at + size], at + size
     width = {_FIXED64: 8, _FIXED32: 4}.get(wire_type)
     if width is None:
-        raise _FoundError(path, f"wire type {wire_type} is not used by proto3")
+        raise Broken(path, f"wire type {wire_type} is not used by proto3")
     if at + width > len(raw):
         raise _truncated(path)
     return raw[:0], at + width
@@ -149,11 +194,11 @@ def _varint(raw: memoryview, at: int, path: str) -> tuple[int, int]:
         result |= (byte & 0x7F) << (7 * count)
         if byte < 0x80:
             return result, at + count + 1
-    raise _FoundError(path, "a number in it has more than 64 bits")
+    raise Broken(path, "a number in it has more than 64 bits")
 
 
-def _truncated(path: str) -> _FoundError:
-    return _FoundError(path, "it ends before it is complete")
+def _truncated(path: str) -> Broken:
+    return Broken(path, "it ends before it is complete")
 
 
 def _join(path: str, field: FieldDescriptor, index: int) -> str:

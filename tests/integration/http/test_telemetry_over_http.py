@@ -114,7 +114,8 @@ def test_what_cannot_be_taken_is_counted_and_the_rest_is_taken(api: Api, http: H
     assert answer == {
         "partialSuccess": {
             "rejectedSpans": "1",
-            "errorMessage": "1: a trace_id must be 16 bytes and not all zero",
+            "errorMessage": "1: a trace_id must be 16 bytes (32 hexadecimal digits in JSON) and not"
+            " all zero",
         }
     }
     assert len(until_told(api, 3)) == 3
@@ -127,7 +128,8 @@ def test_what_cannot_be_taken_is_counted_and_the_rest_is_taken(api: Api, http: H
         (b"{", JSON),
         (b"[]", JSON),
         (b'{"resourceSpans": 5}', JSON),
-        (b'{"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "xyz"}]}]}]}', JSON),
+        (b'{"resourceSpans": [5]}', JSON),
+        (b'{"resourceSpans": [{"scopeSpans": 5}]}', JSON),
         (b"[" * 5_000 + b"]" * 5_000, JSON),
         (b'{"resourceSpans":' * 500 + b"{}" + b"}" * 500, JSON),
     ],
