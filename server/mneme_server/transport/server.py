@@ -49,6 +49,14 @@ _log = structlog.get_logger(__name__)
 _WAITING_PER_WORKER = 64
 """Calls that may wait for each worker. A tenant's beyond its share of that are refused at once."""
 
+_ENDING = 64
+"""Streams of a connection, at least, that have ended for the peer and not yet here: gRPC keeps them
+until Python lets go of the call, after the answer has left. The peer, who may open another one by
+then, must not be refused it."""
+
+_MOST_ARRIVED = 50_000
+"""Calls that have arrived and that no thread has looked at yet; a connection has some hundred."""
+
 _GRACE_S = 2.0
 """How long calls that were cut off may take to notice it."""
 
@@ -301,8 +309,13 @@ def _channel_options(options: ServerOptions, room: Room | None) -> list[tuple[st
         # gRPC itself refuses what is larger, before it reads it.
         ("grpc.max_receive_message_length", _largest(options, room)),
         ("grpc.max_send_message_length", options.max_message_bytes),
-        # Else one peer that opens and resets streams fills the queue that all callers stand in.
         ("grpc.max_concurrent_streams", options.max_connection_streams),
+        # gRPC refuses a stream while it has memory for more than what was announced and this: one
+        # peer that opens and resets streams would fill the queue that all callers stand in.
+        ("grpc.http2.max_deallocating_streams", max(_ENDING, options.max_connection_streams)),
+        # A call that finds this queue full ends as CANCELLED, whoever filled it.
+        ("grpc.server.max_pending_requests", _MOST_ARRIVED),
+        ("grpc.server.max_pending_requests_hard_limit", _MOST_ARRIVED + 1),
         # Two servers on one port would each get half of the calls.
         ("grpc.so_reuseport", 0),
         # A caller that vanished without a word is noticed, so that its streams free their seats.
