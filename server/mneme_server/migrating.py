@@ -6,7 +6,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from mneme_server.events.moved import same_chains
 from mneme_server.local.folder import only_process_in
 from mneme_server.placing import placed
 from mneme_server.proof.key_files import KeyFiles
-from mneme_server.proof.sealed_keys import KeyPlaces
+from mneme_server.proof.sealed_keys import PROBE, KeyPlaces
 from mneme_server.proof.store.catalog import log_keys
 from mneme_server.proof.store.private_keys import SqlKeyPlaces, private_keys
 from mneme_server.runtime.answering import same_answers
@@ -216,6 +216,7 @@ class _Keys:
 
     def carry(self, tenant_id: str, rows: CatalogRows) -> None:
         """Copy the keys that the catalog tells of. Those that were retired may be gone."""
+        self._carry_probe()
         for row in rows.get(log_keys.name, ()):
             try:
                 pem = self._source.read(tenant_id, row["number"])
@@ -228,6 +229,14 @@ class _Keys:
                     ) from None
             else:
                 self._target.replace(tenant_id, row["number"], pem)
+
+    def _carry_probe(self) -> None:
+        """Have the target know the secret of the keys that come, unless it knows one."""
+        try:
+            self._target.read(*PROBE)
+        except LookupError:
+            with suppress(LookupError):  # Keys of the source are not encrypted.
+                self._target.write(*PROBE, self._source.read(*PROBE))
 
     def left(self, tenant_id: str) -> None:
         """Remove the files of keys; those in a catalog went with its rows."""

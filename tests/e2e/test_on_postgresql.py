@@ -231,6 +231,20 @@ def test_no_server_starts_that_would_keep_signing_keys_in_the_database_as_they_a
     assert "MNEME_KEY_FILE: No such file" in refused.stderr
 
 
+def test_a_node_with_another_secret_than_the_others_does_not_start(
+    tmp_path: Path, url: str
+) -> None:
+    right, wrong = tmp_path / "right", tmp_path / "wrong"
+    right.write_text("a secret of the tests")
+    wrong.write_text("a secret of somebody else")
+    with local_server(tmp_path / "one", database_url=url, key_file=right) as server:
+        refused = run_command("serve", tmp_path / "two", database_url=url, key_file=wrong)
+        assert refused.returncode == 1
+        assert "MNEME_KEY_FILE holds another secret" in refused.stderr
+        api = server.keys.tenant("acme", *ALL)
+        assert api.proof.GetCheckpoint(proof_pb.GetCheckpointRequest()).note
+
+
 def test_the_statistics_name_what_keeps_a_tenant(server: LocalServer) -> None:
     api = server.keys.tenant("acme", *ALL)
     record(api, event("the heron ate", id="e1"))

@@ -91,3 +91,22 @@ def test_without_the_secret_of_keys_no_tenant_is_made(tmp_path: Path) -> None:
         secret.write_text(SECRET)
         create(admin, "acme")
         assert b"ENCRYPTED" in (data / "keys/acme/1.pem").read_bytes()
+
+
+def test_no_server_starts_with_another_secret_than_keys_were_encrypted_with(
+    tmp_path: Path,
+) -> None:
+    data, secret = tmp_path / "data", tmp_path / "secret"
+    secret.write_text(SECRET)
+    with local_server(data, key_file=secret) as server:
+        create(server.keys.admin, "acme")
+    secret.write_text("another secret of as many bytes\n")
+    for _ in range(2):  # The first did not leave its own behind.
+        with (
+            pytest.raises(FailedPrecondition, match="MNEME_KEY_FILE holds another secret"),
+            local_server(data, key_file=secret),
+        ):
+            pass
+    secret.write_text(SECRET)
+    with local_server(data, key_file=secret) as server:
+        assert server.keys.key("acme").proof.GetCheckpoint(proof_pb.GetCheckpointRequest()).note

@@ -192,16 +192,12 @@ def test_private_keys_are_the_servers_users_alone_and_encrypted_with_a_secret(
     with local_server(data, key_file=secret) as server:
         text = certify(server.keys.admin).certificate.json
     assert b"ENCRYPTED" in pem.read_bytes()
-    with local_server(data) as server, refused() as failure:
-        certify(server.keys.admin)
-    assert failure.code == grpc.StatusCode.FAILED_PRECONDITION
-    assert "set MNEME_KEY_FILE" in failure.message
-    secret.write_text("another secret of as many bytes\n")
-    with local_server(data, key_file=secret) as server:
+    with local_server(data) as server:
         with refused() as failure:
             certify(server.keys.admin)
         found = server.keys.admin.recall.VerifyCertificate(
             cert_pb.VerifyCertificateRequest(json=text)
         )
-    assert "cannot be opened with the secret" in failure.message
+    assert failure.code == grpc.StatusCode.FAILED_PRECONDITION
+    assert "set MNEME_KEY_FILE" in failure.message
     assert found.valid

@@ -45,6 +45,7 @@ def _build(host: Host) -> Parts:
     signers = SealedKeys(places, settings.key_file, known_for_s)
     if database.shared and not settings.plain_keys:
         signers.require_secret()
+    signers.check_secret()
     keys = KeyRing(signers, catalog, known_for_s)
     tenants.also_make(keys.current)
     tenants.also_delete(keys.forget)

@@ -23,6 +23,10 @@ from mneme_server.common.errors import DataLoss, FailedPrecondition, Reason
 _LEAST_SECRET = 16
 _ENCRYPTED = b"ENCRYPTED PRIVATE KEY"
 
+PROBE = ("", 0)
+"""Under which tenant and number a key of nobody's is kept: the secret that opens it is the one that
+the tenants' keys are encrypted with."""
+
 
 class KeyPlaces(Protocol):
     """Where private keys are put, as they are given."""
@@ -91,6 +95,28 @@ class SealedKeys:
                 " MNEME_PLAIN_KEYS=true to keep them there as they are",
                 reason=Reason.INITIALIZATION_FAILED,
             )
+
+    def check_secret(self) -> None:
+        """Check that the secret is the one that keys were encrypted with before, and take note of
+        the first. Whoever served with another would make keys that nobody else can open.
+
+        Raises:
+            FailedPrecondition: it is another, or cannot be read, or is too short.
+        """
+        if self._secret() is None:
+            return
+        try:
+            kept = self._places.read(*PROBE)
+        except LookupError:
+            kept = self._places.write(*PROBE, self._pem(Ed25519PrivateKey.generate()))
+        try:
+            self._key(*PROBE, kept)
+        except (DataLoss, FailedPrecondition) as error:
+            raise FailedPrecondition(
+                "MNEME_KEY_FILE holds another secret than the one that the tenants' signing keys"
+                " are encrypted with: set it to a file with that one, the same for every server",
+                reason=Reason.INITIALIZATION_FAILED,
+            ) from error
 
     def create(self, tenant_id: str, number: int) -> bytes:
         """Make a key and keep it."""
