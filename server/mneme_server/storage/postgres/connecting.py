@@ -6,12 +6,19 @@ from collections.abc import Collection
 
 import psycopg
 from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import Engine, ExceptionContext, create_engine, event
 from sqlalchemy.pool import NullPool
 
 from mneme_server.common.errors import FailedPrecondition, MnemeError, Reason
 from mneme_server.storage.driver import TRANSLATE
-from mneme_server.storage.postgres.driver import DriverConnection, NumberLoader, meaning
+from mneme_server.storage.postgres.driver import (
+    APPLICATION,
+    DriverConnection,
+    NumberLoader,
+    meaning,
+)
+from mneme_server.storage.postgres.hanging import KEPT_ALIVE, KEPT_ALIVE_THERE
 
 SCHEMA = "mneme"
 """Where the tenants' tables are."""
@@ -32,9 +39,16 @@ def connect(url: str) -> DriverConnection:
         Unavailable: the database cannot be reached now.
     """
     try:
+        given = conninfo_to_dict(url)
         connection: DriverConnection = DriverConnection.connect(
-            url, autocommit=True, connect_timeout=_CONNECT_TIMEOUT_S, application_name="mneme"
+            url,
+            autocommit=True,
+            connect_timeout=_CONNECT_TIMEOUT_S,
+            application_name=APPLICATION,
+            **{name: value for name, value in KEPT_ALIVE.items() if name not in given},
         )
+        connection.url = url
+        connection.execute(KEPT_ALIVE_THERE)
     except psycopg.Error as error:
         raise meaning(error) or error from error
     connection.adapters.register_loader("numeric", NumberLoader)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Generator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import errors, pq
@@ -23,7 +24,13 @@ from mneme_server.common.errors import (
     Unavailable,
 )
 from mneme_server.common.fencing import LeaseLost
+from mneme_server.storage.postgres.hanging import hangs, watched
 from mneme_server.storage.postgres.inserting import statements
+
+APPLICATION = "mneme"
+"""What the database knows its connections by."""
+
+T = TypeVar("T")
 
 _SOON_S = 0.5
 _DISK_FULL_RETRY_S = 30.0
@@ -45,6 +52,31 @@ class DriverConnection(psycopg.Connection[Any]):  # type: ignore[misc]  # Any to
 
     warned = ""
     """What it warned of since it was last committed."""
+
+    url = ""
+    """Where the database is; empty while it is being opened."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._opened = time.monotonic()
+
+    def wait(self, gen: Generator[Any, Any, T], *given: Any, **named: Any) -> T:
+        """Wait for what a generator of psycopg's waits for.
+
+        Raises:
+            psycopg.OperationalError: the connection hangs, or was lost.
+        """
+        answer: T = super().wait(watched(gen, self._is_asking, self._look), *given, **named)
+        return answer
+
+    def _is_asking(self) -> bool:
+        return bool(self.url) and self.info.transaction_status == pq.TransactionStatus.ACTIVE
+
+    def _look(self) -> None:
+        age_s = time.monotonic() - self._opened
+        if hangs(self.url, self.info.backend_pid, APPLICATION, age_s):
+            self.pgconn.finish()  # Whoever has it finds it broken.
+            raise psycopg.OperationalError("the connection to the database hangs")
 
     @property
     def in_transaction(self) -> bool:

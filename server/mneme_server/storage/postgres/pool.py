@@ -95,6 +95,9 @@ class Pool:
     def close(self) -> None:
         """Close the connections, those in use as soon as they are given back."""
         self._closed = True
+        self._drop_resting()
+
+    def _drop_resting(self) -> None:
         while self._resting:
             try:
                 self._resting.pop().close()
@@ -102,8 +105,8 @@ class Pool:
                 return
 
     def _begun(self, begin: Begin) -> tuple[Connection, DriverConnection]:
-        """Return a connection in a transaction. One that rested may have been lost meanwhile, with
-        all the others: then a new one is opened."""
+        """Return a connection in a transaction. One that rested may have been lost meanwhile, or
+        hang, with all the others: then a new one is opened."""
         while True:
             try:
                 connection, rested = self._resting.pop(), True
@@ -119,6 +122,7 @@ class Pool:
                 self._give_back(connection, driver)
                 if not (lost and rested):
                     raise meant from error
+                self._drop_resting()
             else:
                 return connection, driver
 
