@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import TYPE_CHECKING
 
+import structlog
 from mneme import __version__
 
 from mneme_server.admin.authentication import Authenticator
@@ -18,6 +19,7 @@ from mneme_server.admin.store.tenant_files import TenantFiles
 from mneme_server.admin.tenants import Tenants
 from mneme_server.capabilities import capabilities, catalog_migrations, tenant_schema
 from mneme_server.capability import Host, Parts
+from mneme_server.common.address import is_loopback
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import FailedPrecondition
 from mneme_server.common.memory import find_limit
@@ -47,6 +49,7 @@ from mneme_server.transport.service import joined
 if TYPE_CHECKING:  # It brings what makes certificates, which only a folder's own server does.
     from mneme_server.local.serving import LocalServing
 
+_log = structlog.get_logger(__name__)
 _FLUSH_S = 60.0
 _KEYS_KNOWN_S = 0.5
 """How long a key is let in without another look, where another server may have revoked it."""
@@ -326,6 +329,7 @@ def serve(settings: ServerSettings, local: LocalServing | None = None) -> int:
     except BaseException:
         application.abandon()
         raise
+    _warn_of_plaintext(settings)
     if admin_key is not None:
         print(f"admin key, shown only this once: {admin_key}", flush=True)
     if application.http_address:
@@ -335,6 +339,19 @@ def serve(settings: ServerSettings, local: LocalServing | None = None) -> int:
     stopping.wait()
     application.drain()
     return 0
+
+
+def _warn_of_plaintext(settings: ServerSettings) -> None:
+    """Say where keys and memories cross a network as they are, unless a proxy encrypts them."""
+    if settings.tls_cert is not None:
+        return
+    for listen in (settings.listen, settings.http_listen):
+        if listen and not is_loopback(listen):
+            _log.warning(
+                "keys and memories are sent unencrypted: set MNEME_TLS_CERT and MNEME_TLS_KEY,"
+                " or let only a proxy that has TLS reach this address",
+                address=listen,
+            )
 
 
 def _spans(settings: ServerSettings, local: LocalServing | None) -> Spans:

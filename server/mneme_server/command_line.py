@@ -14,6 +14,7 @@ from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
 from mneme_server.common.errors import MnemeError
+from mneme_server.common.private_files import make_new_ones_private
 from mneme_server.embedding.errors import EmbeddingError
 from mneme_server.runtime.sparing import spare_memory
 from mneme_server.settings import Settings, SettingsError, flag_of, load_settings, variable_of
@@ -37,6 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings = load_settings(flags, Path(config) if config else None)
     except SettingsError as error:
         return _complain(str(error), _USAGE)
+    make_new_ones_private()
     try:
         return command(settings, arguments)
     except (MnemeError, EmbeddingError) as error:

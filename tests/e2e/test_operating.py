@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -68,3 +69,40 @@ def test_a_second_server_on_the_same_data_is_refused(tmp_path: Path) -> None:
         server_process(data, auth="disabled"),
     ):
         pass
+
+
+def _open_to_others(folder: Path) -> list[str]:
+    return [
+        f"{path.stat().st_mode & 0o777:o} {path.relative_to(folder)}"
+        for path in [folder, *folder.rglob("*")]
+        if not path.is_symlink() and path.stat().st_mode & 0o077
+    ]
+
+
+def test_all_that_a_server_keeps_is_for_its_user_alone_also_what_others_could_read_before(
+    tmp_path: Path,
+) -> None:
+    data = tmp_path / "mneme-data"
+    before = os.umask(0o022)
+    try:
+        for _ in range(2):
+            with (
+                server_process(data, auth="disabled") as server,
+                client_of(server.address) as client,
+            ):
+                client.remember("The vault opens at nine.", wait_indexed=True)
+                client.backup()
+                assert _open_to_others(data) == []
+            for path in data.rglob("*"):
+                path.chmod(0o755 if path.is_dir() else 0o644)
+            data.chmod(0o755)
+    finally:
+        os.umask(before)
+
+
+def test_a_listener_beyond_loopback_that_does_not_encrypt_says_so(tmp_path: Path) -> None:
+    addresses = {"listen": "0.0.0.0:0", "http_listen": "127.0.0.1:0"}
+    with server_process(tmp_path / "data", **addresses) as server:
+        log = server.log
+    assert "unencrypted" in log
+    assert log.count("MNEME_TLS_CERT") == 1

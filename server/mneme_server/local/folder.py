@@ -10,12 +10,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import structlog
 from filelock import FileLock, Timeout
 
+from mneme_server.common import private_files
 from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.local import record as records
 from mneme_server.local.record import Record, State
 
+_log = structlog.get_logger(__name__)
 _LOCK = "server.lock"
 _UNNAMED_S = 5.0
 """How long a process that has the lock may take to say in the record what it is."""
@@ -33,7 +36,7 @@ def only_process_in(folder: Path) -> Iterator[None]:
     Raises:
         FailedPrecondition: another process has it, or it cannot be used.
     """
-    make_folder(folder, 0o777)
+    make_folder(folder)
     lock = FileLock(folder / _LOCK)
     try:
         lock.acquire(timeout=0)
@@ -140,21 +143,27 @@ def _taken(folder: Path, record: Record | None) -> FailedPrecondition:
     return FailedPrecondition(what, reason=Reason.INITIALIZATION_FAILED)
 
 
-def make_folder(folder: Path, mode: int = 0o700) -> None:
-    """Make the folder where it is missing, and see that it can be written to.
+def make_folder(folder: Path) -> None:
+    """Make the folder where it is missing, and see that it can be written to, and by its owner
+    only.
 
     Raises:
         FailedPrecondition: it cannot.
     """
     try:
-        folder.mkdir(mode=mode, parents=True, exist_ok=True)
+        folder.mkdir(mode=private_files.FOLDER, parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK | os.X_OK):
             raise PermissionError(0, "it cannot be written to")
+        others_may = private_files.make_private(folder)
     except OSError as error:
         raise FailedPrecondition(
             f"the folder {folder} cannot be used: {error.strerror}",
             reason=Reason.INITIALIZATION_FAILED,
         ) from error
+    for path in others_may:
+        _log.warning(
+            "others than the server's user may read this; it belongs to another", path=path
+        )
 
 
 def _identity(file: Path) -> tuple[int, int, int] | None:

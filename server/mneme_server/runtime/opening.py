@@ -12,6 +12,7 @@ import structlog
 
 from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.common.identity import check_tenant_id
+from mneme_server.common.private_files import FOLDER
 from mneme_server.corpus.cache import Steps
 from mneme_server.corpus.projection import Projection
 from mneme_server.corpus.tenant import OpenTenant
@@ -97,7 +98,7 @@ class TenantOpener:
         """
         self._require(check_tenant_id(tenant_id))
         folder = self._root / tenant_id
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=FOLDER, parents=True, exist_ok=True)
         if self._followed:
             os.utime(folder)  # See `runtime.local_disk`.
         elif (folder / SHOWN_FOLDER).exists():  # It came from PostgreSQL, and is followed no more.
