@@ -11,6 +11,7 @@ import structlog
 from mneme import __version__
 
 from mneme_server.admin.authentication import Authenticator
+from mneme_server.admin.key_watch import KeyWatch
 from mneme_server.admin.keys import ApiKeys
 from mneme_server.admin.ports import ServerInfo
 from mneme_server.admin.store.backups import BackupFiles, NoBackups
@@ -134,8 +135,11 @@ class Application:
         self._opened = Opened(settings, progress=progress, hold=hold, spans=spans)
         self.runtime = runtime = self._opened.runtime
         catalog = self._opened.catalog
+        self.key_watch = KeyWatch(catalog.keys)
         self._authenticator = Authenticator(
-            catalog.keys, known_for_s=_KEYS_KNOWN_S if self._opened.shared else None
+            catalog.keys,
+            known_for_s=_KEYS_KNOWN_S if self._opened.shared else None,
+            forgotten=self.key_watch.soon,
         )
         self._flusher = Repeating(self._authenticator.flush, _FLUSH_S, "key-usage")
         self._moving = moving(self._opened.places, runtime.tenants, catalog)
@@ -212,6 +216,7 @@ class Application:
             resume()
         self._flusher.start()
         self._sweeper.start()
+        self.key_watch.start(self._server.keyed, self._operations)
         if self._opened.shared:
             self._taking_over.start()
         if self._settings.metrics_listen:
@@ -239,6 +244,7 @@ class Application:
             last.callback(self._authenticator.flush)
             last.callback(self._flusher.stop)
             last.callback(self._sweeper.stop)
+            last.callback(self.key_watch.stop)
             last.callback(self._taking_over.stop)
             if self._endpoint is not None:
                 last.callback(self._endpoint.close)
@@ -257,6 +263,7 @@ class Application:
         """Close what was opened when the start failed."""
         self._flusher.stop()
         self._sweeper.stop()
+        self.key_watch.stop()
         self._taking_over.stop()
         if self._http is not None:
             self._http.stop()

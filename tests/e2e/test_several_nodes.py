@@ -20,9 +20,10 @@ from mneme_server.common.identity import KeyScope
 from mneme_server.corpus.freshness import OLDEST_S
 from mneme_server.operations.model import State
 from mneme_server.storage.postgres.node import Node
-from support.api import Api
+from support.api import Api, refused
 from support.making import event, list_events, recall, record, verify
 from support.nodes import PATIENCE_S, eventually, patiently, texts
+from support.operations import Holds, ended
 from support.postgres import PostgresServer, running
 from support.server import LocalServer, ServerProcess, local_server, server_process
 
@@ -325,3 +326,44 @@ def test_without_the_database_nothing_old_is_answered_and_it_may_be_tried_again(
         finally:
             own.start()
         assert patiently(lambda: texts(api, "heron")) == ["the heron ate"]
+
+
+def test_a_key_that_another_server_revokes_loses_its_streams_and_operations(
+    two: tuple[LocalServer, LocalServer],
+) -> None:
+    one, other = two
+    owner = one.keys.tenant("acme")
+    admin = one.keys.admin
+    created = admin.admin.CreateApiKey(
+        admin_pb.CreateApiKeyRequest(tenant_id="acme-1", name="leaked", scopes=list(KeyScope))
+    )
+    leaked = other.keys.api(created.secret)
+    watch = leaked.events.WatchEvents(events_pb.WatchEventsRequest(), timeout=PATIENCE_S)
+    next(watch)
+    with Holds(other, "reindex") as work:
+        started = leaked.admin.StartReindex(admin_pb.StartReindexRequest()).operation
+        assert work.begun.wait(PATIENCE_S)
+        admin.admin.RevokeApiKey(admin_pb.RevokeApiKeyRequest(api_key_id=created.api_key.id))
+        with refused() as failure:
+            for _ in watch:
+                pass
+        assert failure.code is grpc.StatusCode.UNAUTHENTICATED
+        assert ended(admin, started.id).error.code == failure.code.value[0]
+    record(owner, event("after", id="e1"))
+
+
+def test_a_tenant_that_another_server_deletes_takes_the_streams_of_its_keys_along(
+    two: tuple[LocalServer, LocalServer],
+) -> None:
+    one, other = two
+    one.keys.tenant("acme")
+    there = other.keys.key("acme-1")
+    watch = there.events.WatchEvents(events_pb.WatchEventsRequest(), timeout=PATIENCE_S)
+    next(watch)
+    patiently(
+        partial(one.keys.admin.admin.DeleteTenant, admin_pb.DeleteTenantRequest(tenant_id="acme-1"))
+    )
+    with refused() as failure:
+        for _ in watch:
+            pass
+    assert failure.code is grpc.StatusCode.UNAUTHENTICATED

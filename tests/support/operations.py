@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import grpc
@@ -11,8 +12,10 @@ from google.protobuf.message import Message
 from google.protobuf.symbol_database import Default
 from mneme.v1 import operation_pb2 as pb
 from mneme.v1 import operation_service_pb2 as service_pb
+from mneme_server.operations.model import Task
 
 from support.api import Api
+from support.server import LocalServer
 
 T = TypeVar("T")
 
@@ -56,3 +59,36 @@ def in_the_end(call: Callable[[], T]) -> T:
             if error.code() is not grpc.StatusCode.UNAVAILABLE or time.monotonic() > until:
                 raise
             time.sleep(0.02)
+
+
+class Holds:
+    """Holds the operations of a kind up while the block runs: each says that it has begun, waits
+    until it may go on, and comes to nothing. `commits` makes them such as cannot be called off."""
+
+    def __init__(self, server: LocalServer, kind: str, *, commits: bool = False) -> None:
+        self.begun = threading.Event()
+        self.go_on = threading.Event()
+        self._works = server.application._operations._works
+        self._kind = kind
+        self._commits = commits
+
+    def __enter__(self) -> Holds:
+        self._real, self._works[self._kind] = self._works[self._kind], self
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.go_on.set()
+        self._works[self._kind] = self._real
+
+    def run(self, task: Task) -> Mapping[str, Any]:
+        """Wait."""
+        if self._commits:
+            task.commit()
+        self.begun.set()
+        while not self.go_on.wait(0.01):
+            if not self._commits:
+                task.report("waiting")
+        return {}
+
+    def recover(self, tenant_id: str, kept: Mapping[str, Any]) -> None:
+        """Nothing is left of it."""

@@ -41,6 +41,7 @@ class Authenticator:
         known_for_s: how long a key is remembered without another look, where others may revoke it
             without telling: in seconds. None: until it is forgotten.
         monotonic: tells what that is measured by, in seconds.
+        forgotten: called after something remembered was dropped.
     """
 
     def __init__(
@@ -50,7 +51,9 @@ class Authenticator:
         *,
         known_for_s: float | None = None,
         monotonic: Callable[[], float] = time.monotonic,
+        forgotten: Callable[[], object] = lambda: None,
     ) -> None:
+        self._forgotten = forgotten
         self._keys = keys
         self._clock = clock
         self._known_for_s = known_for_s
@@ -87,12 +90,14 @@ class Authenticator:
         with self._lock:
             self._generation += 1
             self._known = {h: k for h, k in self._known.items() if k.caller.key_id != key_id}
+        self._forgotten()
 
     def forget_all(self) -> None:
         """Drop everything remembered."""
         with self._lock:
             self._generation += 1
             self._known = {}
+        self._forgotten()
 
     def flush(self) -> None:
         """Write the times of last use.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from mneme_server.admin.model import ApiKey, Tenant
+from mneme_server.common.identity import Caller
 from mneme_server.common.progress import Step
 
 
@@ -104,6 +105,10 @@ class KeyCatalog(Protocol):
         self, filter_: KeyFilter, after: tuple[int, str] | None, limit: int
     ) -> Sequence[ApiKey]:
         """Return up to `limit` keys whose (creation time, id) is greater, in that order."""
+        ...
+
+    def callers(self, key_ids: Collection[str]) -> Mapping[str, Caller]:
+        """Return whom keys let in, by their ids; those that are revoked, or gone, let in nobody."""
         ...
 
     def revoke(self, key_id: str, now_us: int) -> ApiKey:

@@ -31,10 +31,12 @@ class StartsOperations(Protocol):
         operation_id: str,
         request: JsonObject,
         require: Callable[[], JsonObject | None] = lambda: None,
+        *,
+        key_id: str = "",
     ) -> operation_pb2.Operation:
         """Start an operation of a kind; return it as it is now. `require` raises what is against
         it, and may return facts that its work shall have kept; it is not asked when the same was
-        started before."""
+        started before. It ends with the key that starts it."""
         ...
 
 
@@ -158,7 +160,9 @@ class AdminServicer:
     def StartBackup(self, request: pb.StartBackupRequest, call: Call) -> pb.StartBackupResponse:
         """Start a backup."""
         tenant_id = self._tenants.asked_for(call.caller, request.tenant_id)
-        started = self._operations.start("backup", tenant_id, request.operation_id, {})
+        started = self._operations.start(
+            "backup", tenant_id, request.operation_id, {}, key_id=call.key_id
+        )
         return pb.StartBackupResponse(operation=started)
 
     def StartRestore(self, request: pb.StartRestoreRequest, call: Call) -> pb.StartRestoreResponse:
@@ -170,6 +174,7 @@ class AdminServicer:
             request.operation_id,
             {"backup": request.backup},
             lambda: self._backups.require(tenant_id, request.backup),
+            key_id=call.key_id,
         )
         return pb.StartRestoreResponse(operation=started)
 
@@ -184,13 +189,16 @@ class AdminServicer:
             {"caller_tenant": call.tenant},
             # Another may have its id by the time that it runs.
             lambda: {"created_us": self._tenants.require_deletable(call.tenant, request.tenant_id)},
+            key_id=call.key_id,
         )
         return pb.StartDeleteTenantResponse(operation=started)
 
     def StartReindex(self, request: pb.StartReindexRequest, call: Call) -> pb.StartReindexResponse:
         """Start embedding a tenant again."""
         tenant_id = self._tenants.asked_for(call.caller, request.tenant_id)
-        started = self._operations.start("reindex", tenant_id, request.operation_id, {})
+        started = self._operations.start(
+            "reindex", tenant_id, request.operation_id, {}, key_id=call.key_id
+        )
         return pb.StartReindexResponse(operation=started)
 
     def StartMoveTenant(
@@ -204,6 +212,7 @@ class AdminServicer:
             request.operation_id,
             {"database": request.database},
             lambda: self._moving.require(tenant_id, request.database),
+            key_id=call.key_id,
         )
         return pb.StartMoveTenantResponse(operation=started)
 

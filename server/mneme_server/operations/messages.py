@@ -69,6 +69,8 @@ class OperationKinds:
         operation_id: str,
         request: JsonObject,
         require: Callable[[], JsonObject | None] = lambda: None,
+        *,
+        key_id: str = "",
     ) -> pb.Operation:
         """Start an operation of a kind that was brought; return it as it is now.
 
@@ -82,6 +84,7 @@ class OperationKinds:
             operation_id=operation_id,
             request=request,
             require=require,
+            key_id=key_id,
         )
         return self.message(started)
 

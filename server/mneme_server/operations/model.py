@@ -40,10 +40,11 @@ class Key:
 class Operation:
     """An operation as it is kept. Times are microseconds since 1970.
 
-    `tenant_id` is the tenant that it works on; `scope` what starting it needed; `request` what it
-    was started with. `kept` is what the work noted for the case that it is interrupted; `result` is
-    what it came to, and `error` why it failed, as `common.error_facts` has it. `number` counts
-    operations in the order in which they were started.
+    `tenant_id` is the tenant that it works on; `scope` what starting it needed; `key_id` the key
+    that started it, "" where none did; `request` what it was started with. `kept` is what the work
+    noted for the case that it is interrupted; `result` is what it came to, and `error` why it
+    failed, as `common.error_facts` has it. `number` counts operations in the order in which they
+    were started.
     """
 
     key: Key
@@ -52,6 +53,7 @@ class Operation:
     scope: KeyScope
     request: JsonObject
     created_us: int
+    key_id: str = ""
     state: State = State.QUEUED
     cancellable: bool = True
     cancel_requested: bool = False

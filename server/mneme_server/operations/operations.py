@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -136,6 +136,7 @@ class Operations:
         operation_id: str,
         request: JsonObject,
         require: Callable[[], JsonObject | None] = lambda: None,
+        key_id: str = "",
     ) -> Operation:
         """Start an operation; an empty id is made. The same id and request again change nothing.
 
@@ -147,6 +148,7 @@ class Operations:
             request: what its work is given.
             require: raises what is against starting it, and may return facts that its work shall
                 have kept; not asked for one that was started before, which may have changed that.
+            key_id: the key that starts it, and with which it ends; "": none does.
 
         Raises:
             AlreadyExists: the id is taken by an operation that does something else.
@@ -158,6 +160,7 @@ class Operations:
             kind=kind,
             tenant_id=tenant_id,
             scope=scope,
+            key_id=key_id,
             request=request,
             created_us=now_us(),
         )
@@ -251,6 +254,28 @@ class Operations:
         self._call_off(found.key)
         return self.get(caller, operation_id, tenant_id)
 
+    def keys_in_use(self) -> Collection[str]:
+        """Return the ids of the keys that started what waits or runs here."""
+        with self._lock:
+            return {run.key_id for run, _ in self._runs.values() if run.key_id}
+
+    def judge(self, keys: Mapping[str, Caller | None]) -> None:
+        """Call off what keys started that may not start it any more, unless it has begun to change
+        what it was started for.
+
+        Args:
+            keys: by id, whom they let in now; None: nobody. Of others nothing is known.
+        """
+        with self._lock:
+            judged = [run for run, _ in self._runs.values() if run.key_id in keys and not run.lost]
+        for run in judged:
+            caller = keys[run.key_id]
+            if caller is None or run.scope not in caller.scopes:
+                asked = self._store.request_cancel(run.key)
+                run.lost = True  # Looked at once: one that goes on does so to its end.
+                if asked is not None and asked.cancel_requested:
+                    self._call_off(run.key)
+
     def forget_tenant(self, tenant_id: str) -> None:
         """Call off and forget the operations that are a tenant's, which is being deleted."""
         with self._lock:
@@ -325,7 +350,7 @@ class Operations:
             if operation.key in self._runs:  # It was started twice.
                 return
             work_of_kind = self._works.get(operation.kind, _Unknown())
-            run = Run(operation.key, work_of_kind, self._store, self._jobs, KEPT_US)
+            run = Run(operation, work_of_kind, self._store, self._jobs, KEPT_US)
 
             def work(step: Step) -> None:
                 try:
@@ -356,9 +381,11 @@ class Operations:
         with self._lock:
             run, job = self._runs.get(key, (None, None))
         if run is not None and self._jobs.forget(job):
-            with self._lock:
-                self._runs.pop(key, None)
-            run.never_began()
+            try:
+                run.never_began()  # First, so that whoever waits finds how it ended.
+            finally:
+                with self._lock:
+                    self._runs.pop(key, None)
 
     def _find(self, caller: Caller, operation_id: str, tenant_id: str) -> Operation:
         _require_may_name(caller, tenant_id)

@@ -12,10 +12,10 @@ import structlog
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.clock import now_us
 from mneme_server.common.error_facts import facts_of
-from mneme_server.common.errors import Aborted, MnemeError, Reason
+from mneme_server.common.errors import Aborted, MnemeError, Reason, Unauthenticated
 from mneme_server.common.panics import is_failure
 from mneme_server.common.progress import Cancelled, Progress, Step
-from mneme_server.operations.model import Key, LongWork, Operation, State
+from mneme_server.operations.model import LongWork, Operation, State
 from mneme_server.operations.ports import OperationStore
 
 _MOST_ATTEMPTS = 5
@@ -46,14 +46,23 @@ class Run:
     Attributes:
         progress: how far it is; None before it said anything.
         ended: set once it is not done any more, and how it ended is written down.
+        lost: whether the key that started it was revoked meanwhile: if it is called off, it fails.
     """
 
     def __init__(
-        self, key: Key, work: LongWork, store: OperationStore, server: Server, kept_us: int
+        self,
+        operation: Operation,
+        work: LongWork,
+        store: OperationStore,
+        server: Server,
+        kept_us: int,
     ) -> None:
         self.progress: Progress | None = None
         self.ended = threading.Event()
-        self._key = key
+        self.lost = False
+        self.key_id = operation.key_id
+        self.scope = operation.scope
+        self.key = self._key = operation.key
         self._work = work
         self._store = store
         self._server = server
@@ -88,7 +97,7 @@ class Run:
     def never_began(self) -> None:
         """Write down that it was cancelled while it waited."""
         try:
-            self._finish(State.CANCELLED)
+            self._called_off()
         finally:
             self.ended.set()
 
@@ -98,7 +107,7 @@ class Run:
         if known is None or known.done:
             return None
         if known.cancel_requested:
-            self._finish(State.CANCELLED)
+            self._called_off()
             return None
         if known.attempts >= _MOST_ATTEMPTS:
             gone = Aborted(
@@ -111,7 +120,7 @@ class Run:
 
     def _failed(self, operation: Operation, error: BaseException) -> None:
         if isinstance(error, Cancelled):
-            self._finish(State.CANCELLED)
+            self._called_off()
         elif isinstance(error, MnemeError):
             _log.warning("operation failed", operation=operation.key.id, kind=operation.kind,
                          tenant=operation.tenant_id, error=error.message)  # fmt: skip
@@ -121,6 +130,17 @@ class Run:
             _log.error("internal error in an operation", error_id=error_id, kind=operation.kind,
                        operation=operation.key.id, exc_info=error)  # fmt: skip
             self._finish(State.FAILED, error={"error_id": error_id})
+
+    def _called_off(self) -> None:
+        if not self.lost:
+            self._finish(State.CANCELLED)
+            return
+        revoked = Unauthenticated(
+            "the API key that started it was revoked, or may not start it any more; it was called"
+            " off",
+            reason=Reason.API_KEY_INVALID,
+        )
+        self._finish(State.FAILED, error=facts_of(revoked))
 
     def _finish(
         self, state: State, *, result: JsonObject | None = None, error: JsonObject | None = None

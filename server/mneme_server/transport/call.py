@@ -9,6 +9,7 @@ from typing import Protocol, TypeAlias
 
 import grpc
 
+from mneme_server.common.errors import MnemeError
 from mneme_server.common.identity import Caller
 from mneme_server.transport.methods import Method
 
@@ -55,7 +56,8 @@ class Call:
     It is all that a service sees beside the request. `authorizations` are the headers of that name.
     `request_id` is the caller's `x-request-id`, or one made here. `caller` is set by the
     authentication, `trace_id` where the call is told of as a span; `code` and `reason` once the
-    outcome is known.
+    outcome is known; `lost` once the key that let it in is good no longer: what a new call would be
+    refused with.
     """
 
     __slots__ = (
@@ -68,6 +70,7 @@ class Call:
         "edge",
         "ended",
         "error_id",
+        "lost",
         "method",
         "reason",
         "request_id",
@@ -92,6 +95,7 @@ class Call:
         self.error_id = ""
         self.trace_id = ""
         self.ended = False
+        self.lost: MnemeError | None = None
         self._caller: Caller | None = None
         self._end_callbacks: list[Callable[[], object]] | None = None
         self._lock = threading.Lock()
@@ -145,9 +149,21 @@ class Call:
         """The caller's tenant for logs; empty when nobody was authenticated."""
         return "" if self._caller is None else self._caller.tenant_id
 
+    @property
+    def key_id(self) -> str:
+        """The key that let the call in; empty where none was needed."""
+        return "" if self._caller is None else self._caller.key_id
+
+    def lose(self, error: MnemeError) -> None:
+        """Have the call end, soon, because its key is good no longer."""
+        self.lost = error
+        if self.method.stream is not None:
+            self.end()
+
     def time_left(self) -> float | None:
-        """Return the seconds until the caller stops waiting: 0 when it has left, None if never."""
-        if not self.edge.is_active():
+        """Return the seconds until the caller stops waiting: 0 when it has left, or may not be
+        answered any more, None if never."""
+        if self.lost is not None or not self.edge.is_active():
             return 0.0
         left = self.edge.time_remaining()
         return (
@@ -162,8 +178,9 @@ class Call:
         return grpc.StatusCode.DEADLINE_EXCEEDED if late else grpc.StatusCode.CANCELLED
 
     def on_end(self, callback: Callable[[], object]) -> None:
-        """Have `callback` run once when the stream must end: the client is gone, or the server
-        shuts down. It runs on another thread, or right here when that has already happened.
+        """Have `callback` run once when the stream must end: the client is gone, the server shuts
+        down, or the key was revoked. It runs on another thread, or right here when that has already
+        happened.
 
         A servicer of a stream that takes what a client sends stops waiting for more with this, and
         returns; the caller is told why by the layers.

@@ -148,7 +148,11 @@ class Pipeline(grpc.ServerInterceptor):
                 self._enter(entered, call)
                 if takes_room:
                     entered.enter(self._room_for(raw))
-                yield from respond(read(call, raw), call if method.takes_call else context)
+                answers = respond(read(call, raw), call if method.takes_call else context)
+                for one in answers:
+                    if call.lost is not None:
+                        raise call.lost
+                    yield one
 
         return make(
             stream_answers if handler.response_streaming else answer,

@@ -26,6 +26,7 @@ from mneme_server.transport.interceptors.abandoned import skip_abandoned
 from mneme_server.transport.interceptors.authentication import Identification, authentication
 from mneme_server.transport.interceptors.consistency import Newest, WaitUntilAsFresh, consistent
 from mneme_server.transport.interceptors.errors import Diagnose, map_errors
+from mneme_server.transport.interceptors.keyed import KeyedCalls
 from mneme_server.transport.interceptors.rate_limit import TokenBuckets, rate_limit
 from mneme_server.transport.interceptors.running import RunningCalls
 from mneme_server.transport.interceptors.streams import StreamSlots, stopping_error
@@ -141,6 +142,7 @@ class GrpcServer:
         buckets = TokenBuckets()
         self.counts = SharedCounts(buckets, self.streams)
         self._running = RunningCalls()
+        self.keyed = KeyedCalls()
         self._stopped = False
         self.health = Health(names, self._sending, most=options.max_streams)
         self._workers = Workers(options.workers, options.workers * _WAITING_PER_WORKER)
@@ -162,6 +164,7 @@ class GrpcServer:
                 skip_abandoned,
                 map_errors(diagnose),
                 authentication(identification, is_of=self._workers.is_of),
+                self.keyed.layer,
                 rate_limit(buckets),
                 self.streams.layer,
                 consistent(wait_until_as_fresh, newest),

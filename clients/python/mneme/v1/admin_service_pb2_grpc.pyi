@@ -78,6 +78,11 @@ class AdminServiceStub:
     RevokeApiKey: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.RevokeApiKeyRequest, _admin_service_pb2.RevokeApiKeyResponse]
     """Revokes an API key at once. Revoking it again changes nothing.
 
+    What the key let in ends within a second, on every server: its streams and
+    the calls of it that read or wait, with UNAUTHENTICATED, and the operations
+    that it started, as failed, unless they have begun to change what they were
+    started for, as those that forget have: these go on to their end.
+
     Scope: admin. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND.
     """
@@ -274,6 +279,11 @@ class AdminServiceAsyncStub(AdminServiceStub):
     """
     RevokeApiKey: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.RevokeApiKeyRequest, _admin_service_pb2.RevokeApiKeyResponse]  # type: ignore[assignment]
     """Revokes an API key at once. Revoking it again changes nothing.
+
+    What the key let in ends within a second, on every server: its streams and
+    the calls of it that read or wait, with UNAUTHENTICATED, and the operations
+    that it started, as failed, unless they have begun to change what they were
+    started for, as those that forget have: these go on to their end.
 
     Scope: admin. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND.
@@ -504,6 +514,11 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_admin_service_pb2.RevokeApiKeyResponse, _abc.Awaitable[_admin_service_pb2.RevokeApiKeyResponse]]:
         """Revokes an API key at once. Revoking it again changes nothing.
+
+        What the key let in ends within a second, on every server: its streams and
+        the calls of it that read or wait, with UNAUTHENTICATED, and the operations
+        that it started, as failed, unless they have begun to change what they were
+        started for, as those that forget have: these go on to their end.
 
         Scope: admin. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND.

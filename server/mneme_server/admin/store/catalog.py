@@ -30,7 +30,7 @@ from sqlalchemy.exc import IntegrityError
 from mneme_server.admin.model import ApiKey, Tenant
 from mneme_server.admin.ports import KeyFilter
 from mneme_server.common.errors import AlreadyExists, NotFound
-from mneme_server.common.identity import KeyScope
+from mneme_server.common.identity import Caller, KeyScope
 from mneme_server.common.parts import parts
 from mneme_server.storage.database import Database
 from mneme_server.storage.engine import SqliteDatabase
@@ -290,6 +290,15 @@ class SqlKeys:
             query = query.where(place > after)
         with self._database.read() as connection:
             return [_to_key(row) for row in connection.execute(query)]
+
+    def callers(self, key_ids: Collection[str]) -> Mapping[str, Caller]:
+        """Return whom keys let in, by their ids, as far as they are not revoked."""
+        found: dict[str, Caller] = {}
+        for some in parts(list(key_ids), _AT_ONCE):
+            query = select(api_keys).where(api_keys.c.id.in_(some), api_keys.c.revoked_at.is_(None))
+            with self._database.read() as connection:
+                found |= {row.id: _to_key(row).caller() for row in connection.execute(query)}
+        return found
 
     def revoke(self, key_id: str, now_us: int) -> ApiKey:
         """Revoke a key, or raise NotFound; one that is revoked keeps its time."""

@@ -32,6 +32,10 @@ class DiscoveryCalls:
         question = convert.asked_in(request)
         require_known_before(question, "question.adjust_for")
         started = self._operations.start(
-            "discover", call.tenant, request.operation_id, {"question": question.as_json()}
+            "discover",
+            call.tenant,
+            request.operation_id,
+            {"question": question.as_json()},
+            key_id=call.key_id,
         )
         return pb.StartDiscoverResponse(operation=started)

@@ -42,12 +42,9 @@ class Identification:
             return None
         secret = self._secret(authorizations)
         caller = ANYONE if secret is None else self._authenticator.authenticate(secret)
-        if method.scope not in caller.scopes:
-            raise PermissionDenied(
-                f"{method.name} needs scope {method.scope.name.lower()}; the API key has "
-                + ", ".join(s.name.lower() for s in sorted(caller.scopes)),
-                metadata={"required_scope": method.scope.name.lower()},
-            )
+        missing = missing_scope(method, caller)
+        if missing is not None:
+            raise missing
         return caller
 
     def takes_no_time(self, authorizations: Sequence[str]) -> bool:
@@ -94,3 +91,15 @@ def authentication(identification: Identification, *, is_of: Callable[[str], Non
             is_of(caller.tenant_id)
 
     return authenticate
+
+
+def missing_scope(method: Method, caller: Caller) -> PermissionDenied | None:
+    """Return why a caller may not call a method; None where it may."""
+    scope = method.scope
+    if scope is None or scope in caller.scopes:
+        return None
+    return PermissionDenied(
+        f"{method.name} needs scope {scope.name.lower()}; the API key has "
+        + ", ".join(s.name.lower() for s in sorted(caller.scopes)),
+        metadata={"required_scope": scope.name.lower()},
+    )

@@ -2490,6 +2490,11 @@ export const AdminService: GenService<{
   /**
    * Revokes an API key at once. Revoking it again changes nothing.
    *
+   * What the key let in ends within a second, on every server: its streams and
+   * the calls of it that read or wait, with UNAUTHENTICATED, and the operations
+   * that it started, as failed, unless they have begun to change what they were
+   * started for, as those that forget have: these go on to their end.
+   *
    * Scope: admin. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND.
    *

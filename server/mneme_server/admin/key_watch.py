@@ -1,0 +1,80 @@
+"""What goes on in the name of keys, and ends soon after a key is good no longer."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol
+
+import structlog
+
+from mneme_server.admin.ports import KeyCatalog
+from mneme_server.common.errors import MnemeError
+from mneme_server.common.identity import Caller
+from mneme_server.runtime.repeating import Repeating
+
+LOOKED_EVERY_S = 0.25
+"""How long a key that was revoked by way of another server is believed at most. Whatever it let in
+is told then, and what does not end by itself is cut off `GRACE_S` after that: within a second."""
+
+_log = structlog.get_logger(__name__)
+
+
+class OnBehalf(Protocol):
+    """Something that goes on after a key let it in."""
+
+    def keys_in_use(self) -> Collection[str]:
+        """Return the ids of the keys that let in what goes on now."""
+        ...
+
+    def judge(self, keys: Mapping[str, Caller | None]) -> None:
+        """End what keys let in that are good no longer.
+
+        Args:
+            keys: by id, whom they let in now; None: nobody. Of others nothing is known.
+        """
+        ...
+
+
+class KeyWatch:
+    """Looks again and again whether the keys are still good that let in what goes on: one look in
+    the catalog for all of it, and none while nothing does.
+
+    Args:
+        keys: the catalog's.
+    """
+
+    def __init__(self, keys: KeyCatalog) -> None:
+        self._keys = keys
+        self._over: Sequence[OnBehalf] = ()
+        self._failing = False
+        self._looking = Repeating(self.look, LOOKED_EVERY_S, "key-watching")
+
+    def start(self, *over: OnBehalf) -> None:
+        """Watch over these from now on."""
+        self._over = over
+        self._looking.start()
+
+    def soon(self) -> None:
+        """Look at once: a key was revoked here."""
+        self._looking.soon()
+
+    def stop(self) -> None:
+        """Stop watching."""
+        self._looking.stop()
+
+    def look(self) -> None:
+        """Look once."""
+        in_use = {key_id for one in self._over for key_id in one.keys_in_use()}
+        if not in_use:
+            return
+        try:
+            found = self._keys.callers(in_use)
+        except MnemeError as error:  # New calls are not let in meanwhile, either.
+            if not self._failing:
+                _log.warning("keys cannot be looked at now", error=error.message)
+            self._failing = True
+            return
+        self._failing = False
+        keys = {key_id: found.get(key_id) for key_id in in_use}
+        for one in self._over:
+            one.judge(keys)
