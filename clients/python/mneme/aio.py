@@ -39,7 +39,7 @@ class AsyncMnemeClient(AsyncServices, AsyncRecordsAll):
         tls: bool | str | os.PathLike[str] | TlsConfig | None = None,
         insecure: bool | None = None,
         timeout: float | None = 30.0,
-        retries: int = 3,
+        retries: int | None = None,
         wait_for_ready: bool = False,
         read_own_writes: bool = True,
         tenant: str | None = None,

@@ -35,9 +35,10 @@ class MnemeClient(SyncServices, RecordsAll):
     `mneme.errors`.
 
     Calls that have the effect of one when they are sent twice are retried while the server
-    cannot be reached; ids that the caller leaves open are made here for that purpose. What a
-    server refuses with a delay (a rate limit, a full queue) is sent again after that delay when
-    the call's time allows.
+    cannot be reached, e.g. because it restarts, until their time is over; ids that the caller
+    leaves open are made here for that purpose. What a server refuses with a delay (a rate limit, a
+    full queue) is sent again after that delay when the call's time allows. However many calls are
+    made at once, those beyond what the server takes on one connection wait for their turn.
 
     One client may be used by many threads at once. It does not survive `os.fork`: make it in the
     child.
@@ -51,7 +52,8 @@ class MnemeClient(SyncServices, RecordsAll):
         insecure: allow an API key over plaintext to another machine; default MNEME_INSECURE.
         timeout: seconds for a call, retries included; None: no limit. Streams have no limit
             unless their call gives one.
-        retries: how often a call may be sent again.
+        retries: how often a call may be sent again; None: as often as its timeout allows, or for
+            half a minute where it has none.
         wait_for_ready: let calls wait for a server that is not up yet, until their timeout.
         read_own_writes: have what is read show what this client wrote before, whichever server
             answers: a call carries the newest `consistency_token`.
@@ -73,7 +75,7 @@ class MnemeClient(SyncServices, RecordsAll):
         tls: bool | str | os.PathLike[str] | TlsConfig | None = None,
         insecure: bool | None = None,
         timeout: float | None = 30.0,
-        retries: int = 3,
+        retries: int | None = None,
         wait_for_ready: bool = False,
         read_own_writes: bool = True,
         tenant: str | None = None,

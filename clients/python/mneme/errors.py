@@ -38,6 +38,16 @@ class ClosedError(RuntimeError):
         super().__init__("this client is closed; make a new one")
 
 
+class OtherLoopError(RuntimeError):
+    """An asyncio client, or a stream of it, was used in another event loop than before."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what} belongs to the event loop in which it was first used, and this is another one:"
+            " make a client in each loop (each asyncio.run begins one)"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class FieldViolation:
     """One field that breaks a rule.
@@ -64,6 +74,7 @@ class MnemeError(Exception):
         violations: the fields that break rules.
         metadata: further facts for machines, e.g. `recorded` of a failed stream of events.
         retry_after: seconds after which a retry may succeed; None when the server did not say.
+        unprocessed: whether it is certain that no server has begun the call.
     """
 
     default_code: ClassVar[StatusCode] = StatusCode.UNKNOWN
@@ -77,6 +88,7 @@ class MnemeError(Exception):
         violations: Sequence[FieldViolation] = (),
         metadata: Mapping[str, str] | None = None,
         retry_after: float | None = None,
+        unprocessed: bool = False,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -85,6 +97,7 @@ class MnemeError(Exception):
         self.violations = tuple(violations)
         self.metadata = dict(metadata or {})
         self.retry_after = retry_after
+        self.unprocessed = unprocessed
 
     @property
     def field(self) -> str:

@@ -21,7 +21,7 @@ def local(
     folder: str | os.PathLike[str],
     *,
     timeout: float | None = 30.0,
-    retries: int = 3,
+    retries: int | None = None,
     server: str | Sequence[str] | None = None,
 ) -> MnemeClient:
     """A client of the memory in a folder, whose server starts and ends by itself.
@@ -40,7 +40,7 @@ def local(
     Args:
         folder: where the memory lies; made when missing. Not on a network file system.
         timeout: seconds for a call, a start of the server included; None: no limit.
-        retries: how often a call may be sent again.
+        retries: how often a call may be sent again; None: as often as its timeout allows.
         server: the server's command, or the command and its arguments; default MNEME_SERVER, else
             the server of this Python, else `mneme-server` on the PATH. Its settings are the
             environment's, of the process that starts it.
@@ -57,7 +57,7 @@ def local_async(
     folder: str | os.PathLike[str],
     *,
     timeout: float | None = 30.0,
-    retries: int = 3,
+    retries: int | None = None,
     server: str | Sequence[str] | None = None,
 ) -> AsyncMnemeClient:
     """`local` for asyncio: the server is joined by `async with`, or else by the first call.
@@ -73,7 +73,7 @@ class _LocalClient(MnemeClient):
         self,
         folder: str | os.PathLike[str],
         timeout: float | None,
-        retries: int,
+        retries: int | None,
         server: str | Sequence[str] | None,
     ) -> None:
         connection, membership = _parts(folder, timeout, retries, server)
@@ -92,7 +92,7 @@ class _AsyncLocalClient(AsyncMnemeClient):
         self,
         folder: str | os.PathLike[str],
         timeout: float | None,
-        retries: int,
+        retries: int | None,
         server: str | Sequence[str] | None,
     ) -> None:
         connection, membership = _parts(folder, timeout, retries, server)
@@ -113,7 +113,7 @@ class _AsyncLocalClient(AsyncMnemeClient):
 def _parts(
     folder: str | os.PathLike[str],
     timeout: float | None,
-    retries: int,
+    retries: int | None,
     server: str | Sequence[str] | None,
 ) -> tuple[Connection, Membership]:
     place = LocalFolder(folder, server)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 from typing import Any
 
@@ -9,9 +10,11 @@ import pytest
 from mneme import errors
 from mneme._core.retry import Attempts
 from mneme._generated.services import RPCS
-from mneme.messages import RecallResponse, RecordEventsResponse
+from mneme.messages import CreateApiKeyResponse, RecallResponse, RecordEventsResponse
+from unit.client.refusing import refusing
 from unit.client.scripted import ScriptedServer, failure
 
+_RECALL = next(rpc for rpc in RPCS if rpc.method == "Recall")
 _REPEATABLE = {rpc.method for rpc in RPCS if rpc.repeatable}
 
 
@@ -142,12 +145,56 @@ def test_a_server_that_says_when_it_is_ready_is_not_asked_before(method: str) ->
 
 
 def test_a_server_that_cannot_be_reached_is_asked_less_and_less_often() -> None:
-    recall = next(rpc for rpc in RPCS if rpc.method == "Recall")
-    attempts = Attempts(recall, 8, None)
+    attempts = Attempts(_RECALL, 8, None)
     pauses = [attempts.pause_after(errors.UnavailableError("gone")) or 0.0 for _ in range(8)]
     assert pauses[0] < 0.25
-    assert all(earlier < later for earlier, later in pairwise(pauses[:4]))
-    assert all(5 <= pause <= 6 for pause in pauses[4:])
+    assert all(earlier < later for earlier, later in pairwise(pauses[:3]))
+    assert all(2 <= pause <= 2.4 for pause in pauses[3:])
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.UnavailableError("gone"),
+        errors.UnavailableError("stopping", retry_after=1),
+        errors.ResourceExhaustedError("too many calls", retry_after=1),
+    ],
+)
+def test_a_call_that_may_be_repeated_uses_all_its_time(
+    error: errors.MnemeError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert 27 <= _seconds_tried(error, 30, monkeypatch) <= 30
+    # Without a limit it has an end, too.
+    assert 27 <= _seconds_tried(error, None, monkeypatch) <= 30
+
+
+def _seconds_tried(
+    error: errors.MnemeError, timeout: float | None, monkeypatch: pytest.MonkeyPatch
+) -> float:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    attempts = Attempts(_RECALL, None, timeout)
+    while (pause := attempts.pause_after(error)) is not None:
+        now[0] += pause
+    return now[0] - 100.0
+
+
+def test_a_restart_of_the_server_is_waited_out(connect: Any, served: ScriptedServer) -> None:
+    """Each attempt of three would have been made in its first three seconds."""
+    refusals = fail_first(8, RecallResponse(total_results=7), "UNAVAILABLE", "", retry_after=0.01)
+    served.on("Recall", refusals)
+    assert connect().call("recall", "q").total_results == 7
+
+
+@pytest.mark.parametrize("retries", [None, 0])
+def test_a_stream_that_was_refused_is_sent_again_whatever_the_call_is(
+    connect: Any, retries: int | None
+) -> None:
+    """No server has looked at it, so that it is no second time."""
+    with refusing(5, CreateApiKeyResponse(secret="mn_x")) as server:
+        client = connect(server.address, retries=retries)
+        assert client.call("create_api_key", "tenant", "name").secret == "mn_x"
+        assert server.opened == 6
 
 
 def test_a_call_has_the_client_s_timeout_unless_it_brings_its_own(

@@ -16,6 +16,7 @@ from mneme._core.calling import Caller, callable_of
 from mneme._core.cancelling import closed, is_leaving, told_of_closing
 from mneme._core.connection import APART, Connection
 from mneme._core.long_running import AsyncLongRunning
+from mneme._core.one_loop import OneLoop
 from mneme._core.resuming import Resumption, patience_of
 from mneme._core.retry import Attempts
 from mneme._core.rpc import AnswerT, RequestT, Rpc
@@ -49,7 +50,7 @@ class AsyncStream(Generic[AnswerT_co], AsyncIterator[AnswerT_co]):
         self._own: grpc.aio.Channel | None = None
         self._reading: asyncio.Future[Any] | None = None
         self._turn = asyncio.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop = OneLoop("this stream")
         self._closed = False
         self._ended = False
 
@@ -57,6 +58,7 @@ class AsyncStream(Generic[AnswerT_co], AsyncIterator[AnswerT_co]):
         return self
 
     async def __anext__(self) -> AnswerT_co:
+        self._loop.check()
         async with self._turn:
             return await self._next()
 
@@ -66,7 +68,6 @@ class AsyncStream(Generic[AnswerT_co], AsyncIterator[AnswerT_co]):
                 raise StopAsyncIteration
             if self._call is None:
                 self._call, self._own = self._open_call()
-                self._loop = asyncio.get_running_loop()
             try:
                 message = await self._read()
             except grpc.RpcError as failure:
@@ -131,6 +132,7 @@ class AsyncStream(Generic[AnswerT_co], AsyncIterator[AnswerT_co]):
 
     async def aclose(self) -> None:
         """End the stream."""
+        self._loop.check()
         self._closed = True
         if self._call is not None:
             self._call.cancel()
@@ -138,11 +140,12 @@ class AsyncStream(Generic[AnswerT_co], AsyncIterator[AnswerT_co]):
 
     def __del__(self) -> None:
         """End the call when nobody holds the stream any more; it was not closed."""
-        if self._call is None or self._loop is None or self._ended or self._closed:
+        loop = self._loop.loop
+        if self._call is None or loop is None or self._ended or self._closed:
             return
         with suppress(RuntimeError):  # The loop has ended, and its calls with it.
             # Python may drop it on any thread.
-            self._loop.call_soon_threadsafe(_drop, self._loop, self._call, self._own)
+            loop.call_soon_threadsafe(_drop, loop, self._call, self._own)
 
     async def free(self) -> None:
         """Close the stream's connection, when it has one of its own."""
@@ -183,11 +186,13 @@ class AsyncCaller(Caller):
     ) -> None:
         super().__init__(connection)
         self._opened = channel
+        self._loop = OneLoop("this AsyncMnemeClient")
         self._make_apart = apart or (lambda: connection.aio_channel(APART))
         self._apart: WeakSet[AsyncStream[Any]] = WeakSet()
 
     async def aclose(self) -> None:
         """Close the connections; calls and streams that are still open are cancelled."""
+        self._loop.check()
         self._closed = True
         for stream in list(self._apart):
             await stream.free()
@@ -198,6 +203,7 @@ class AsyncCaller(Caller):
     def _channel(self) -> grpc.aio.Channel:
         if self._closed:
             raise ClosedError
+        self._loop.check()
         if self._opened is None:
             self._opened = self._connection.aio_channel()
         return self._opened
@@ -308,6 +314,7 @@ class AsyncCaller(Caller):
                 return call(given(), **options), None
             if self._closed:
                 raise ClosedError
+            self._loop.check()
             channel = self._make_apart()
             return callable_of(rpc, getattr(channel, kind))(given(), **options), channel
 

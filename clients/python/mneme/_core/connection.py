@@ -54,7 +54,7 @@ class Connection:
         credentials: TLS credentials; None: plaintext.
         options: the channel's options.
         timeout: seconds for a unary call by default; None: no deadline.
-        retries: how often a call may be sent again.
+        retries: how often a call may be sent again; None: as often as its time allows.
         wait_for_ready: whether calls wait for the server until their deadline.
         read_own_writes: whether what is read shows what was written before by the same client.
     """
@@ -64,7 +64,7 @@ class Connection:
     credentials: grpc.ChannelCredentials | None
     options: tuple[tuple[str, Any], ...]
     timeout: float | None
-    retries: int
+    retries: int | None
     wait_for_ready: bool
     read_own_writes: bool = True
 
@@ -90,7 +90,7 @@ def connection_of(
     tls: bool | str | os.PathLike[str] | TlsConfig | None,
     insecure: bool | None,
     timeout: float | None,
-    retries: int,
+    retries: int | None,
     wait_for_ready: bool,
     options: Iterable[tuple[str, Any]],
     read_own_writes: bool = True,
@@ -111,7 +111,7 @@ def connection_of(
             "(tls=True or MNEME_TLS=1), or say that the network is trusted "
             "(insecure=True or MNEME_INSECURE=1)"
         )
-    if retries < 0:
+    if retries is not None and retries < 0:
         raise ConfigurationError(f"retries must be at least 0, not {retries}")
     return Connection(
         target=endpoint.target,
@@ -234,7 +234,7 @@ def _read(path: str | os.PathLike[str] | None) -> bytes | None:
         raise ConfigurationError(f"TLS: cannot read {os.fspath(path)}: {error.strerror}") from error
 
 
-def _channel_options(retries: int, config: TlsConfig | None) -> list[tuple[str, Any]]:
+def _channel_options(retries: int | None, config: TlsConfig | None) -> list[tuple[str, Any]]:
     options: list[tuple[str, Any]] = [
         ("grpc.primary_user_agent", f"mneme-python/{__version__}"),
         ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),

@@ -10,14 +10,13 @@ from typing import Any
 from google.protobuf.message import Message
 from grpc import StatusCode
 
-from mneme._core.retry import Attempts
+from mneme._core.retry import PATIENCE_S, Attempts
 from mneme._core.rpc import Rpc
 from mneme._core.time_left import TimeLeft
 from mneme.errors import MnemeError
 
 _FIRST_PAUSE_S = 0.2
 _LONGEST_PAUSE_S = 5.0
-_PATIENCE_S = 30.0
 _BROKEN = frozenset({StatusCode.INTERNAL, StatusCode.CANCELLED})
 """What gRPC makes of some broken connections, and of a stream whose messages were not taken in
 time; where a server says so, it gives a reason."""
@@ -122,11 +121,12 @@ class Resumption:
         return pause
 
 
-def patience_of(retries: int, limit_s: float | None) -> float:
+def patience_of(retries: int | None, limit_s: float | None) -> float:
     """Return how long a client is patient with a stream that broke off, in seconds.
 
     Args:
-        retries: how often it sends a call again; 0: nothing is resumed.
+        retries: how often it sends a call again; None: as often as its time allows; 0: nothing is
+            resumed.
         limit_s: its time for a call; None: no limit.
     """
-    return (_PATIENCE_S if limit_s is None else limit_s) if retries else 0.0
+    return 0.0 if retries == 0 else PATIENCE_S if limit_s is None else limit_s

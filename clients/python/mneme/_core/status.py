@@ -22,6 +22,9 @@ DOWN = frozenset({
 """States of a channel when a call's time is up and no server is there; it is idle when the time was
 too short to begin connecting."""
 _NO_SERVER = "no Mneme server answers at {address}"
+_NO_ROOM = "the server at {address} had no room for the call on this connection"
+# REFUSED_STREAM, RFC 9113, sections 7 and 8.7.
+_REFUSED = re.compile(r"RST_STREAM with error code 7\b")
 _TOO_LARGE = re.compile(
     r"(?P<at>CLIENT|SERVER): (?P<did>Sent|Received) message larger than max "
     r"\((?P<size>\d+) vs\. (?P<most>\d+)\)"
@@ -44,11 +47,14 @@ def error_of(failure: RpcError, address: str, is_down: Callable[[], bool]) -> Mn
     info = details.get(error_details_pb2.ErrorInfo)
     if info is None and code is StatusCode.DEADLINE_EXCEEDED and is_down():
         code, message = StatusCode.UNAVAILABLE, "timeout"
-    if info is None and code is StatusCode.UNAVAILABLE:
+    unprocessed = info is None and _REFUSED.search(message) is not None
+    if unprocessed:
+        code, message = StatusCode.UNAVAILABLE, _NO_ROOM.format(address=address)
+    elif info is None and code is StatusCode.UNAVAILABLE:
         message = f"{_NO_SERVER.format(address=address)}: {why(message)}"
     elif info is None:
         message = _in_words(code, message)
-    return _error(code, message, details)
+    return _error(code, message, details, unprocessed)
 
 
 def _in_words(code: StatusCode, message: str) -> str:
@@ -73,7 +79,9 @@ def error_in(status: status_pb2.Status) -> MnemeError:
 _CODES = {code.value[0]: code for code in StatusCode}
 
 
-def _error(code: StatusCode, message: str, details: dict[type, Any]) -> MnemeError:
+def _error(
+    code: StatusCode, message: str, details: dict[type, Any], unprocessed: bool = False
+) -> MnemeError:
     info = details.get(error_details_pb2.ErrorInfo)
     request = details.get(error_details_pb2.BadRequest)
     retry = details.get(error_details_pb2.RetryInfo)
@@ -87,6 +95,7 @@ def _error(code: StatusCode, message: str, details: dict[type, Any]) -> MnemeErr
         ],
         metadata=dict(info.metadata) if info else {},
         retry_after=retry.retry_delay.ToTimedelta().total_seconds() if retry else None,
+        unprocessed=unprocessed,
     )
 
 

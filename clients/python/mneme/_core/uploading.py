@@ -113,7 +113,9 @@ class Unacknowledged:
         return self._backoff.pause_after(error)
 
 
-def unacknowledged(retries: int, limit_s: float | None, timeout: float | None) -> Unacknowledged:
+def unacknowledged(
+    retries: int | None, limit_s: float | None, timeout: float | None
+) -> Unacknowledged:
     """What is not confirmed, of an upload that begins now.
 
     Args:
