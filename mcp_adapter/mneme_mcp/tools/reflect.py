@@ -79,6 +79,7 @@ class Insight(CamelOutput):
     summary: str
     data: Free = {}
     confidence: float
+    q_value: float | None = None
     session_ids: list[str] = []
     event_ids: list[str] = []
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -30,6 +30,11 @@ class Buckets:
     count: int
     first_us: int
     last_us: int
+
+    @property
+    def together(self) -> Buckets:
+        """One that covers all of these."""
+        return replace(self, span_us=self.span_us * self.count, count=1)
 
     def place(self, times: Ints) -> Ints:
         """Return the bucket of each time."""
@@ -93,6 +98,13 @@ def _aligned(first_us: int, last_us: int, span_us: int) -> Buckets:
     offset = _MONDAY_US if span_us % WEEK_US == 0 else 0
     origin = (first_us - offset) // span_us * span_us + offset
     return Buckets(origin, span_us, (last_us - origin) // span_us + 1, first_us, last_us)
+
+
+def counts_by(place: Ints, counts: Ints, size: int) -> Ints:
+    """Return the sum of the counts in each of `size` places."""
+    summed: Ints = np.zeros(size, np.int64)
+    np.add.at(summed, place, counts)
+    return summed
 
 
 def mean_by(place: Ints, values: Floats, count: int) -> Floats:

@@ -81,7 +81,7 @@ def _difference(comparison: Comparison, newest: tuple[str, ...]) -> Insight:
             "effect_size": comparison.effect_size,
             "q_value": comparison.q_value,
         },
-        confidence=1 - comparison.q_value,
+        q_value=comparison.q_value,
         session_ids=newest,
         # Cliff's delta of the recent sessions are larger, or smaller, than they would be.
         strength=abs(comparison.effect_size) * comparison.recent_count,
@@ -106,7 +106,7 @@ def _change(kind: str, where: str, change: ErrorChange, sessions: int) -> Insigh
             "sessions": change.sessions,
             "q_value": change.q_value,
         },
-        confidence=1 - change.q_value,
+        q_value=change.q_value,
         session_ids=change.session_ids,
         strength=float(change.sessions),
     )
@@ -125,7 +125,7 @@ def _spread(by: OutcomeBy) -> Insight:
             f" {sure(by.q_value)}."
         ),
         data={"dimension": by.dimension, "groups": by.group_count, "q_value": by.q_value},
-        confidence=1 - by.q_value,
+        q_value=by.q_value,
         session_ids=worst.session_ids,
         strength=by.excess,
     )
@@ -139,7 +139,7 @@ def _group(dimension: str, group: OutcomeGroup) -> Insight:
             f" {sure(group.split.q_value)}."
         ),
         data={"dimension": dimension, "key": group.key, **split_data(group.split)},
-        confidence=1 - group.split.q_value,
+        q_value=group.split.q_value,
         session_ids=group.session_ids,
         strength=group.split.strength,
     )

@@ -286,7 +286,7 @@ def _insights(result: CostAnalysis, with_costs: int, what: str) -> list[Insight]
                     f" {sure(trend.step.q_value)}."
                 ),
                 data=step_figures(trend.step),
-                confidence=1 - trend.step.q_value,
+                q_value=trend.step.q_value,
             )
         )
     elif trend.trend in (Trend.IMPROVING, Trend.DEGRADING):
@@ -303,7 +303,7 @@ def _insights(result: CostAnalysis, with_costs: int, what: str) -> list[Insight]
                     "days": trend.days,
                     "q_value": trend.q_value,
                 },
-                confidence=1 - trend.q_value,
+                q_value=trend.q_value,
             )
         )
     if result.total_cost_usd:

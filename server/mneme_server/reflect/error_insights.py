@@ -94,7 +94,7 @@ def _after(effect: SequenceEffect, pattern: ErrorPattern) -> Insight:
             "tool_name": pattern.tool_name,
             **effect_data(effect),
         },
-        confidence=1 - effect.q_value,
+        q_value=effect.q_value,
         session_ids=effect.session_ids,
         strength=effect.strength,
     )
@@ -142,7 +142,7 @@ def _ended(pattern: ErrorPattern, split: OutcomeSplit) -> Insight:
             "tool_name": pattern.tool_name,
             **split_data(split),
         },
-        confidence=1 - split.q_value,
+        q_value=split.q_value,
         session_ids=pattern.session_ids,
         strength=split.strength,
     )
@@ -153,7 +153,7 @@ def _with_errors(split: OutcomeSplit) -> Insight:
         type="outcome_with_any_error",
         summary=f"Of the sessions with an error, {outcomes(split)}; {sure(split.q_value)}.",
         data=split_data(split),
-        confidence=1 - split.q_value,
+        q_value=split.q_value,
         strength=split.strength,
     )
 

@@ -93,7 +93,8 @@ def _insight(insight: model.Insight) -> pb.Insight:
         type=insight.type,
         summary=insight.summary,
         data=struct_of_object(insight.data),
-        confidence=insight.confidence,
+        confidence=1.0 if insight.q_value is None else 1 - insight.q_value,
+        q_value=insight.q_value,
         session_ids=insight.session_ids,
         event_ids=insight.event_ids,
     )
@@ -116,6 +117,7 @@ def _trend(test: model.TrendTest) -> pb.TrendTest:
         change=test.change,
         days=test.days,
         step=_step(test.step) if test.step else None,
+        small=test.small,
     )
 
 
@@ -320,27 +322,32 @@ def _share(share: model.CostShare) -> pb.CostShare:
 def _(result: model.PerformanceTrends, message: pb.ReflectResponse) -> None:
     message.performance_trends.CopyFrom(
         pb.PerformanceTrends(
-            points=[
-                pb.PerformancePoint(
-                    start_time=to_timestamp(point.start_us),
-                    session_count=point.session_count,
-                    known_count=point.known_count,
-                    success_rate=point.success_rate,
-                    errors_per_session=point.errors_per_session,
-                    latency_p50_ms=point.latency_p50_ms,
-                    latency_p95_ms=point.latency_p95_ms,
-                    latency_mean_ms=point.latency_mean_ms,
-                    sessions_per_hour=point.sessions_per_hour,
-                )
-                for point in result.points
-            ],
+            points=map(_point, result.points),
             success_rate=_trend(result.success_rate),
             latency=_trend(result.latency),
             latency_p95=_trend(result.latency_p95),
             throughput=_trend(result.throughput),
             error_rate=_trend(result.error_rate),
             bucket_seconds=result.bucket_seconds,
+            overall=_point(result.overall) if result.overall else None,
         )
+    )
+
+
+def _point(point: model.PerformancePoint) -> pb.PerformancePoint:
+    return pb.PerformancePoint(
+        start_time=to_timestamp(point.start_us),
+        session_count=point.session_count,
+        known_count=point.known_count,
+        told_count=point.told_count,
+        timed_count=point.timed_count,
+        error_count=point.error_count,
+        success_rate=point.success_rate,
+        errors_per_session=point.errors_per_session,
+        latency_p50_ms=point.latency_p50_ms,
+        latency_p95_ms=point.latency_p95_ms,
+        latency_mean_ms=point.latency_mean_ms,
+        sessions_per_hour=point.sessions_per_hour,
     )
 
 

@@ -36,12 +36,12 @@ class Trend(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Insight:
-    """One finding in words. `confidence` is 1 - q, and 1 for what was only counted."""
+    """One finding in words. `q_value` is that of the test behind it; None: it was only counted."""
 
     type: str
     summary: str
     data: JsonObject
-    confidence: float = 1.0
+    q_value: float | None = None
     session_ids: tuple[str, ...] = ()
     event_ids: tuple[str, ...] = ()
     strength: float = 0.0
@@ -182,6 +182,8 @@ class TrendTest:
     days: float = 0.0
     step: Step | None = None
     """What `trend` is of where a step fits the series better than its slope, or alone is shown."""
+    small: bool = False
+    """Whether the slope can be told from chance, and is too small to be called a trend."""
 
     @property
     def change(self) -> float:
@@ -246,13 +248,20 @@ class CostAnalysis:
 
 @dataclass(frozen=True, slots=True)
 class PerformancePoint:
-    """The performance in a span of time. None: no data."""
+    """The performance in a span of time. None: no data.
+
+    Sessions are of the span in which they started, with all that went wrong in them; `told_count`
+    of them have events, and so can tell of errors. Timed events are of the span they are in.
+    """
 
     start_us: int
     session_count: int
     known_count: int
+    told_count: int
+    timed_count: int
+    error_count: int
     success_rate: float | None
-    errors_per_session: float
+    errors_per_session: float | None
     latency_p50_ms: float | None
     latency_p95_ms: float | None
     latency_mean_ms: float | None
@@ -270,6 +279,7 @@ class PerformanceTrends:
     throughput: TrendTest
     error_rate: TrendTest
     bucket_seconds: int
+    overall: PerformancePoint | None = None
 
 
 @dataclass(frozen=True, slots=True)

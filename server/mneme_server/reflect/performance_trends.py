@@ -13,6 +13,7 @@ from mneme_server.events.outcome import Outcome
 from mneme_server.reflect.buckets import (
     Buckets,
     buckets_over,
+    counts_by,
     mean_by,
     quantiles_by,
 )
@@ -55,6 +56,7 @@ def performance_trends(history: History, params: PerformanceTrendsParams) -> Fin
     last = max(int(starts.max()), int(times.max()) if len(times) else 0)
     buckets = buckets_over(int(starts.min()), last, params.bucket)
     measured = _Measured(history, buckets)
+    overall = _Measured(history, buckets.together)
     whole = buckets.covered >= _MIN_COVERED
     tests = trend_tests(
         [
@@ -69,7 +71,12 @@ def performance_trends(history: History, params: PerformanceTrendsParams) -> Fin
         ],
         buckets,
     )
-    result = PerformanceTrends(measured.points(), *_named(tests), bucket_seconds=buckets.seconds)
+    result = PerformanceTrends(
+        measured.points(),
+        *_named(tests),
+        bucket_seconds=buckets.seconds,
+        overall=overall.points()[0],
+    )
     notes = list(history.notes)
     if buckets.count < MIN_POINTS:
         notes.append(
@@ -105,9 +112,12 @@ class _Measured:
         errors = np.bincount(history.session[history.is_error], minlength=len(sessions))
         # What a session without events did is not known, also not that nothing failed.
         told = sessions.has_events
+        self.told = np.bincount(place[told], minlength=size)
+        self.error_count = counts_by(place[told], errors[told], size)
         self.errors = mean_by(place[told], errors[told].astype(float), size)
         timed = np.flatnonzero(history[Column.DURATION] != NONE)
         at = buckets.place(history[Column.TIME][timed])
+        self.timed = np.bincount(at, minlength=size)
         durations = history[Column.DURATION][timed] / 1000.0
         self.p50, self.p95 = quantiles_by(at, durations, size, (0.5, 0.95))
         self.mean = mean_by(at, durations, size)
@@ -124,8 +134,11 @@ class _Measured:
                 start_us=self._buckets.start_us(i),
                 session_count=int(self.sessions[i]),
                 known_count=int(self.known[i]),
+                told_count=int(self.told[i]),
+                timed_count=int(self.timed[i]),
+                error_count=int(self.error_count[i]),
                 success_rate=_or_none(self.success, i),
-                errors_per_session=_or_none(self.errors, i) or 0.0,
+                errors_per_session=_or_none(self.errors, i),
                 latency_p50_ms=_or_none(self.p50, i),
                 latency_p95_ms=_or_none(self.p95, i),
                 latency_mean_ms=_or_none(self.mean, i),
@@ -205,7 +218,7 @@ def _insight(told: _Told) -> Insight:
                 f" ({test.points} spans, {sure(test.step.q_value)}){verdict}."
             ),
             data={"trend": trend, **step_figures(test.step), "points": test.points},
-            confidence=1 - test.step.q_value,
+            q_value=test.step.q_value,
             strength=abs(test.step.size) / level,
         )
     median = (told.level or told.amount)(float(np.nanmedian(told.values)))
@@ -225,6 +238,6 @@ def _insight(told: _Told) -> Insight:
             "q_value": test.q_value,
             "points": test.points,
         },
-        confidence=1 - test.q_value,
+        q_value=test.q_value,
         strength=abs(test.change) / level,
     )

@@ -102,7 +102,7 @@ def _effect(effect: SequenceEffect, kind: str) -> Insight:
         type=kind,
         summary=f"{summary}: {against(effect)}; {sure(effect.q_value)}.",
         data=effect_data(effect),
-        confidence=1 - effect.q_value,
+        q_value=effect.q_value,
         session_ids=effect.session_ids,
         strength=effect.strength,
     )

@@ -83,6 +83,8 @@ def trend_tests(series: list[Series], buckets: Buckets) -> list[TrendTest]:
         if change:
             better = (change > 0) == series[i].rising_is_better
             test = replace(test, trend=Trend.IMPROVING if better else Trend.DEGRADING)
+        elif _is_sure(q_value, interval):
+            test = replace(test, small=True)
         tests[i] = test
     return tests
 
@@ -90,8 +92,11 @@ def trend_tests(series: list[Series], buckets: Buckets) -> list[TrendTest]:
 def _is_change(q_value: float, interval: Interval, change: float, series: Series) -> bool:
     """Tell whether a series surely changes, and by how much is known and worth telling: the
     interval leaves out 0, and the change makes `MIN_CHANGE` of its level."""
-    known = interval.low > 0 or interval.high < 0
-    return q_value <= SIGNIFICANT and known and abs(change) >= MIN_CHANGE * series.level
+    return _is_sure(q_value, interval) and abs(change) >= MIN_CHANGE * series.level
+
+
+def _is_sure(q_value: float, interval: Interval) -> bool:
+    return q_value <= SIGNIFICANT and (interval.low > 0 or interval.high < 0)
 
 
 def _step(

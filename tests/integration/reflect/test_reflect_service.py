@@ -42,6 +42,7 @@ def test_error_patterns_are_answered_as_grouped_patterns_with_counts(api: Api) -
     assert pattern.examples[0].timestamp == at(32)
     (insight,) = [found for found in answer.insights if found.type == "recurring_error"]
     assert insight.confidence == 1
+    assert not insight.HasField("q_value"), "what was only counted was not tested"
     assert list(insight.session_ids) == ["s3", "s2", "s1", "s0"]
     assert list(insight.event_ids) == [example.event_id for example in pattern.examples]
     assert "4 times in 4 sessions" in insight.summary

@@ -289,3 +289,60 @@ def test_a_span_that_makes_too_many_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="at most 1,000") as refused:
         buckets_over(0, round((MAX_BUCKETS + 1) * HOUR * 1e6), Bucket.HOUR)
     assert refused.value.field == "bucket"
+
+
+def test_errors_are_counted_where_they_are_and_never_rebuilt_from_a_mean() -> None:
+    record = Record()
+    for number in range(20):
+        record.session(f"empty{number}", at=number * 60.0, status=SessionStatus.COMPLETED)
+    for number, errors in enumerate((3, 0)):
+        record.session(f"s{number}", at=number * 60.0)
+        record.add(f"s{number}", EventType.MESSAGE, number * 60.0)
+        for _ in range(errors):
+            record.add(f"s{number}", EventType.TOOL_ERROR, number * 60.0, error="x")
+    record.session("later", at=2 * HOUR)
+    result = trends_in(record, Bucket.HOUR)
+    first, empty, last = result.points
+    assert (first.session_count, first.told_count, first.error_count) == (22, 2, 3)
+    assert first.errors_per_session == 1.5
+    assert (empty.session_count, empty.told_count, empty.error_count) == (0, 0, 0)
+    assert (last.session_count, last.told_count, last.error_count) == (1, 0, 0)
+    assert empty.errors_per_session is last.errors_per_session is None, "not known, so not none"
+    overall = result.overall
+    assert overall is not None
+    assert (overall.session_count, overall.told_count, overall.error_count) == (23, 2, 3)
+    assert overall.errors_per_session == 1.5
+
+
+def test_the_whole_range_has_figures_of_its_own() -> None:
+    record = Record()
+    # A median of medians would be 150.
+    for hour, durations in enumerate(((100, 100, 100), (200,))):
+        for number, milliseconds in enumerate(durations):
+            name = f"s{hour}-{number}"
+            status = SessionStatus.ERROR if hour else SessionStatus.COMPLETED
+            record.session(name, at=hour * HOUR + number, status=status)
+            took = milliseconds * 1_000
+            record.add(name, EventType.LLM_RESPONSE, hour * HOUR + number, duration=took)
+    result = trends_in(record, Bucket.HOUR)
+    overall = result.overall
+    assert overall is not None
+    assert overall.start_us == result.points[0].start_us
+    assert (overall.latency_p50_ms, overall.latency_mean_ms, overall.timed_count) == (100, 125, 4)
+    assert (overall.success_rate, overall.known_count) == (0.75, 4)
+    assert trends_in(Record()).overall is None
+
+
+def test_a_slope_that_is_sure_and_small_is_no_trend_and_says_so() -> None:
+    rng = np.random.default_rng(1)
+    record = Record()
+    for day in range(60):
+        for number in range(40):
+            name = record.session(f"{day:02}-{number:02}", at=day * DAY + number)
+            took = int((1_000 + 0.5 * day + rng.normal(0, 2)) * 1_000)
+            record.add(name, EventType.LLM_RESPONSE, day * DAY + number, duration=took)
+    latency = trends_in(record, Bucket.DAY).latency
+    assert (latency.trend, latency.small) == (Trend.STABLE, True)
+    assert latency.slope_interval.low > 0
+    flat = trends_in(daily_sessions(0, 14)).latency
+    assert (flat.trend, flat.small) == (Trend.STABLE, False)

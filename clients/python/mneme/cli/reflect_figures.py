@@ -106,16 +106,17 @@ def _trend(test: TrendTest, what: str, form: Callable[[float], str]) -> str:
     10 days; q 0.004"."""
     if test.trend is None:
         return "too few points to tell"
-    if test.trend == "stable":
+    if test.trend == "stable" and not test.small:
         return "no trend shown"
     if "step" in test:
         return f"{cells.name(test.trend)}: {what} {_step(test.step, form)}"
+    verdict = "sure but small" if test.small else cells.name(test.trend)
     low, high = map(form, sorted(map(abs, (test.slope_interval.low, test.slope_interval.high))))
     between = f" ({low} to {high})" if low != high else ""
     moves = "rises" if test.slope_per_day > 0 else "falls"
     over = f", by {form(abs(test.change))} over {cells.span(test.days * 86_400)}"
     return (
-        f"{cells.name(test.trend)}: {what} {moves} by {form(abs(test.slope_per_day))} "
+        f"{verdict}: {what} {moves} by {form(abs(test.slope_per_day))} "
         f"a day{between}{over if test.days else ''}; "
         f"q {show.q(test.q_value)}"
     )
@@ -162,8 +163,8 @@ def _series(result: PerformanceTrends, field: str) -> list[float | None]:
 
 
 def _errors(points: Iterable[PerformancePoint]) -> list[float | None]:
-    """Errors a session; a span without sessions has none to divide by."""
-    return [point.errors_per_session if point.session_count else None for point in points]
+    """Errors a session; of a span whose sessions have no events nothing is known."""
+    return [point.errors_per_session if point.told_count else None for point in points]
 
 
 def _points(value: float) -> str:
