@@ -188,7 +188,27 @@ def test_the_explained_terms_add_up_to_the_basis_of_the_score(filled: Api) -> No
     assert ratios == pytest.approx([ratios[0]] * len(ratios))
     terms = {term.name: term for term in answer.results[0].terms}
     assert terms["dense"].value == pytest.approx(answer.results[0].similarity, abs=1e-6)
-    assert not recall(filled, "why did the login fail?").results[0].terms
+    plain = recall(filled, "why did the login fail?").results[0]
+    assert not plain.terms
+    assert not plain.HasField("steps")
+
+
+@pytest.mark.parametrize("query", ["why did the login fail?", "zebra stripes of 12 May 2031"])
+@pytest.mark.parametrize("scopes", [[], ["event"], ["session"], ["lesson"]])
+def test_the_explained_steps_lead_from_the_terms_to_the_score(
+    query: str, scopes: list[str], filled: Api
+) -> None:
+    for result in recall(filled, query, scopes=scopes, explain=True, limit=100).results:
+        steps = result.steps
+        assert steps.sum == pytest.approx(sum(term.contribution for term in result.terms))
+        share = min(max(steps.sum / steps.highest, 0), 1)
+        assert result.score == pytest.approx(math.sqrt(share * steps.evidence))
+
+
+@pytest.mark.parametrize("mode", [recall_pb.RECALL_MODE_DENSE, recall_pb.RECALL_MODE_LEXICAL])
+def test_a_score_that_is_no_sum_has_no_steps(mode: int, filled: Api) -> None:
+    answer = recall(filled, "login fails", explain=True, mode=mode)
+    assert not [result for result in answer.results if result.HasField("steps")]
 
 
 def test_a_weight_of_zero_switches_its_terms_off(filled: Api) -> None:

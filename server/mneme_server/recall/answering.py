@@ -18,7 +18,15 @@ from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.corpus.tenant_store import CorpusUnit
 from mneme_server.recall.copies import Keys, copies_of
 from mneme_server.recall.hybrid import Ranked
-from mneme_server.recall.model import Answer, Mode, Recalled, RecallOutcome, RecallQuery, Term
+from mneme_server.recall.model import (
+    Answer,
+    Mode,
+    Recalled,
+    RecallOutcome,
+    RecallQuery,
+    ScoreScale,
+    Term,
+)
 from mneme_server.recall.ranking import TERMS, Ints
 from mneme_server.recall.reranker.soon import Reranking
 from mneme_server.recall.succession import (
@@ -124,6 +132,7 @@ def answer_of(
         partial=lost > 0 or index.partial or glance is not None,
         reranking=reranking,
         confidence=confidence,
+        scale=_scale(candidates) if query.explain else None,
     )
 
 
@@ -257,3 +266,9 @@ def _terms(candidates: Ranked, place: int) -> list[Term]:
     return by_contribution(
         [Term(name, float(values[i]), float(added[i])) for i, name in enumerate(TERMS) if added[i]]
     )
+
+
+def _scale(candidates: Ranked) -> ScoreScale | None:
+    if candidates.terms is None:
+        return None
+    return ScoreScale(highest=candidates.highest, evidence=candidates.evidence)

@@ -66,6 +66,8 @@ class Ranked:
     """The sums (n,), where there are terms."""
     evidence: float = 0.0
     """How well the best of them matches at all, 0 to 1, where there are terms."""
+    highest: float = 0.0
+    """The sum that a perfect memory would get, where there are terms."""
     of_named_day: bool = False
     """Whether the query asks for days alone, and one of them is of those."""
 
@@ -202,6 +204,7 @@ def rank(
         words_only=found.words_only,
         totals=totals[order],
         evidence=matches,
+        highest=highest,
         of_named_day=day == 1.0,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from mneme_server.common.errors import InvalidArgument
 from mneme_server.corpus.document import Document, DocumentFilter
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.events.event_types import type_named
-from mneme_server.recall.model import Answer, Mode, Recalled, RecallQuery
+from mneme_server.recall.model import Answer, Mode, Recalled, RecallQuery, ScoreScale
 from mneme_server.recall.ranking import Weights
 from mneme_server.transport.convert.json import struct_of_object
 from mneme_server.transport.convert.time import time_range, to_timestamp
@@ -67,7 +68,7 @@ def recall_response(answer: Answer) -> pb.RecallResponse:
     turns = sum(len(result.before) + len(result.after) for result in answer.results)
     characters = max(_LEAST_OF_A_TURN, min(_MOST_OF_A_TURN, _TURNS_CHARACTERS // max(1, turns)))
     return pb.RecallResponse(
-        results=[_result(result, characters) for result in answer.results],
+        results=[_result(result, characters, answer.scale) for result in answer.results],
         total_results=answer.total,
         outcome=f"RECALL_OUTCOME_{answer.outcome.name}",
         searched_count=answer.searched_count,
@@ -117,7 +118,7 @@ def _weights(message: pb.RankingWeights) -> Weights:
     return weights
 
 
-def _result(recalled: Recalled, turn_characters: int) -> pb.RecallResult:
+def _result(recalled: Recalled, turn_characters: int, scale: ScoreScale | None) -> pb.RecallResult:
     document, copies = recalled.document, recalled.copies
     return pb.RecallResult(
         source_type=document.kind.name,
@@ -141,6 +142,15 @@ def _result(recalled: Recalled, turn_characters: int) -> pb.RecallResult:
         after=[_turn(turn, turn_characters) for turn in recalled.after],
         older=_version(recalled.older),
         newer=_version(recalled.newer),
+        steps=None if scale is None else _steps(recalled, scale),
+    )
+
+
+def _steps(recalled: Recalled, scale: ScoreScale) -> pb.ScoreSteps:
+    return pb.ScoreSteps(
+        sum=math.fsum(term.contribution for term in recalled.terms),
+        highest=scale.highest,
+        evidence=scale.evidence,
     )
 
 

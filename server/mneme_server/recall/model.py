@@ -73,6 +73,14 @@ class Term:
     contribution: float
 
 
+@dataclass(frozen=True, slots=True)
+class ScoreScale:
+    """How the sum of a result's terms becomes its score: see `ranking.scores`."""
+
+    highest: float
+    evidence: float
+
+
 @dataclass(slots=True)
 class Recalled:
     """One result. Nobody changes it once it was answered.
@@ -103,7 +111,8 @@ class Answer:
     `confidence` (0 to 1) tells how sure it is that something answers; None when that is not known,
     or was not asked for.
     It is `partial` when an index failed or a memory is damaged: something may be missing.
-    `reranking` tells what a reranker did; None when none was asked.
+    `reranking` tells what a reranker did; None when none was asked. `scale` is there where results
+    have terms.
     """
 
     results: Sequence[Recalled]
@@ -116,3 +125,4 @@ class Answer:
     partial: bool = False
     reranking: Reranking | None = None
     confidence: float | None = None
+    scale: ScoreScale | None = None

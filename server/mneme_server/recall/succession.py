@@ -23,7 +23,7 @@ def in_place_of(there: Recalled, result: Recalled) -> Recalled:
 
 def gained(terms: Sequence[Term], there: Sequence[Term]) -> Sequence[Term]:
     """Return a result's terms, with what it gains in the place of one with the terms `there`."""
-    if not terms:
+    if not terms and not there:
         return terms
     more = sum(t.contribution for t in there) - sum(t.contribution for t in terms)
     return by_contribution([*terms, Term(NEWER, 1.0 if more > 0 else -1.0, more)])

@@ -101,6 +101,15 @@ def test_an_explained_score_shows_its_terms(served: ScriptedServer) -> None:
     assert "dense +0.420 (0.700)" in mneme("recall", "q", "--explain").lines[1]
 
 
+def test_an_explained_score_shows_how_the_terms_become_it(served: ScriptedServer) -> None:
+    explained = RecallResponse()
+    explained.CopyFrom(FOUND)
+    fill(explained.results[0], {"score": 0.5, "steps": {"sum": 2, "highest": 4, "evidence": 0.5}})
+    served.on("Recall", explained)
+    shown = " ".join(mneme("recall", "q", "--explain").output.split())
+    assert "= 2.000 of 4.000 × evidence 0.500, √ 0.500" in shown
+
+
 @pytest.mark.parametrize(
     ("outcome", "words"),
     [

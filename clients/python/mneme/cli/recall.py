@@ -15,6 +15,8 @@ from mneme.cli.times import From, To
 from mneme.cli.values import scope as parse_scope
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mneme.types import RecallResponse, RecallResult, RecallTurn
 
 _COLUMNS = (
@@ -129,8 +131,18 @@ def _row(result: RecallResult, *, explain: bool) -> list[str]:
         terms = (
             f"{term.name} {term.contribution:+.3f} ({term.value:.3f})" for term in result.terms
         )
-        row.insert(-1, ", ".join(terms))
+        row.insert(-1, ", ".join([*terms, *_steps(result)]))
     return row
+
+
+def _steps(result: RecallResult) -> Iterator[str]:
+    """How the terms become the score: "= 2.310 of 5.120 × evidence 0.680, √ 0.554"."""
+    if result.steps is not None:
+        steps = result.steps
+        yield (
+            f"= {steps.sum:.3f} of {steps.highest:.3f} × evidence {steps.evidence:.3f},"
+            f" √ {result.score:.3f}"
+        )
 
 
 def _text(result: RecallResult) -> str:
