@@ -345,3 +345,41 @@ def test_lessons_too_long_for_one_answer_are_fewer_than_asked_for(api: Api) -> N
     assert 0 < len(answer.results) < 12
     assert answer.searched_count == 12
     assert answer.ByteSize() < 4 * 1024 * 1024
+
+
+def with_words(api: Api, words: str, **fields: Any) -> tuple[list[str], int]:
+    """The lessons that hold words, over all pages, and how many there are said to be."""
+    request = learn_pb.ListLessonsRequest(words=words, **fields)
+    found: list[str] = []
+    while True:
+        page = api.learn.ListLessons(request)
+        found += [one.id for one in page.lessons]
+        if not page.next_page_token:
+            return found, page.total_size
+        request.page_token = page.next_page_token
+
+
+def test_words_are_looked_for_in_all_lessons_however_many_are_newer(api: Api) -> None:
+    lesson(api, "Repeat with an Idempotency key", "ÜBERWEISUNG twice is worse", lesson_id="old")
+    many = [learn_pb.Lesson(title=f"Lesson {n}", content="of something else") for n in range(1_200)]
+    for start in range(0, len(many), 500):
+        bring_in(api, *many[start : start + 500])
+    assert with_words(api, "idempotency") == (["old"], 1)
+    assert with_words(api, "  überweisung IDEMPOTENCY ") == (["old"], 1), "all of them, in any case"
+    assert with_words(api, "u\u0308berweisung") == (["old"], 1), "in any of Unicode's forms"
+    assert with_words(api, "idempotency else") == ([], 0)
+    ids, total = with_words(api, "else something", page_size=500)
+    assert (len(ids), len(set(ids)), total) == (1_200, 1_200, 1_200)
+    assert with_words(api, " ")[1] == 1_201
+
+
+def test_words_are_looked_for_among_what_passes_the_filter(api: Api) -> None:
+    lesson(api, "Retry once", lesson_id="shop", project="shop")
+    lesson(api, "Retry twice", lesson_id="bank", project="bank")
+    lesson(api, "Retry never", lesson_id="gone", project="bank")
+    archive(api, "gone")
+    of_bank = learn_pb.LessonFilter(project="bank")
+    assert with_words(api, "retry", filter=of_bank) == (["bank"], 1)
+    of_bank.include_archived = True
+    assert with_words(api, "retry", filter=of_bank)[1] == 2
+    assert with_words(api, "100% _ \\", filter=of_bank) == ([], 0), "signs are only signs"

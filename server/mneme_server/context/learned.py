@@ -48,9 +48,16 @@ class Learned:
     usage: Usage
 
     def lessons_on(
-        self, tenant_id: str, topic: str, filter_: ActivityFilter, limit: int
+        self,
+        tenant_id: str,
+        topic: str,
+        filter_: ActivityFilter,
+        limit: int,
+        *,
+        counted: bool = True,
     ) -> list[FoundLesson]:
-        """Return the lessons that bear on a topic, the best first, and count the accesses.
+        """Return the lessons that bear on a topic, the best first, and count the accesses if they
+        are to be `counted`.
 
         A lesson of another project or agent is left out; one of none is for all.
         """
@@ -63,7 +70,8 @@ class Learned:
         ids = [found.document.source_id for found in near]
         with self.tenants.open(tenant_id) as memory, memory.read() as unit:
             stored = unit.lessons.get_many(ids)
-        self.usage.lessons_read(tenant_id, stored)
+        if counted:
+            self.usage.lessons_read(tenant_id, stored)
         return [
             FoundLesson(
                 self.usage.shown(tenant_id, stored[found.document.source_id]),
@@ -75,9 +83,16 @@ class Learned:
         ]
 
     def reflections_on(
-        self, tenant_id: str, topic: str, filter_: ActivityFilter, limit: int
+        self,
+        tenant_id: str,
+        topic: str,
+        filter_: ActivityFilter,
+        limit: int,
+        *,
+        counted: bool = True,
     ) -> Sequence[FoundReflection]:
-        """Return the reflections on the project and of the agent that bear on a topic."""
+        """Return the reflections on the project and of the agent that bear on a topic; count the
+        search if it is to be `counted`."""
         stored = DocumentFilter(
             kinds=frozenset({REFLECTION}), project=filter_.project, agent_id=filter_.agent_id
         )
@@ -91,6 +106,7 @@ class Learned:
             limit=limit,
             min_score=0.0,
             min_confidence=RECALLED_BY_DEFAULT,
+            counted=counted,
         )
         return [one for one in found if _is_near(topic, one, self.recall.scale)]
 

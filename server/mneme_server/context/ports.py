@@ -141,6 +141,8 @@ class ReflectionSearch(Protocol):
         limit: int,
         min_score: float,
         min_confidence: float = 0.0,
+        counted: bool = True,
     ) -> tuple[Sequence[FoundReflection], Answer]:
-        """Return the reflections that bear on a task, and what recall said."""
+        """Return the reflections that bear on a task, and what recall said; count the search if it
+        is to be `counted`."""
         ...

@@ -107,8 +107,11 @@ class GetContext:
         limit: int,
         *,
         with_experience: bool = True,
+        counted: bool = True,
     ) -> FoundContext:
         """Return what bears on the topic; sessions by 0.7 relevance and 0.3 recency.
+
+        Count what is read of lessons and reflections if it is to be `counted`.
 
         Relevance is recall's score of the session, by its summary and its events. One that is
         still active and has no summary is found by its best event.
@@ -124,8 +127,9 @@ class GetContext:
                 sessions = _best(unit, candidates, filter_, limit, now)
                 total = unit.activity.count(filter_)
             sessions = self._with_events(memory, topic, sessions, candidates)
-        lessons = self.learned.lessons_on(tenant_id, topic, filter_, limit)
-        reflections = self.learned.reflections_on(tenant_id, topic, filter_, limit)
+        learned = self.learned
+        lessons = learned.lessons_on(tenant_id, topic, filter_, limit, counted=counted)
+        reflections = learned.reflections_on(tenant_id, topic, filter_, limit, counted=counted)
         attempts: Sequence[Attempt] = ()
         skills: Sequence[ProvenSkill] = ()
         if with_experience:

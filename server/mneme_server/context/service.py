@@ -40,6 +40,7 @@ class ContextServicer:
             convert.activity_filter(request),
             request.limit,
             with_experience=not request.without_experience,
+            counted=not request.peek,
         )
         return convert.context(found)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -90,6 +92,26 @@ class LessonFilter:
     project: str = ""
     tags: tuple[str, ...] = ()
     include_archived: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LessonText:
+    """What words are looked for in, and the lesson's place among the others."""
+
+    updated_us: int
+    id: str
+    title: str
+    content: str
+
+    def holds(self, words: Sequence[str]) -> bool:
+        """Tell whether title and content hold each of the words, which are `folded`."""
+        text = folded(f"{self.title}\n{self.content}")
+        return all(word in text for word in words)
+
+
+def folded(text: str) -> str:
+    """Return a text as it is compared: in one case and one of Unicode's forms."""
+    return unicodedata.normalize("NFC", text.casefold())
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -21,11 +21,12 @@ from mneme_server.learn.lesson_model import (
     FoundLesson,
     Lesson,
     LessonFilter,
+    folded,
 )
 from mneme_server.learn.ports import LessonsUnit
 from mneme_server.learn.usage import Usage
 from mneme_server.recall.search import Answer, Recall, RecallQuery
-from mneme_server.runtime.foreground import Foreground
+from mneme_server.runtime.foreground import Foreground, Size
 
 _EXPORT_PAGE = 200
 
@@ -50,36 +51,71 @@ class Lessons:
         saved = self._save(tenant_id, [lesson], OnConflict.FAIL)
         return self.usage.shown(tenant_id, saved.stored[saved.report.ids[0]])
 
-    def get(self, tenant_id: str, lesson_id: str) -> Lesson:
-        """Return the lesson and count the access.
+    def get(self, tenant_id: str, lesson_id: str, *, counted: bool = True) -> Lesson:
+        """Return the lesson, and count the access if it is to be `counted`.
 
         Raises:
             NotFound: there is no such lesson.
         """
         with self.tenants.open(tenant_id) as memory, memory.read() as unit:
             lesson = _existing(unit, lesson_id)
-        self.usage.lessons_read(tenant_id, [lesson_id])
+        if counted:
+            self.usage.lessons_read(tenant_id, [lesson_id])
         return self.usage.shown(tenant_id, lesson)
 
     def page(
-        self, tenant_id: str, filter_: LessonFilter, after: tuple[int, str] | None, limit: int
+        self,
+        tenant_id: str,
+        filter_: LessonFilter,
+        after: tuple[int, str] | None,
+        limit: int,
+        words: str = "",
     ) -> tuple[Sequence[Lesson], int]:
-        """Return lessons, latest update first, after (updated_us, id); and how many match."""
+        """Return lessons, latest update first, after (updated_us, id); and how many match.
+
+        With `words`, only those that hold each of them in their title or content.
+        """
         with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+            read, total = self._reading(unit, filter_, folded(words).split())
             page = self.foreground.read_page(
-                partial(unit.lessons.page, filter_),
+                read,
                 after,
                 limit,
                 lambda one: (one.updated_us, one.id),
                 lambda one: least_bytes(len(one.content), len(one.context_json)),
             )
-            total = unit.lessons.count(filter_)
         return [self.usage.shown(tenant_id, lesson) for lesson in page], total
 
+    def _reading(
+        self, unit: LessonsUnit, filter_: LessonFilter, words: Sequence[str]
+    ) -> tuple[Callable[[tuple[int, str] | None, int], Sequence[Lesson]], int]:
+        """Return what reads lessons after a key, and how many there are.
+
+        For words all are looked through here: databases tell upper from lower case in English
+        alone, or not at all.
+        """
+        if not words:
+            return partial(unit.lessons.page, filter_), unit.lessons.count(filter_)
+        matching: list[tuple[int, str]] = []
+        for some in unit.lessons.texts(filter_):
+            deadline.check()
+            with self.foreground.computing(Size.LARGE):
+                matching += [(one.updated_us, one.id) for one in some if one.holds(words)]
+        matching.sort(reverse=True)
+        return partial(_of, unit, matching), len(matching)
+
     def search(
-        self, tenant_id: str, query: str, filter_: LessonFilter, *, limit: int, min_score: float
+        self,
+        tenant_id: str,
+        query: str,
+        filter_: LessonFilter,
+        *,
+        limit: int,
+        min_score: float,
+        counted: bool = True,
     ) -> tuple[Sequence[FoundLesson], Answer]:
-        """Return the lessons that fit best, and what recall said; count the accesses."""
+        """Return the lessons that fit best, and what recall said; count the accesses if they are to
+        be `counted`."""
         answer = self.recall(
             tenant_id,
             RecallQuery(
@@ -89,7 +125,8 @@ class Lessons:
         ids = [result.document.source_id for result in answer.results]
         with self.tenants.open(tenant_id) as memory, memory.read() as unit:
             lessons = unit.lessons.get_many(ids)
-        self.usage.lessons_read(tenant_id, lessons)
+        if counted:
+            self.usage.lessons_read(tenant_id, lessons)
         found = [
             FoundLesson(
                 self.usage.shown(tenant_id, lessons[result.document.source_id]),
@@ -262,6 +299,15 @@ def _document(lesson: Lesson) -> Document:
         archived=lesson.archived_us is not None,
         tags=lesson.tags,
     )
+
+
+def _of(
+    unit: LessonsUnit, keys: Sequence[tuple[int, str]], after: tuple[int, str] | None, limit: int
+) -> Sequence[Lesson]:
+    """Return the lessons of the keys that come after one, in their order."""
+    some = [key for key in keys if after is None or key < after][:limit]
+    lessons = unit.lessons.get_many([lesson_id for _, lesson_id in some])
+    return [lessons[lesson_id] for _, lesson_id in some]
 
 
 def _document_filter(filter_: LessonFilter) -> DocumentFilter:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from mneme_server.corpus.ports import Matrix
 from mneme_server.corpus.tenant_store import CorpusUnit
 from mneme_server.events.outcome import Outcome
 from mneme_server.learn.knowledge_model import KnowledgeEntry
-from mneme_server.learn.lesson_model import Access, Lesson, LessonFilter
+from mneme_server.learn.lesson_model import Access, Lesson, LessonFilter, LessonText
 from mneme_server.learn.reflection_model import (
     Reflection,
     ReflectionFilter,
@@ -41,6 +41,10 @@ class LessonRepository(Protocol):
 
     def by_id(self, filter_: LessonFilter, after: str, limit: int) -> Sequence[Lesson]:
         """Return lessons by id, after that id."""
+        ...
+
+    def texts(self, filter_: LessonFilter) -> Iterator[Sequence[LessonText]]:
+        """Yield the texts of all that match, some at a time."""
         ...
 
     def count(self, filter_: LessonFilter) -> int:

@@ -116,8 +116,10 @@ class Reflections:
         limit: int,
         min_score: float,
         min_confidence: float = 0.0,
+        counted: bool = True,
     ) -> tuple[Sequence[FoundReflection], Answer]:
-        """Return the reflections that bear on a task, and what recall said."""
+        """Return the reflections that bear on a task, and what recall said; count the search if it
+        is to be `counted`."""
         answer = self.recall(
             tenant_id,
             RecallQuery(
@@ -128,19 +130,23 @@ class Reflections:
                 min_confidence=min_confidence,
             ),
         )
-        best = max((result.similarity or 0.0 for result in answer.results), default=0.0)
-        enough = self.recall.scale.of_usual(RELEVANT_SIMILARITY)
-        counts = {Counter.SEARCHED: 1, Counter.HIT: int(best >= enough)}
         with self.tenants.open(tenant_id) as memory, memory.read() as unit:
             stored = unit.reflections.get_many([r.document.source_id for r in answer.results])
-        self.usage.counted(tenant_id, counts)
-        self.tally.add(counts)
+        if counted:
+            self._count_search(tenant_id, answer)
         found = [
             FoundReflection(stored[result.document.source_id], result.score, result.similarity)
             for result in answer.results
             if result.document.source_id in stored
         ]
         return found, answer
+
+    def _count_search(self, tenant_id: str, answer: Answer) -> None:
+        best = max((result.similarity or 0.0 for result in answer.results), default=0.0)
+        enough = self.recall.scale.of_usual(RELEVANT_SIMILARITY)
+        counts = {Counter.SEARCHED: 1, Counter.HIT: int(best >= enough)}
+        self.usage.counted(tenant_id, counts)
+        self.tally.add(counts)
 
     def summarize(self, tenant_id: str, filter_: ReflectionFilter, limit: int) -> ReflectionSummary:
         """Summarize every reflection that matches."""

@@ -127,9 +127,17 @@ class Patterns:
             return self.usage.shown(tenant_id, _existing(unit, name))
 
     def search(
-        self, tenant_id: str, name: str, filter_: MemoryFilter, *, limit: int, matches: bool
+        self,
+        tenant_id: str,
+        name: str,
+        filter_: MemoryFilter,
+        *,
+        limit: int,
+        matches: bool,
+        counted: bool = True,
     ) -> Found:
-        """Return the memories that the pattern matches; with `matches`, where.
+        """Return the memories that the pattern matches; with `matches`, where. Count the use if it
+        is to be `counted`.
 
         Raises:
             NotFound: there is no such pattern.
@@ -142,7 +150,8 @@ class Patterns:
             found = self._by_meaning(asked, definition)
         else:
             found = self._one_by_one(asked, definition)
-        self.usage.used(tenant_id, pattern.id, found.total, found.took_s)
+        if counted:
+            self.usage.used(tenant_id, pattern.id, found.total, found.took_s)
         return found
 
     def _by_meaning(self, asked: _Search, definition: Semantic) -> Found:

@@ -62,6 +62,7 @@ class PatternCalls:
             memory_filter(request.filter, include_superseded=request.include_superseded),
             limit=request.limit,
             matches=not request.omit_matches,
+            counted=not request.peek,
         )
         return convert.search_response(found)
 

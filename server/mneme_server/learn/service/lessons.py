@@ -31,9 +31,9 @@ class LessonCalls:
         return pb.CreateLessonResponse(lesson=convert.lesson(saved))
 
     def GetLesson(self, request: pb.GetLessonRequest, call: Call) -> pb.GetLessonResponse:
-        """Return a lesson and count the access."""
+        """Return a lesson and count the access, unless it is a peek."""
         with fields(id="lesson_id"):
-            lesson = self._lessons.get(call.tenant, request.lesson_id)
+            lesson = self._lessons.get(call.tenant, request.lesson_id, counted=not request.peek)
         return pb.GetLessonResponse(lesson=convert.lesson(lesson))
 
     def ListLessons(self, request: pb.ListLessonsRequest, call: Call) -> pb.ListLessonsResponse:
@@ -45,6 +45,7 @@ class LessonCalls:
             convert.lesson_filter(request.filter),
             key,
             pages.size + 1,
+            request.words,
         )
         page, token = pages.fit(
             lessons, convert.lesson, lambda last: (last.updated_us, last.id), self._foreground
@@ -54,13 +55,14 @@ class LessonCalls:
     def SearchLessons(
         self, request: pb.SearchLessonsRequest, call: Call
     ) -> pb.SearchLessonsResponse:
-        """Search lessons and count the accesses."""
+        """Search lessons and count the accesses, unless it is a peek."""
         found, answer = self._lessons.search(
             call.tenant,
             request.query,
             convert.lesson_filter(request.filter),
             limit=request.limit,
             min_score=request.min_score,
+            counted=not request.peek,
         )
         return pb.SearchLessonsResponse(
             results=fitting(convert.found_lesson(lesson) for lesson in found),

@@ -67,6 +67,7 @@ class ReflectionCalls:
             convert.reflection_filter(request.filter),
             limit=request.limit,
             min_score=request.min_score,
+            counted=not request.peek,
         )
         results = fitting(map(convert.found_reflection, found), times=_SAID)
         return pb.SearchReflectionsResponse(

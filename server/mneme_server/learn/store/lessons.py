@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -23,7 +23,13 @@ from sqlalchemy import (
 
 from mneme_server.common.counting import MAX_COUNT, counted
 from mneme_server.common.stored import reads
-from mneme_server.learn.lesson_model import Access, Importance, Lesson, LessonFilter
+from mneme_server.learn.lesson_model import (
+    Access,
+    Importance,
+    Lesson,
+    LessonFilter,
+    LessonText,
+)
 from mneme_server.learn.store.tables import lesson_tags, lessons
 from mneme_server.storage.portable import greatest, insert, least
 from mneme_server.storage.reading import read_rows
@@ -36,6 +42,9 @@ from mneme_server.storage.rows import (
     upsert,
 )
 from mneme_server.storage.totals import add_to_total, total
+
+_TEXTS = 500
+"""Lessons whose texts are read at a time."""
 
 
 class SqlLessons:
@@ -97,6 +106,14 @@ class SqlLessons:
         query = self._filtered(select(lessons), filter_).where(lessons.c.id > after)
         query = query.order_by(lessons.c.id).limit(limit)
         return read_rows(self._connection, query, _lesson, kind="lesson")
+
+    def texts(self, filter_: LessonFilter) -> Iterator[Sequence[LessonText]]:
+        columns, last = lessons.c, ""
+        query = select(columns.updated_at, columns.id, columns.title, columns.content)
+        query = self._filtered(query, filter_).order_by(columns.id).limit(_TEXTS)
+        while some := self._connection.execute(query.where(columns.id > last)).all():
+            yield [LessonText(*row) for row in some]
+            last = some[-1].id
 
     def count(self, filter_: LessonFilter) -> int:
         if filter_ == LessonFilter():
