@@ -203,3 +203,17 @@ def test_deleting_a_tenant_ends_its_watchers(server: Any) -> None:
         next(following)
     assert failure.code in (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.UNAUTHENTICATED)
     assert not (server.data_dir / "tenants" / api.tenant_id).exists()
+
+
+def test_a_watch_of_a_project_sees_the_events_of_its_sessions(api: Api) -> None:
+    for name in ("shop", "bank"):
+        api.events.StartSession(events_pb.StartSessionRequest(session_id=name, project=name))
+    record(api, event("0", "shop", id="0"), event("0", "bank", id="other 0"))
+    with (
+        watching(api, project="shop") as following,
+        watching(api, project="shop", after_cursor="0") as resumed,
+    ):
+        record(api, event("1", "bank", id="other 1"), event("1", "shop", id="1"))
+        record(api, event("2", "nowhere", id="other 2"), event("2", "shop", id="2"))
+        assert seen_ids(take(following, 2)) == ["1", "2"]
+        assert seen_ids(take(resumed, 3)) == ["0", "1", "2"]

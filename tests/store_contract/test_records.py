@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from mneme_server.corpus.tenant_store import TenantStore
+from mneme_server.events.activity import ActivityFilter
+from mneme_server.events.history import Column, HistoryFilter
 from mneme_server.events.model import EventFilter, SessionFilter
 from mneme_server.learn.lesson_model import Access, LessonFilter
 from store_contract.samples import agent, event, lesson, session
@@ -109,3 +111,51 @@ def test_lessons_are_found_by_what_they_are_filtered_by(store: Store) -> None:
         ):
             assert [found.id for found in unit.lessons.page(filter_, None, 10)] == expected
             assert unit.lessons.count(filter_) == len(expected)
+
+
+def test_events_are_found_by_the_project_of_their_session(store: Store) -> None:
+    with store.write() as unit:
+        unit.sessions.save([session("s", project="shop"), session("t", project="bank")])
+        unit.events.append([event("a", "s", 1), event("b", "t", 1), event("c", "s", 2, severity=4)])
+    of_shop = EventFilter(project="shop")
+    with store.read() as unit:
+        by_time = unit.events.page(of_shop, None, 10, descending=True)
+        recorded = unit.events.recorded_after(0, of_shop, 10)
+        failed = unit.events.page(replace(of_shop, min_severity=4), None, 10, descending=False)
+    assert [found.id for found in by_time] == ["c", "a"]
+    assert [found.id for found in recorded] == ["a", "c"]
+    assert [found.id for found in failed] == ["c"]
+
+
+def test_sessions_of_the_system_are_found_by_who_asks_for_them_alone(store: Store) -> None:
+    with store.write() as unit:
+        unit.sessions.save([session("s"), session("alerts-r", system=True, last_event_us=99)])
+        unit.events.append([event("a", "s", 1), event("b", "alerts-r", 1)])
+    with store.read() as unit:
+        assert unit.sessions.get("alerts-r").system
+        for filter_, names in (
+            (SessionFilter(), ["s"]),
+            (SessionFilter(agent_id="agent"), ["s"]),
+            (SessionFilter(with_system=True), ["s", "alerts-r"]),
+        ):
+            assert [found.id for found in unit.sessions.page(filter_, None, 10)] == names
+            assert unit.sessions.count(filter_) == len(names)
+        for activity in (ActivityFilter(), ActivityFilter(agent_id="agent")):
+            assert unit.activity.latest(activity).id == "s"
+            assert unit.activity.count(activity) == 1
+            assert list(unit.activity.ids(activity, 10)) == ["s"]
+        assert [row.id for row in unit.history.sessions(HistoryFilter())] == ["s"]
+        scanned = list(unit.history.scan(HistoryFilter(), [Column.SESSION]))
+        assert [list(found) for (found,) in scanned] == [["s"]]
+
+
+def test_the_texts_of_all_lessons_that_match_are_read_some_at_a_time(store: Store) -> None:
+    names = [f"l{n:04}" for n in range(1_001)]
+    with store.write() as unit:
+        unit.lessons.save([lesson(name, project="shop") for name in names])
+        unit.lessons.save([lesson("other", project="bank")])
+    with store.read() as unit:
+        parts = list(unit.lessons.texts(LessonFilter(project="shop")))
+    assert len(parts) > 1
+    assert [one.id for part in parts for one in part] == names
+    assert parts[0][0].title == "title of l0000"

@@ -133,7 +133,7 @@ class DeliveryWorker(DueWorker):
         )
         outcome = Outcome()
         try:
-            self._record(tenant_id, [event])
+            self._record(tenant_id, [event], system=True)
         except AlreadyExists as error:
             outcome = Outcome(str(error), final=True)
         except MnemeError as error:

@@ -44,13 +44,15 @@ def document_filter(filter_: ActivityFilter, kind: MemoryKind = SESSION) -> Docu
 
 
 def load(unit: ContextUnit, session_ids: Collection[str]) -> dict[str, PastSession]:
-    """Return what is known of these sessions, by id; those that are gone are left out."""
+    """Return what is known of these sessions, by id; those that are gone, and those that no agent
+    ran, are left out."""
     sessions = unit.sessions.get_many(session_ids)
     summaries = unit.summaries.get_many(session_ids)
     handovers = unit.handovers.get_many(session_ids)
     return {
         key: PastSession(session, summaries.get(key), handovers.get(key))
         for key, session in sessions.items()
+        if not session.system
     }
 
 

@@ -36,11 +36,17 @@ class SummarySchedule:
         ended_before: Collection[str],
         now_us: int,
     ) -> Committed:
-        """Queue sessions that something was recorded in, or that ended, or changed after that."""
+        """Queue sessions that something was recorded in, or that ended, or changed after that.
+
+        No agent ran those of the system: there is nothing to sum up.
+        """
         due = {
             session.id: self._due(session, session.id in ended_before, now_us)
             for session in sessions
+            if not session.system
         }
+        if not due:
+            return lambda _tenant_id: None
         unit.summary_queue.request(due)
         earliest = min(due.values())
         return lambda tenant_id: self.wake(tenant_id, earliest)

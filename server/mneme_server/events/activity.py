@@ -38,7 +38,7 @@ class EventDigest:
 
 @dataclass(frozen=True, slots=True)
 class ActivityFilter:
-    """Which sessions. Empty fields do not filter; given ones must all match.
+    """Which sessions that agents ran. Empty fields do not filter; given ones must all match.
 
     A session lies in the range from `start_us` (inclusive) to `end_us` (exclusive) by when it
     ended, or was last active.
@@ -54,7 +54,8 @@ class ActivityFilter:
         """Tell whether the session is one of those."""
         at_us = active_us(session)
         return (
-            self.user_id in ("", session.user_id)
+            not session.system
+            and self.user_id in ("", session.user_id)
             and self.agent_id in ("", session.agent_id)
             and self.project in ("", session.project)
             and (self.start_us is None or at_us >= self.start_us)

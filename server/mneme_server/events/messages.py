@@ -129,6 +129,7 @@ def session(stored: Session) -> pb.Session:
         total_input_tokens=stored.total_input_tokens,
         total_output_tokens=stored.total_output_tokens,
         head_hash=stored.head_hash,
+        system=stored.system,
     )
 
 
@@ -159,6 +160,7 @@ def session_filter(request: pb.ListSessionsRequest) -> SessionFilter:
         tags=tuple(request.tags),
         start_us=start_us,
         end_us=end_us,
+        with_system=request.include_system,
     )
 
 
@@ -183,6 +185,7 @@ def watch_filter(request: pb.WatchEventsRequest | pb.ListEventsRequest) -> Event
     return EventFilter(
         session_id=request.session_id,
         agent_id=request.agent_id,
+        project=request.project,
         event_types=tuple(map(type_named, request.event_types)),
         min_severity=_SEVERITIES.get(request.min_severity),
     )

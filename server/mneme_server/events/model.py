@@ -100,7 +100,9 @@ class Event:
 class Session:
     """One run of an agent, with its counters.
 
-    `declared` tells a session that was started by a call from one that its events opened.
+    `declared` tells a session that was started by a call from one that its events opened. `system`
+    is true where Mneme itself recorded all of it: no agent ran it, and nobody is told of it as a
+    session of the past.
     """
 
     id: str
@@ -123,6 +125,7 @@ class Session:
     total_output_tokens: int = 0
     head_hash: str = ""
     declared: bool = False
+    system: bool = False
 
 
 @dataclass(slots=True)
@@ -161,6 +164,8 @@ class SessionFilter:
     tags: tuple[str, ...] = ()
     start_us: int | None = None
     end_us: int | None = None
+    with_system: bool = False
+    """Also those that Mneme itself records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,16 +174,19 @@ class EventFilter:
 
     session_id: str = ""
     agent_id: str = ""
+    project: str = ""
+    """That of their session."""
     event_types: tuple[str, ...] = ()
     min_severity: Severity | None = None
     name: str = ""
     start_us: int | None = None
     end_us: int | None = None
 
-    def matches(self, event: Event) -> bool:
-        """Tell whether an event is one of those."""
+    def matches(self, event: Event, project: str) -> bool:
+        """Tell whether an event, whose session is on that project, is one of those."""
         return (
-            (not self.session_id or event.session_id == self.session_id)
+            (not self.project or project == self.project)
+            and (not self.session_id or event.session_id == self.session_id)
             and (not self.agent_id or event.agent_id == self.agent_id)
             and (not self.event_types or event.event_type in self.event_types)
             and (self.min_severity is None or event.severity >= self.min_severity)

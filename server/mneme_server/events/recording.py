@@ -65,8 +65,13 @@ class RecordEvents:
         new_events: Sequence[NewEvent],
         *,
         wait_indexed: bool = False,
+        system: bool = False,
     ) -> list[Receipt]:
         """Record the events in their order and return a receipt for each.
+
+        With `system` it is Mneme itself that records: what happened to no agent, so that no agent
+        has done more for it, and a session that it opens is the system's, until somebody else
+        records in it.
 
         An event whose id is known with the same content is answered as a duplicate. A timestamp
         that was not given is the server's, so it does not count as content.
@@ -90,7 +95,9 @@ class RecordEvents:
             if not vectors:
                 _require_room(memory, new_events, batch)
             with self.foreground.active(), memory.write() as unit:
-                recording = _Recording(unit, recorded_us, self.listeners, self.foreground, vectors)
+                recording = _Recording(
+                    unit, recorded_us, self.listeners, self.foreground, vectors, system=system
+                )
                 receipts = recording.record(new_events, batch)
             if recording.committed is not None:
                 recording.committed(tenant_id)
@@ -135,7 +142,10 @@ class _Recording:
         listeners: SessionListeners,
         foreground: Foreground,
         vectors: Mapping[str, Matrix],
+        *,
+        system: bool,
     ) -> None:
+        self._system = system
         self.doc_ids: list[int] = []
         self.committed: Committed | None = None
         self._listeners = listeners
@@ -211,10 +221,12 @@ class _Recording:
                 self._unit, event.session_id, event.timestamp_us
             )
             session.agent_id = event.agent_id
-            if session.agent_id:
+            session.system = self._system
+            if session.agent_id and not self._system:
                 self._agent(session.agent_id, event.timestamp_us).session_count += 1
         elif not session.declared:
             session.started_us = min(session.started_us, event.timestamp_us)
+        session.system = session.system and self._system
         user = user_in_json(event.metadata_json)
         if user:
             self._users[event.id] = user
@@ -227,7 +239,7 @@ class _Recording:
         session.head_hash = event.hash
         part, is_error = traits_of(event.event_type).part, event.is_error
         _count(session, event, part, is_error=is_error)
-        if event.agent_id:
+        if event.agent_id and not self._system:
             agent = self._agent(event.agent_id, event.timestamp_us)
             agent.event_count += 1
             agent.tool_call_count += part is Part.CALL
@@ -333,7 +345,9 @@ def _count(session: Session, event: Event, part: Part, *, is_error: bool) -> Non
         session.total_input_tokens = counted(session.total_input_tokens + event.input_tokens)
         session.total_output_tokens = counted(session.total_output_tokens + event.output_tokens)
     session.last_event_us = max(session.last_event_us or 0, event.timestamp_us)
-    if part is Part.END and session.status == SessionStatus.ACTIVE:
+    if session.system:  # It is over when nothing more is recorded.
+        session.status, session.ended_us = SessionStatus.COMPLETED, session.last_event_us
+    elif part is Part.END and session.status == SessionStatus.ACTIVE:
         session.status = SessionStatus.ERROR if is_error else SessionStatus.COMPLETED
         session.ended_us = event.timestamp_us
 

@@ -127,6 +127,7 @@ def _merged(session: Session, new: NewSession) -> Session:
         metadata_json=canonical_json(new.metadata or {}),
         started_us=started_us if new.started_us is None else new.started_us,
         declared=True,
+        system=False,
     )
 
 

@@ -43,12 +43,13 @@ def _do_nothing() -> None:
 
 
 class _Recorded(Generic[M]):
-    """An event of the window, and its message once a watch has made it."""
+    """An event of the window with its session's project, and its message once one made it."""
 
-    __slots__ = ("event", "message")
+    __slots__ = ("event", "message", "project")
 
-    def __init__(self, event: Event) -> None:
+    def __init__(self, event: Event, project: str) -> None:
         self.event = event
+        self.project = project
         self.message: M | None = None
 
     @property
@@ -65,9 +66,9 @@ class _Window(Generic[M]):
     head: int
     recorded: tuple[_Recorded[M], ...] = ()
 
-    def with_more(self, events: Sequence[Event]) -> _Window[M]:
+    def with_more(self, more: Sequence[_Recorded[M]]) -> _Window[M]:
         """Return the window with what was recorded next, and without the oldest if it is large."""
-        recorded = (*self.recorded, *(_Recorded[M](event) for event in events))
+        recorded = (*self.recorded, *more)
         kept, room = len(recorded), _WINDOW_CHARS
         while kept > max(0, len(recorded) - _WINDOW):
             room -= _size(recorded[kept - 1].event)
@@ -75,7 +76,7 @@ class _Window(Generic[M]):
                 break
             kept -= 1
         start = recorded[kept - 1].cursor if kept else self.start
-        return _Window(start, events[-1].cursor if events else self.head, recorded[kept:])
+        return _Window(start, more[-1].cursor if more else self.head, recorded[kept:])
 
 
 class _Feed(Generic[M]):
@@ -161,7 +162,7 @@ class Watch(Generic[M]):
         messages: list[M] = []
         place = bisect_right(window.recorded, self.cursor, key=lambda recorded: recorded.cursor)
         for recorded in window.recorded[place:]:
-            if self._filter.matches(recorded.event):
+            if self._filter.matches(recorded.event, recorded.project):
                 if recorded.message is None:  # Two watches may make it at once; one is kept.
                     recorded.message = self._watches.made(recorded.event)
                 messages.append(recorded.message)
@@ -298,8 +299,12 @@ class Watches(Generic[M]):
             with self.tenants.open(feed.tenant_id) as memory:
                 with memory.read() as unit:
                     events = unit.events.recorded_after(window.head, _EVERYTHING, _READ)
+                    sessions = unit.sessions.get_many({event.session_id for event in events})
+                recorded = [
+                    _Recorded[M](event, sessions[event.session_id].project) for event in events
+                ]
                 # While the tenant is lent: who erases something waits for that, then purges.
-                told, due = self._add(feed, window, events)
+                told, due = self._add(feed, window, recorded)
         except Exception as error:
             _log.warning(
                 "events could not be read for watches", tenant=feed.tenant_id, error=str(error)
@@ -314,16 +319,16 @@ class Watches(Generic[M]):
             self._run(feed.tenant_id, partial(self._read, feed))
 
     def _add(
-        self, feed: _Feed[M], window: _Window[M], events: Sequence[Event]
+        self, feed: _Feed[M], window: _Window[M], recorded: Sequence[_Recorded[M]]
     ) -> tuple[bool, bool]:
         """Add what was read; return whether watches are to be told, and whether to read again."""
         with feed.lock:
-            if events:
+            if recorded:
                 # Nobody but the reader moves the head.
-                feed.window = (feed.window or window).with_more(events)
-            told = bool(events) or feed.failed
+                feed.window = (feed.window or window).with_more(recorded)
+            told = bool(recorded) or feed.failed
             feed.failed = feed.reading = False
-            feed.behind = feed.behind or len(events) == _READ
+            feed.behind = feed.behind or len(recorded) == _READ
             return told, self._is_due(feed)
 
 

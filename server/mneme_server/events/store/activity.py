@@ -11,7 +11,7 @@ from mneme_server.events.activity import ActivityFilter, EventDigest
 from mneme_server.events.event_types import ERROR_TYPES, Part, playing
 from mneme_server.events.model import Event, Session, Severity
 from mneme_server.events.store.events import event_of
-from mneme_server.events.store.sessions import session_of
+from mneme_server.events.store.sessions import session_of, system_count
 from mneme_server.events.store.tables import events, sessions
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import equal_where_given
@@ -96,7 +96,8 @@ class SqlActivity:
 
     def count(self, filter_: ActivityFilter) -> int:
         if filter_ == ActivityFilter():
-            return total(self._connection, self._tenant_id, "sessions")
+            mine = self._connection, self._tenant_id
+            return total(*mine, "sessions") - system_count(*mine)
         query = self._filtered(select(func.count()).select_from(sessions), filter_)
         return int(self._connection.execute(query).scalar_one())
 
@@ -114,7 +115,9 @@ class SqlActivity:
         return read_rows(self._connection, query, session_of, kind="session")
 
     def _filtered(self, query: Select[Any], filter_: ActivityFilter) -> Select[Any]:
-        conditions: list[ColumnElement[bool]] = [sessions.c.tenant_id == self._tenant_id]
+        conditions: list[ColumnElement[bool]] = [
+            sessions.c.tenant_id == self._tenant_id, ~sessions.c.system
+        ]  # fmt: skip
         conditions += equal_where_given(sessions.c, filter_, ("user_id", "agent_id", "project"))
         if filter_.start_us is not None:
             conditions.append(_active_at() >= filter_.start_us)

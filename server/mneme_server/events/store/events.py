@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, select, tuple_
 from mneme_server.common.stored import reads, require_enum, require_times
 from mneme_server.events.event_types import require_name
 from mneme_server.events.model import Event, EventFilter, Severity
-from mneme_server.events.store.tables import events
+from mneme_server.events.store.tables import events, sessions
 from mneme_server.storage.numbering import insert_numbered
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import equal_where_given, read_with, written_out
@@ -89,6 +89,11 @@ class SqlEvents:
         columns = events.c
         conditions: list[ColumnElement[bool]] = [tenant == self._tenant_id]
         conditions += equal_where_given(columns, filter_, ("session_id", "agent_id", "name"))
+        if filter_.project:
+            of_project = select(sessions.c.id).where(
+                sessions.c.tenant_id == self._tenant_id, sessions.c.project == filter_.project
+            )
+            conditions.append(columns.session_id.in_(of_project))
         if filter_.event_types:
             conditions.append(columns.event_type.in_(filter_.event_types))
         if filter_.min_severity is not None:

@@ -118,6 +118,11 @@ class SqlHistory:
             query = query.where(
                 events.c.session_id.in_(self._sessions(select(sessions.c.id), filter_))
             )
+        system = select(sessions.c.id).where(
+            sessions.c.tenant_id == self._tenant_id, sessions.c.system
+        )
+        if self._connection.execute(system.limit(1)).first() is not None:
+            query = query.where(events.c.session_id.not_in(system))
         # The rows come straight from the driver: objects for a million rows would cost seconds.
         result = self._connection.execute(query)
         cursor = result.cursor
@@ -152,7 +157,7 @@ class SqlHistory:
         return found
 
     def _sessions(self, query: Select[Any], filter_: HistoryFilter) -> Select[Any]:
-        query = query.where(sessions.c.tenant_id == self._tenant_id)
+        query = query.where(sessions.c.tenant_id == self._tenant_id, ~sessions.c.system)
         query = query.where(*equal_where_given(sessions.c, filter_, ("user_id", "project")))
         for tag in filter_.tags:
             tagged = select(session_tags.c.session_id).where(

@@ -102,7 +102,7 @@ class SqlRecordMeasures:
         return query
 
     def _ended(self, query: Select[Any], filter_: HistoryFilter) -> Select[Any]:
-        query = self._sessions(query, filter_).where(_s.ended_at.is_not(None))
+        query = self._sessions(query, filter_).where(_s.ended_at.is_not(None), ~_s.system)
         query = query.where(*equal_where_given(_s, filter_, ("agent_id",)))
         if filter_.start_us is not None:
             query = query.where(_s.ended_at >= filter_.start_us)

@@ -76,8 +76,10 @@ class SqlSessions:
         return self._read(query)
 
     def count(self, filter_: SessionFilter) -> int:
-        if filter_ == SessionFilter():
+        if filter_ == SessionFilter(with_system=True):
             return self.total()
+        if filter_ == SessionFilter():
+            return self.total() - system_count(self._connection, self._tenant_id)
         query = self._filtered(select(func.count()).select_from(sessions), filter_)
         return int(self._connection.execute(query).scalar_one())
 
@@ -103,6 +105,8 @@ class SqlSessions:
         columns = sessions.c
         conditions: list[ColumnElement[bool]] = [columns.tenant_id == self._tenant_id]
         conditions += equal_where_given(columns, filter_, ("agent_id", "user_id", "project"))
+        if not filter_.with_system:
+            conditions.append(~columns.system)
         if filter_.status is not None:
             conditions.append(columns.status == int(filter_.status))
         if filter_.start_us is not None:
@@ -115,6 +119,13 @@ class SqlSessions:
             )
             conditions.append(columns.id.in_(tagged))
         return query.where(*conditions)
+
+
+def system_count(connection: Connection, tenant_id: str) -> int:
+    """Return how many sessions Mneme itself has recorded: one for each alert rule that fired."""
+    query = select(func.count()).select_from(sessions)
+    query = query.where(sessions.c.tenant_id == tenant_id, sessions.c.system)
+    return int(connection.execute(query).scalar_one())
 
 
 @cache
@@ -156,6 +167,7 @@ def session_of(row: Row[Any]) -> Session:
         total_output_tokens=row.total_output_tokens,
         head_hash=row.head_hash,
         declared=bool(row.declared),
+        system=bool(row.system),
     )
 
 
@@ -182,4 +194,5 @@ def _session_row(session: Session, tenant_id: str) -> dict[str, Any]:
         "total_output_tokens": session.total_output_tokens,
         "head_hash": session.head_hash,
         "declared": session.declared,
+        "system": session.system,
     }

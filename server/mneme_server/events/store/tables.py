@@ -14,6 +14,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     text,
 )
 
@@ -55,9 +56,17 @@ sessions = Table(
     int64_column("total_output_tokens"),
     text_column("head_hash"),
     Column("declared", Boolean, nullable=False),
+    Column("system", Boolean, nullable=False, server_default=false()),
     Index("sessions_by_start", "tenant_id", "started_at", "id"),
     Index("sessions_by_agent", "tenant_id", "agent_id", "started_at"),
     Index("sessions_by_project", "tenant_id", "project", "started_at"),
+    Index(
+        "sessions_of_the_system",
+        "tenant_id",
+        "id",
+        sqlite_where=text("system"),
+        postgresql_where=text("system"),
+    ),
     info=rows_are("session", "id"),
 )
 
