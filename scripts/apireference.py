@@ -42,10 +42,11 @@ All services are in the package `mneme.v1`: the path of a call is `/mneme.v1.SER
 [Every RPC, and how to reach it](parity.md) names the clients' methods; [Errors](errors.md) lists
 the reasons that an error carries.
 
-A key needs the scope that an RPC names. If it is not known whether a repeatable request arrived, it
-can be sent again without acting twice; the clients do so automatically. Apart from the errors that
-an RPC names, every call can fail because a key or a scope is missing, because a limit of calls is
-exceeded, or because the server is starting, stopping or broken.
+A key needs the scope that an RPC names; "any" is whichever it has. If it is not known whether a
+repeatable request arrived, it can be sent again without acting twice; the clients do so
+automatically. Apart from the errors that an RPC names, every call can fail because a key or a scope
+is missing, because a limit of calls is exceeded, or because the server is starting, stopping or
+broken.
 
 A field that is left out has its default, or is zero or empty; one that is `optional`, or a message,
 can also be unset. Of the fields of a `oneof`, at most one is set. Texts are counted in Unicode

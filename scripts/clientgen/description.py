@@ -17,6 +17,8 @@ from google.protobuf.descriptor_pb2 import MethodOptions
 from clientgen.options import Kind, KnownName
 
 PACKAGE = "mneme.v1"
+ANY_SCOPE = "any"
+"""What is told of an RPC that any valid key may call."""
 
 
 @dataclass(frozen=True, slots=True)

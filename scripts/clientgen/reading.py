@@ -15,6 +15,7 @@ from google.protobuf.descriptor import (
 )
 
 from clientgen.description import (
+    ANY_SCOPE,
     PACKAGE,
     Api,
     CallError,
@@ -170,6 +171,8 @@ class _Reader:
 
     def _scope(self, method: MethodDescriptor, qualified: str) -> str:
         scope = self._option(method, "required_scope")
+        if self._option(method, "any_scope"):
+            return ANY_SCOPE
         if not scope:
             raise GenerationError(f"{qualified}: give it the option (mneme.v1.required_scope)")
         scopes = self._pool.FindEnumTypeByName(f"{PACKAGE}.KeyScope")

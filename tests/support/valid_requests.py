@@ -342,6 +342,7 @@ VALID: dict[str, Callable[[World], Message]] = {
     "mneme.v1.AdminService/RevokeApiKey": lambda w: admin_pb.RevokeApiKeyRequest(
         api_key_id=_new_key_id(w)
     ),
+    "mneme.v1.AdminService/WhoAmI": lambda _: admin_pb.WhoAmIRequest(),
     "mneme.v1.AdminService/GetStats": lambda _: admin_pb.GetStatsRequest(),
     "mneme.v1.AdminService/Backup": lambda _: admin_pb.BackupRequest(),
     "mneme.v1.AdminService/Restore": lambda w: admin_pb.RestoreRequest(backup=_new_backup(w)),

@@ -61,6 +61,14 @@ class ApiKeys:
             self._tenants.get(check_tenant_id(filter_.tenant_id))
         return self._catalog.list(filter_, after, limit)
 
+    def name_of(self, key_id: str) -> str:
+        """Return a key's name for people.
+
+        Raises:
+            NotFound: there is no such key.
+        """
+        return self._catalog.get(key_id).name
+
     def revoke(self, key_id: str) -> ApiKey:
         """Revoke a key: no call that begins after this returns is let in with it.
 

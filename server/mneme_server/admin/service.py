@@ -111,6 +111,17 @@ class AdminServicer:
         """Revoke a key."""
         return pb.RevokeApiKeyResponse(api_key=_api_key(self._keys.revoke(request.api_key_id)))
 
+    def WhoAmI(self, request: pb.WhoAmIRequest, call: Call) -> pb.WhoAmIResponse:
+        """Say who is calling."""
+        caller = call.caller
+        return pb.WhoAmIResponse(
+            tenant_id=caller.tenant_id,
+            api_key_id=caller.key_id,
+            api_key_name=self._keys.name_of(caller.key_id) if caller.key_id else "",
+            scopes=[f"KEY_SCOPE_{scope.name}" for scope in sorted(caller.scopes)],
+            rate_limit=caller.rate_limit,
+        )
+
     def GetStats(self, request: pb.GetStatsRequest, call: Call) -> pb.GetStatsResponse:
         """Count what a tenant holds."""
         tenant_id = self._tenants.asked_for(call.caller, request.tenant_id)

@@ -18,6 +18,12 @@ from mneme_server.transport.extensions import extension
 from mneme_server.transport.service import Needs
 
 
+class AnyScope(Enum):
+    """Stands for a scope where any valid key will do."""
+
+    ANY = "any"
+
+
 class StreamKind(Enum):
     """A kind of call that lasts for as long as the caller likes; the value names it to people. A
     WATCH stays open until someone ends it, and holds no thread; the others do. Of an UPLOAD the
@@ -35,15 +41,16 @@ class Method:
     """One RPC.
 
     `path` is what travels, "/package.Service/Method"; `service` and `name` are for people. A
-    `scope` of None lets everyone in, without a key. `has_rules` tells whether the schema may say
-    rules and defaults; another project's says none. `stream` is None for calls with one request
-    and one answer. `parts` are the messages in a request that may be lost by themselves.
+    `scope` of None lets everyone in, without a key; `AnyScope` whoever has one. `has_rules` tells
+    whether the schema may say rules and defaults; another project's says none. `stream` is None for
+    calls with one request and one answer. `parts` are the messages in a request that may be lost by
+    themselves.
     """
 
     path: str
     service: str
     name: str
-    scope: KeyScope | None
+    scope: KeyScope | AnyScope | None
     stream: StreamKind | None
     request_type: Descriptor
     has_rules: bool = True
@@ -72,7 +79,7 @@ def methods_of(
     Raises:
         LookupError: a method of `services` does not say which scope it needs.
     """
-    methods = [_method(method, _scope(method)) for s in services for method in s.methods]
+    methods = [_method(method, _needs(method)) for s in services for method in s.methods]
     methods += [_method(method, None) for service in public for method in service.methods]
     methods += [
         replace(_method(method, needs.scope), has_rules=False, parts=needs.parts)
@@ -105,7 +112,7 @@ def kinds_started_by(service: ServiceDescriptor) -> Iterator[StartedKind]:
             yield StartedKind(said.kind, _scope(method), said.response)
 
 
-def _method(method: MethodDescriptor, scope: KeyScope | None) -> Method:
+def _method(method: MethodDescriptor, scope: KeyScope | AnyScope | None) -> Method:
     service = method.containing_service
     return Method(
         path=f"/{service.full_name}/{method.name}",
@@ -126,6 +133,10 @@ def _stream(method: MethodDescriptor, *, public: bool) -> StreamKind | None:
         return StreamKind.UPLOAD
     watched = extension(method, options_pb2.long_lived)
     return StreamKind.WATCH if watched else StreamKind.DOWNLOAD
+
+
+def _needs(method: MethodDescriptor) -> KeyScope | AnyScope:
+    return AnyScope.ANY if extension(method, options_pb2.any_scope) else _scope(method)
 
 
 def _scope(method: MethodDescriptor) -> KeyScope:

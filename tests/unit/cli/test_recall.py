@@ -106,7 +106,7 @@ def test_an_explained_score_shows_how_the_terms_become_it(served: ScriptedServer
     explained.CopyFrom(FOUND)
     fill(explained.results[0], {"score": 0.5, "steps": {"sum": 2, "highest": 4, "evidence": 0.5}})
     served.on("Recall", explained)
-    shown = " ".join(mneme("recall", "q", "--explain").output.split())
+    shown = " ".join(" ".join(mneme("recall", "q", "--explain").lines).split())
     assert "= 2.000 of 4.000 × evidence 0.500, √ 0.500" in shown
 
 

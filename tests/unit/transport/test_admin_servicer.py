@@ -42,7 +42,7 @@ def figures(edge: Edge) -> Figures:
     )
     for name in (
         "CreateTenant", "ListTenants", "DeleteTenant", "CreateApiKey", "ListApiKeys",
-        "RevokeApiKey", "GetStats", "Backup",
+        "RevokeApiKey", "WhoAmI", "GetStats", "Backup",
     ):  # fmt: skip
         edge.on(f"AdminService/{name}", getattr(servicer, name))
     return figures
@@ -169,6 +169,15 @@ def test_what_cannot_be_done_is_refused_with_a_reason(
 ) -> None:
     refusal = client.refusal(f"AdminService/{path}", request_)
     assert (refusal.code, refusal.reason) == (code, reason)
+
+
+def test_a_key_can_ask_whose_it_is_and_what_it_may_do(edge: Edge) -> None:
+    created = edge.key("acme", {KeyScope.LEARN, KeyScope.READ})
+    answer = edge.client(created.secret).call("AdminService/WhoAmI")
+    assert (answer.tenant_id, answer.api_key_id, answer.api_key_name) == (
+        "acme", created.key.id, created.key.name,
+    )  # fmt: skip
+    assert list(answer.scopes) == [KeyScope.READ, KeyScope.LEARN]
 
 
 def test_figures_are_those_of_the_callers_tenant_unless_an_admin_names_another(

@@ -162,12 +162,23 @@ SCOPES = {
 }
 """Written out, so that changing who may call something takes two deliberate edits."""
 
+ANY_KEY = ("AdminService/WhoAmI",)
+
 
 def test_the_table_of_scopes_names_every_rpc() -> None:
     known = {f"{method.containing_service.name}/{method.name}" for method in all_methods()}
-    missing, unknown = known - set(SCOPES), set(SCOPES) - known
+    missing, unknown = known - {*SCOPES, *ANY_KEY}, {*SCOPES, *ANY_KEY} - known
     assert not missing, f"add {sorted(missing)}, with the scope that each needs, in {__file__}"
     assert not unknown, f"there is no RPC {sorted(unknown)}"
+
+
+@pytest.mark.parametrize("scope", KeyScope)
+@pytest.mark.parametrize("path", ANY_KEY)
+def test_what_any_key_may_call_needs_a_key_and_no_scope(
+    edge: Edge, path: str, scope: KeyScope
+) -> None:
+    assert edge.client(edge.key(scopes={scope}).secret).code(path) is grpc.StatusCode.OK
+    assert edge.client(None).refusal(path).reason == "API_KEY_MISSING"
 
 
 @pytest.mark.parametrize(("path", "scope"), SCOPES.items())

@@ -31,6 +31,7 @@ from mneme._generated.answers import (
     StartReindexResponse,
     StartRestoreResponse,
     Tenant,
+    WhoAmIResponse,
 )
 from mneme._generated.choices import KeyScopeChoice
 from mneme._generated.fields import ForgetFilterFields, ForgetItemFields
@@ -76,6 +77,13 @@ _REVOKE_API_KEY = Rpc(
     method="RevokeApiKey",
     request=admin_service_pb2.RevokeApiKeyRequest,
     answer=RevokeApiKeyResponse,
+    repeatable=True,
+)
+_WHO_AM_I = Rpc(
+    service="mneme.v1.AdminService",
+    method="WhoAmI",
+    request=admin_service_pb2.WhoAmIRequest,
+    answer=WhoAmIResponse,
     repeatable=True,
 )
 _GET_STATS = Rpc(
@@ -163,6 +171,7 @@ RPCS = (
     _CREATE_API_KEY,
     _LIST_API_KEYS,
     _REVOKE_API_KEY,
+    _WHO_AM_I,
     _GET_STATS,
     _BACKUP,
     _RESTORE,
@@ -440,6 +449,29 @@ class AdminMethods(SyncCaller):
             {
                 "api_key_id": api_key_id,
             },
+            timeout,
+        )
+
+    def who_am_i(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> WhoAmIResponse:
+        """Says who is calling: which tenant and scopes the key has that this call came
+        with. Any valid key will do.
+
+        Scope: any. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT.
+
+        Args:
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            Who is calling.
+        """
+        return self._unary(
+            _WHO_AM_I,
+            {},
             timeout,
         )
 
@@ -1142,6 +1174,29 @@ class AsyncAdminMethods(AsyncCaller):
             {
                 "api_key_id": api_key_id,
             },
+            timeout,
+        )
+
+    async def who_am_i(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> WhoAmIResponse:
+        """Says who is calling: which tenant and scopes the key has that this call came
+        with. Any valid key will do.
+
+        Scope: any. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT.
+
+        Args:
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            Who is calling.
+        """
+        return await self._unary(
+            _WHO_AM_I,
+            {},
             timeout,
         )
 

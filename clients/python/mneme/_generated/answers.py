@@ -3230,9 +3230,8 @@ class Insight(Answer[reflect_service_pb2.Insight], of=reflect_service_pb2.Insigh
     """The figures behind it."""
 
     confidence: float
-    """How sure the finding is, 0 to 1: 1 - q, where q is the p-value of the test
-    behind it, adjusted for all tests of the analysis (Benjamini-Hochberg).
-    Findings that only count or add up what was recorded have 1.
+    """1 - q_value, to put findings in an order; 1 without one. It is no
+    probability that the finding is true: do not show it as one.
     """
 
     session_ids: list[str]
@@ -3240,6 +3239,12 @@ class Insight(Answer[reflect_service_pb2.Insight], of=reflect_service_pb2.Insigh
 
     event_ids: list[str]
     """Events that show it, newest first; at most 10."""
+
+    q_value: float | None
+    """The p-value of the test behind it, adjusted for all tests of its kind in the
+    analysis (Benjamini-Hochberg); unset where nothing was tested: findings that
+    only count or add up what was recorded.
+    """
 
 
 class Interval(Answer[reflect_service_pb2.Interval], of=reflect_service_pb2.Interval):
@@ -3533,8 +3538,9 @@ class Lesson(Answer[learn_service_pb2.Lesson], of=learn_service_pb2.Lesson):
     """
 
     access_count: int
-    """How often GetLesson, SearchLessons or GetContext returned it; stops at
-    2^53 - 1. A crash may lose the counts of the last half minute.
+    """How often GetLesson, SearchLessons or GetContext returned it, unless the
+    request said `peek`; stops at 2^53 - 1. A crash may lose the counts of the last half
+    minute.
     0 to 2^53 - 1.
     """
 
@@ -4540,8 +4546,10 @@ class PerformancePoint(
     success_rate: float | None
     """Share of those with a known outcome that succeeded; unset without any."""
 
-    errors_per_session: float
-    """Errors per session."""
+    errors_per_session: float | None
+    """Errors per session, over those of them that have events (`told_count`);
+    unset without any: what a session without events did is not known.
+    """
 
     latency_p50_ms: float | None
     """Median duration of its timed events, in milliseconds; unset without any."""
@@ -4562,6 +4570,17 @@ class PerformancePoint(
     """Sessions that started in it and whose outcome is known: those that
     success_rate is a share of.
     """
+
+    error_count: int
+    """Errors of the sessions that started in it."""
+
+    told_count: int
+    """Sessions that started in it and have events: those that errors_per_session
+    is a mean over.
+    """
+
+    timed_count: int
+    """Its timed events: those that the latencies are of."""
 
 
 class PerformanceTrends(
@@ -4589,6 +4608,11 @@ class PerformanceTrends(
 
     latency_p95: TrendTest
     """95th percentile of the latency; falling is better."""
+
+    overall: PerformancePoint
+    """The same measures over the whole range, with the start of its first span;
+    unset without sessions.
+    """
 
 
 class PredictResponse(
@@ -4830,6 +4854,11 @@ class RecallResult(Answer[recall_service_pb2.RecallResult], of=recall_service_pb
     """A result further up that says almost the same and is newer; or the memory
     that supersedes this one. It is there whenever the filters let it through,
     whether or not the query would have found it.
+    """
+
+    steps: ScoreSteps
+    """How the terms' sum becomes the score; with `explain`, where there are terms
+    (HYBRID).
     """
 
 
@@ -5334,6 +5363,21 @@ class RotateWebhookSecretResponse(
     """Until when webhooks are signed with the previous one, too."""
 
 
+class ScoreSteps(Answer[recall_service_pb2.ScoreSteps], of=recall_service_pb2.ScoreSteps):
+    """ScoreSteps is how the sum of a result's terms becomes its score:
+    score = sqrt(min(max(sum / highest, 0), 1) * evidence).
+    """
+
+    sum: float
+    """The sum of the terms' contributions."""
+
+    highest: float
+    """The sum that a perfect memory would get for this query."""
+
+    evidence: float
+    """How well the query's best candidate matches at all, 0 to 1."""
+
+
 class ScoreTerm(Answer[recall_service_pb2.ScoreTerm], of=recall_service_pb2.ScoreTerm):
     """ScoreTerm is one term of a result's score."""
 
@@ -5679,6 +5723,12 @@ class Session(Answer[event_service_pb2.Session], of=event_service_pb2.Session):
     head_hash: str
     """Hash of the session's latest event, hex; empty without events. Keep a copy
     elsewhere to prove later that nothing before it has changed.
+    """
+
+    system: bool
+    """True for a session that Mneme itself records, such as a rule's alerts; no
+    agent ran it. It ends with its latest event. Lists, searches, analyses and
+    what agents are told of their past leave it out; its events can be recalled.
     """
 
 
@@ -6696,6 +6746,12 @@ class TrendTest(Answer[reflect_service_pb2.TrendTest], of=reflect_service_pb2.Tr
     when, and by how much.
     """
 
+    small: bool
+    """True when the slope can be told from chance, but is too small to be called a
+    trend: `trend` is STABLE though the q-value is up to 0.05 and the interval
+    excludes 0.
+    """
+
 
 class TriedAlert(Answer[alert_service_pb2.TriedAlert], of=alert_service_pb2.TriedAlert):
     """TriedAlert is one time that a rule would have triggered."""
@@ -6935,6 +6991,27 @@ class WatchEventsResponse(
     """Where to resume after this message. Cursors follow the order in which
     events were recorded.
     """
+
+
+class WhoAmIResponse(Answer[admin_service_pb2.WhoAmIResponse], of=admin_service_pb2.WhoAmIResponse):
+    """Who is calling."""
+
+    tenant_id: str
+    """The tenant that the call acts on."""
+
+    api_key_id: str
+    """The key's id; empty when the call came without a key, which a server with
+    MNEME_AUTH=disabled allows.
+    """
+
+    api_key_name: str
+    """The key's name; empty without a key."""
+
+    scopes: list[KeyScopeChoice]
+    """What the caller may do."""
+
+    rate_limit: int
+    """How many calls it may make per minute; 0 means no limit."""
 
 
 class WorkPattern(Answer[context_service_pb2.WorkPattern], of=context_service_pb2.WorkPattern):
@@ -7179,6 +7256,7 @@ __all__ = [
     "RevokeApiKeyResponse",
     "RotateLogKeyResponse",
     "RotateWebhookSecretResponse",
+    "ScoreSteps",
     "ScoreTerm",
     "SearchLessonsResponse",
     "SearchMemoriesResponse",
@@ -7255,5 +7333,6 @@ __all__ = [
     "WaitOperationResponse",
     "WakeUpResponse",
     "WatchEventsResponse",
+    "WhoAmIResponse",
     "WorkPattern",
 ]

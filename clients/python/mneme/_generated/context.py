@@ -83,6 +83,7 @@ class ContextMethods(SyncCaller):
         end_time: datetime | None = None,
         limit: int | None = None,
         without_experience: bool | None = None,
+        peek: bool | None = None,
         timeout: float | None = None,
     ) -> GetContextResponse:
         """Returns the past sessions that bear on a topic, ranked by relevance and
@@ -103,6 +104,8 @@ class ContextMethods(SyncCaller):
             end_time: That ended, or were last active, before this time.
             limit: Maximum number of sessions. 1 to 50. Default: 5.
             without_experience: Leave out episodes and skills.
+            peek: Do not count the lessons as accessed, nor the reflections as searched: for
+                people who look at what agents get.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -119,6 +122,7 @@ class ContextMethods(SyncCaller):
                 "end_time": end_time,
                 "limit": limit,
                 "without_experience": without_experience,
+                "peek": peek,
             },
             timeout,
         )
@@ -396,6 +400,7 @@ class AsyncContextMethods(AsyncCaller):
         end_time: datetime | None = None,
         limit: int | None = None,
         without_experience: bool | None = None,
+        peek: bool | None = None,
         timeout: float | None = None,
     ) -> GetContextResponse:
         """Returns the past sessions that bear on a topic, ranked by relevance and
@@ -416,6 +421,8 @@ class AsyncContextMethods(AsyncCaller):
             end_time: That ended, or were last active, before this time.
             limit: Maximum number of sessions. 1 to 50. Default: 5.
             without_experience: Leave out episodes and skills.
+            peek: Do not count the lessons as accessed, nor the reflections as searched: for
+                people who look at what agents get.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -432,6 +439,7 @@ class AsyncContextMethods(AsyncCaller):
                 "end_time": end_time,
                 "limit": limit,
                 "without_experience": without_experience,
+                "peek": peek,
             },
             timeout,
         )

@@ -339,6 +339,7 @@ class EventMethods(SyncCaller):
         end_time: datetime | None = None,
         page_size: int | None = None,
         page_token: str | None = None,
+        include_system: bool | None = None,
         timeout: float | None = None,
     ) -> ListSessionsResponse:
         """Lists sessions, most recently started first.
@@ -359,6 +360,7 @@ class EventMethods(SyncCaller):
             page_size: Sessions per page. 1 to 1,000. Default: 50.
             page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
+            include_system: Also the sessions that Mneme itself records (`Session.system`).
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -376,6 +378,7 @@ class EventMethods(SyncCaller):
                 "end_time": end_time,
                 "page_size": page_size,
                 "page_token": page_token,
+                "include_system": include_system,
             },
             timeout,
         )
@@ -391,6 +394,7 @@ class EventMethods(SyncCaller):
         start_time: datetime | None = None,
         end_time: datetime | None = None,
         page_size: int | None = None,
+        include_system: bool | None = None,
         timeout: float | None = None,
     ) -> Iterator[Session]:
         """Walks all pages of `list_sessions`, fetching each when it is reached.
@@ -411,6 +415,7 @@ class EventMethods(SyncCaller):
             start_time: Started at or after.
             end_time: Started before.
             page_size: Sessions per page. 1 to 1,000. Default: 50.
+            include_system: Also the sessions that Mneme itself records (`Session.system`).
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -424,6 +429,7 @@ class EventMethods(SyncCaller):
                 "start_time": start_time,
                 "end_time": end_time,
                 "page_size": page_size,
+                "include_system": include_system,
             },
             lambda page: page.sessions,
             timeout,
@@ -442,6 +448,7 @@ class EventMethods(SyncCaller):
         descending: bool | None = None,
         page_size: int | None = None,
         page_token: str | None = None,
+        project: str | None = None,
         timeout: float | None = None,
     ) -> ListEventsResponse:
         """Lists events by time. Pages stay stable while events arrive: nothing is
@@ -469,6 +476,7 @@ class EventMethods(SyncCaller):
             page_size: Events per page. 1 to 1,000. Default: 100.
             page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
+            project: Of sessions on this project. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -487,6 +495,7 @@ class EventMethods(SyncCaller):
                 "descending": descending,
                 "page_size": page_size,
                 "page_token": page_token,
+                "project": project,
             },
             timeout,
         )
@@ -503,6 +512,7 @@ class EventMethods(SyncCaller):
         end_time: datetime | None = None,
         descending: bool | None = None,
         page_size: int | None = None,
+        project: str | None = None,
         timeout: float | None = None,
     ) -> Iterator[Event]:
         """Walks all pages of `list_events`, fetching each when it is reached.
@@ -530,6 +540,7 @@ class EventMethods(SyncCaller):
             end_time: Before.
             descending: Newest first instead of oldest first.
             page_size: Events per page. 1 to 1,000. Default: 100.
+            project: Of sessions on this project. Up to 200 characters, on one line.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -544,6 +555,7 @@ class EventMethods(SyncCaller):
                 "end_time": end_time,
                 "descending": descending,
                 "page_size": page_size,
+                "project": project,
             },
             lambda page: page.events,
             timeout,
@@ -615,6 +627,7 @@ class EventMethods(SyncCaller):
         event_types: Iterable[EventTypeName | str] | None = None,
         min_severity: SeverityChoice | None = None,
         after_cursor: str | None = None,
+        project: str | None = None,
         timeout: float | None = None,
     ) -> Stream[WatchEventsResponse]:
         """Streams events as they are recorded, preceded by those since
@@ -642,6 +655,8 @@ class EventMethods(SyncCaller):
                 what is recorded from now on, as after a cursor that is ahead of all events,
                 e.g. since a backup was restored; "0": with the first event ever recorded. Up to
                 20 characters; of the form `^[0-9]*$`.
+            project: Of sessions on this project, as they are when the event is recorded. Up to
+                200 characters, on one line.
             timeout: seconds for the whole stream; None: no deadline.
 
         Returns:
@@ -655,6 +670,7 @@ class EventMethods(SyncCaller):
                 "event_types": event_types,
                 "min_severity": min_severity,
                 "after_cursor": after_cursor,
+                "project": project,
             },
             timeout,
         )
@@ -909,6 +925,7 @@ class AsyncEventMethods(AsyncCaller):
         end_time: datetime | None = None,
         page_size: int | None = None,
         page_token: str | None = None,
+        include_system: bool | None = None,
         timeout: float | None = None,
     ) -> ListSessionsResponse:
         """Lists sessions, most recently started first.
@@ -929,6 +946,7 @@ class AsyncEventMethods(AsyncCaller):
             page_size: Sessions per page. 1 to 1,000. Default: 50.
             page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
+            include_system: Also the sessions that Mneme itself records (`Session.system`).
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -946,6 +964,7 @@ class AsyncEventMethods(AsyncCaller):
                 "end_time": end_time,
                 "page_size": page_size,
                 "page_token": page_token,
+                "include_system": include_system,
             },
             timeout,
         )
@@ -961,6 +980,7 @@ class AsyncEventMethods(AsyncCaller):
         start_time: datetime | None = None,
         end_time: datetime | None = None,
         page_size: int | None = None,
+        include_system: bool | None = None,
         timeout: float | None = None,
     ) -> AsyncIterator[Session]:
         """Walks all pages of `list_sessions`, fetching each when it is reached.
@@ -981,6 +1001,7 @@ class AsyncEventMethods(AsyncCaller):
             start_time: Started at or after.
             end_time: Started before.
             page_size: Sessions per page. 1 to 1,000. Default: 50.
+            include_system: Also the sessions that Mneme itself records (`Session.system`).
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -994,6 +1015,7 @@ class AsyncEventMethods(AsyncCaller):
                 "start_time": start_time,
                 "end_time": end_time,
                 "page_size": page_size,
+                "include_system": include_system,
             },
             lambda page: page.sessions,
             timeout,
@@ -1012,6 +1034,7 @@ class AsyncEventMethods(AsyncCaller):
         descending: bool | None = None,
         page_size: int | None = None,
         page_token: str | None = None,
+        project: str | None = None,
         timeout: float | None = None,
     ) -> ListEventsResponse:
         """Lists events by time. Pages stay stable while events arrive: nothing is
@@ -1039,6 +1062,7 @@ class AsyncEventMethods(AsyncCaller):
             page_size: Events per page. 1 to 1,000. Default: 100.
             page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
+            project: Of sessions on this project. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1057,6 +1081,7 @@ class AsyncEventMethods(AsyncCaller):
                 "descending": descending,
                 "page_size": page_size,
                 "page_token": page_token,
+                "project": project,
             },
             timeout,
         )
@@ -1073,6 +1098,7 @@ class AsyncEventMethods(AsyncCaller):
         end_time: datetime | None = None,
         descending: bool | None = None,
         page_size: int | None = None,
+        project: str | None = None,
         timeout: float | None = None,
     ) -> AsyncIterator[Event]:
         """Walks all pages of `list_events`, fetching each when it is reached.
@@ -1100,6 +1126,7 @@ class AsyncEventMethods(AsyncCaller):
             end_time: Before.
             descending: Newest first instead of oldest first.
             page_size: Events per page. 1 to 1,000. Default: 100.
+            project: Of sessions on this project. Up to 200 characters, on one line.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -1114,6 +1141,7 @@ class AsyncEventMethods(AsyncCaller):
                 "end_time": end_time,
                 "descending": descending,
                 "page_size": page_size,
+                "project": project,
             },
             lambda page: page.events,
             timeout,
@@ -1185,6 +1213,7 @@ class AsyncEventMethods(AsyncCaller):
         event_types: Iterable[EventTypeName | str] | None = None,
         min_severity: SeverityChoice | None = None,
         after_cursor: str | None = None,
+        project: str | None = None,
         timeout: float | None = None,
     ) -> AsyncStream[WatchEventsResponse]:
         """Streams events as they are recorded, preceded by those since
@@ -1212,6 +1241,8 @@ class AsyncEventMethods(AsyncCaller):
                 what is recorded from now on, as after a cursor that is ahead of all events,
                 e.g. since a backup was restored; "0": with the first event ever recorded. Up to
                 20 characters; of the form `^[0-9]*$`.
+            project: Of sessions on this project, as they are when the event is recorded. Up to
+                200 characters, on one line.
             timeout: seconds for the whole stream; None: no deadline.
 
         Returns:
@@ -1225,6 +1256,7 @@ class AsyncEventMethods(AsyncCaller):
                 "event_types": event_types,
                 "min_severity": min_severity,
                 "after_cursor": after_cursor,
+                "project": project,
             },
             timeout,
         )

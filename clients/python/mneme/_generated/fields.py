@@ -693,8 +693,9 @@ class LessonFields(TypedDict, total=False):
     Up to 200 characters, on one line.
     """
     access_count: int
-    """How often GetLesson, SearchLessons or GetContext returned it; stops at
-    2^53 - 1. A crash may lose the counts of the last half minute.
+    """How often GetLesson, SearchLessons or GetContext returned it, unless the
+    request said `peek`; stops at 2^53 - 1. A crash may lose the counts of the last half
+    minute.
     0 to 2^53 - 1.
     """
     last_accessed_at: datetime

@@ -248,6 +248,7 @@ class LearnMethods(SyncCaller):
         self,
         lesson_id: str,
         *,
+        peek: bool | None = None,
         timeout: float | None = None,
     ) -> GetLessonResponse:
         """Returns one lesson, archived or not, and counts the access.
@@ -257,6 +258,8 @@ class LearnMethods(SyncCaller):
 
         Args:
             lesson_id: The lesson. Required; up to 200 characters, on one line.
+            peek: Do not count this as an access (see `Lesson.access_count`): for people who
+                look at what agents use.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -266,6 +269,7 @@ class LearnMethods(SyncCaller):
             _GET_LESSON,
             {
                 "lesson_id": lesson_id,
+                "peek": peek,
             },
             timeout,
         )
@@ -276,6 +280,7 @@ class LearnMethods(SyncCaller):
         filter: LessonFilterFields | learn_service_pb2.LessonFilter | None = None,
         page_size: int | None = None,
         page_token: str | None = None,
+        words: str | None = None,
         timeout: float | None = None,
     ) -> ListLessonsResponse:
         """Lists lessons, most recently updated first. This does not count as an
@@ -290,6 +295,9 @@ class LearnMethods(SyncCaller):
             page_size: Lessons per page. 1 to 1,000. Default: 50.
             page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
+            words: Only those that hold each of these words, or parts of words, in their title
+                or content, whatever their case. All lessons that pass the filter are looked
+                through. Up to 1,000 characters.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -301,6 +309,7 @@ class LearnMethods(SyncCaller):
                 "filter": filter,
                 "page_size": page_size,
                 "page_token": page_token,
+                "words": words,
             },
             timeout,
         )
@@ -310,6 +319,7 @@ class LearnMethods(SyncCaller):
         *,
         filter: LessonFilterFields | learn_service_pb2.LessonFilter | None = None,
         page_size: int | None = None,
+        words: str | None = None,
         timeout: float | None = None,
     ) -> Iterator[Lesson]:
         """Walks all pages of `list_lessons`, fetching each when it is reached.
@@ -324,6 +334,9 @@ class LearnMethods(SyncCaller):
         Args:
             filter: Which lessons.
             page_size: Lessons per page. 1 to 1,000. Default: 50.
+            words: Only those that hold each of these words, or parts of words, in their title
+                or content, whatever their case. All lessons that pass the filter are looked
+                through. Up to 1,000 characters.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -331,6 +344,7 @@ class LearnMethods(SyncCaller):
             {
                 "filter": filter,
                 "page_size": page_size,
+                "words": words,
             },
             lambda page: page.lessons,
             timeout,
@@ -343,6 +357,7 @@ class LearnMethods(SyncCaller):
         filter: LessonFilterFields | learn_service_pb2.LessonFilter | None = None,
         limit: int | None = None,
         min_score: float | None = None,
+        peek: bool | None = None,
         timeout: float | None = None,
     ) -> SearchLessonsResponse:
         """Searches lessons by meaning and words, and counts an access for each one
@@ -356,6 +371,8 @@ class LearnMethods(SyncCaller):
             filter: Which lessons.
             limit: Maximum number of lessons. 1 to 100. Default: 10.
             min_score: Leave out lessons whose score is below this. 0 to 1.
+            peek: Do not count this as an access (see `Lesson.access_count`): for people who
+                look at what agents use.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -368,6 +385,7 @@ class LearnMethods(SyncCaller):
                 "filter": filter,
                 "limit": limit,
                 "min_score": min_score,
+                "peek": peek,
             },
             timeout,
         )
@@ -739,6 +757,7 @@ class LearnMethods(SyncCaller):
         filter: ReflectionFilterFields | reflection_pb2.ReflectionFilter | None = None,
         limit: int | None = None,
         min_score: float | None = None,
+        peek: bool | None = None,
         timeout: float | None = None,
     ) -> SearchReflectionsResponse:
         """Searches reflections that bear on a task, also as text for a prompt.
@@ -751,6 +770,8 @@ class LearnMethods(SyncCaller):
             filter: Which reflections.
             limit: Maximum number of reflections. 1 to 100. Default: 5.
             min_score: Leave out reflections whose score is below this. 0 to 1.
+            peek: Do not count this as a search (see `SummarizeReflectionsResponse.metrics`):
+                for people who look at what agents use.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -763,6 +784,7 @@ class LearnMethods(SyncCaller):
                 "filter": filter,
                 "limit": limit,
                 "min_score": min_score,
+                "peek": peek,
             },
             timeout,
         )
@@ -983,6 +1005,7 @@ class AsyncLearnMethods(AsyncCaller):
         self,
         lesson_id: str,
         *,
+        peek: bool | None = None,
         timeout: float | None = None,
     ) -> GetLessonResponse:
         """Returns one lesson, archived or not, and counts the access.
@@ -992,6 +1015,8 @@ class AsyncLearnMethods(AsyncCaller):
 
         Args:
             lesson_id: The lesson. Required; up to 200 characters, on one line.
+            peek: Do not count this as an access (see `Lesson.access_count`): for people who
+                look at what agents use.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1001,6 +1026,7 @@ class AsyncLearnMethods(AsyncCaller):
             _GET_LESSON,
             {
                 "lesson_id": lesson_id,
+                "peek": peek,
             },
             timeout,
         )
@@ -1011,6 +1037,7 @@ class AsyncLearnMethods(AsyncCaller):
         filter: LessonFilterFields | learn_service_pb2.LessonFilter | None = None,
         page_size: int | None = None,
         page_token: str | None = None,
+        words: str | None = None,
         timeout: float | None = None,
     ) -> ListLessonsResponse:
         """Lists lessons, most recently updated first. This does not count as an
@@ -1025,6 +1052,9 @@ class AsyncLearnMethods(AsyncCaller):
             page_size: Lessons per page. 1 to 1,000. Default: 50.
             page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
+            words: Only those that hold each of these words, or parts of words, in their title
+                or content, whatever their case. All lessons that pass the filter are looked
+                through. Up to 1,000 characters.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1036,6 +1066,7 @@ class AsyncLearnMethods(AsyncCaller):
                 "filter": filter,
                 "page_size": page_size,
                 "page_token": page_token,
+                "words": words,
             },
             timeout,
         )
@@ -1045,6 +1076,7 @@ class AsyncLearnMethods(AsyncCaller):
         *,
         filter: LessonFilterFields | learn_service_pb2.LessonFilter | None = None,
         page_size: int | None = None,
+        words: str | None = None,
         timeout: float | None = None,
     ) -> AsyncIterator[Lesson]:
         """Walks all pages of `list_lessons`, fetching each when it is reached.
@@ -1059,6 +1091,9 @@ class AsyncLearnMethods(AsyncCaller):
         Args:
             filter: Which lessons.
             page_size: Lessons per page. 1 to 1,000. Default: 50.
+            words: Only those that hold each of these words, or parts of words, in their title
+                or content, whatever their case. All lessons that pass the filter are looked
+                through. Up to 1,000 characters.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -1066,6 +1101,7 @@ class AsyncLearnMethods(AsyncCaller):
             {
                 "filter": filter,
                 "page_size": page_size,
+                "words": words,
             },
             lambda page: page.lessons,
             timeout,
@@ -1078,6 +1114,7 @@ class AsyncLearnMethods(AsyncCaller):
         filter: LessonFilterFields | learn_service_pb2.LessonFilter | None = None,
         limit: int | None = None,
         min_score: float | None = None,
+        peek: bool | None = None,
         timeout: float | None = None,
     ) -> SearchLessonsResponse:
         """Searches lessons by meaning and words, and counts an access for each one
@@ -1091,6 +1128,8 @@ class AsyncLearnMethods(AsyncCaller):
             filter: Which lessons.
             limit: Maximum number of lessons. 1 to 100. Default: 10.
             min_score: Leave out lessons whose score is below this. 0 to 1.
+            peek: Do not count this as an access (see `Lesson.access_count`): for people who
+                look at what agents use.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1103,6 +1142,7 @@ class AsyncLearnMethods(AsyncCaller):
                 "filter": filter,
                 "limit": limit,
                 "min_score": min_score,
+                "peek": peek,
             },
             timeout,
         )
@@ -1474,6 +1514,7 @@ class AsyncLearnMethods(AsyncCaller):
         filter: ReflectionFilterFields | reflection_pb2.ReflectionFilter | None = None,
         limit: int | None = None,
         min_score: float | None = None,
+        peek: bool | None = None,
         timeout: float | None = None,
     ) -> SearchReflectionsResponse:
         """Searches reflections that bear on a task, also as text for a prompt.
@@ -1486,6 +1527,8 @@ class AsyncLearnMethods(AsyncCaller):
             filter: Which reflections.
             limit: Maximum number of reflections. 1 to 100. Default: 5.
             min_score: Leave out reflections whose score is below this. 0 to 1.
+            peek: Do not count this as a search (see `SummarizeReflectionsResponse.metrics`):
+                for people who look at what agents use.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1498,6 +1541,7 @@ class AsyncLearnMethods(AsyncCaller):
                 "filter": filter,
                 "limit": limit,
                 "min_score": min_score,
+                "peek": peek,
             },
             timeout,
         )

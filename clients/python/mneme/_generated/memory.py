@@ -790,6 +790,7 @@ class MemoryMethods(SyncCaller):
         limit: int | None = None,
         include_superseded: bool | None = None,
         omit_matches: bool | None = None,
+        peek: bool | None = None,
         timeout: float | None = None,
     ) -> SearchPatternResponse:
         """Searches memories with a stored pattern, and says where they match. All
@@ -808,6 +809,8 @@ class MemoryMethods(SyncCaller):
             limit: Maximum number of memories. 1 to 100. Default: 10.
             include_superseded: Superseded ones too.
             omit_matches: Do not return where the texts match.
+            peek: Do not count this as a use (see `PatternStats`): for people who look at what a
+                pattern finds.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -821,6 +824,7 @@ class MemoryMethods(SyncCaller):
                 "limit": limit,
                 "include_superseded": include_superseded,
                 "omit_matches": omit_matches,
+                "peek": peek,
             },
             timeout,
         )
@@ -1642,6 +1646,7 @@ class AsyncMemoryMethods(AsyncCaller):
         limit: int | None = None,
         include_superseded: bool | None = None,
         omit_matches: bool | None = None,
+        peek: bool | None = None,
         timeout: float | None = None,
     ) -> SearchPatternResponse:
         """Searches memories with a stored pattern, and says where they match. All
@@ -1660,6 +1665,8 @@ class AsyncMemoryMethods(AsyncCaller):
             limit: Maximum number of memories. 1 to 100. Default: 10.
             include_superseded: Superseded ones too.
             omit_matches: Do not return where the texts match.
+            peek: Do not count this as a use (see `PatternStats`): for people who look at what a
+                pattern finds.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1673,6 +1680,7 @@ class AsyncMemoryMethods(AsyncCaller):
                 "limit": limit,
                 "include_superseded": include_superseded,
                 "omit_matches": omit_matches,
+                "peek": peek,
             },
             timeout,
         )

@@ -40,6 +40,8 @@ from mneme.v1.admin_service_pb2 import (
     StartRestoreResponse,
     Tenant,
     TenantStats,
+    WhoAmIRequest,
+    WhoAmIResponse,
 )
 from mneme.v1.alert_service_pb2 import (
     AlertCondition,
@@ -469,6 +471,7 @@ from mneme.v1.recall_service_pb2 import (
     RecallTurn,
     RecallVersion,
     Reranking,
+    ScoreSteps,
     ScoreTerm,
 )
 from mneme.v1.reflect_service_pb2 import (
@@ -956,6 +959,7 @@ __all__ = [
     "RotateLogKeyResponse",
     "RotateWebhookSecretRequest",
     "RotateWebhookSecretResponse",
+    "ScoreSteps",
     "ScoreTerm",
     "SearchLessonsRequest",
     "SearchLessonsResponse",
@@ -1085,5 +1089,7 @@ __all__ = [
     "WakeUpResponse",
     "WatchEventsRequest",
     "WatchEventsResponse",
+    "WhoAmIRequest",
+    "WhoAmIResponse",
     "WorkPattern",
 ]

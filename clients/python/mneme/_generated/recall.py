@@ -129,7 +129,7 @@ class RecallMethods(SyncCaller):
             limit: Maximum number of results. 1 to 100. Default: 10.
             min_score: Leave out results whose score is below this. 0 to 1.
             mode: How to search. Default: HYBRID.
-            explain: Return each term of each score.
+            explain: Return each term of each score, and how their sum becomes the score.
             weights: Change the weight of the score's terms (HYBRID only).
             event_types: Events of any of these types, known or not. Up to 32 entries, each up
                 to 128 characters; of the form `^[A-Za-z][A-Za-z0-9_.:/-]*$`. Known:
@@ -390,7 +390,7 @@ class AsyncRecallMethods(AsyncCaller):
             limit: Maximum number of results. 1 to 100. Default: 10.
             min_score: Leave out results whose score is below this. 0 to 1.
             mode: How to search. Default: HYBRID.
-            explain: Return each term of each score.
+            explain: Return each term of each score, and how their sum becomes the score.
             weights: Change the weight of the score's terms (HYBRID only).
             event_types: Events of any of these types, known or not. Up to 32 entries, each up
                 to 128 characters; of the form `^[A-Za-z][A-Za-z0-9_.:/-]*$`. Known:

@@ -50,6 +50,24 @@ class ApiKey(_message.Message):
     revoked_at: _timestamp_pb2.Timestamp
     def __init__(self, id: _Optional[str] = ..., tenant_id: _Optional[str] = ..., name: _Optional[str] = ..., scopes: _Optional[_Iterable[_Union[_auth_pb2.KeyScope, str]]] = ..., rate_limit: _Optional[int] = ..., prefix: _Optional[str] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_used_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., revoked_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
+class WhoAmIRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class WhoAmIResponse(_message.Message):
+    __slots__ = ("tenant_id", "api_key_id", "api_key_name", "scopes", "rate_limit")
+    TENANT_ID_FIELD_NUMBER: _ClassVar[int]
+    API_KEY_ID_FIELD_NUMBER: _ClassVar[int]
+    API_KEY_NAME_FIELD_NUMBER: _ClassVar[int]
+    SCOPES_FIELD_NUMBER: _ClassVar[int]
+    RATE_LIMIT_FIELD_NUMBER: _ClassVar[int]
+    tenant_id: str
+    api_key_id: str
+    api_key_name: str
+    scopes: _containers.RepeatedScalarFieldContainer[_auth_pb2.KeyScope]
+    rate_limit: int
+    def __init__(self, tenant_id: _Optional[str] = ..., api_key_id: _Optional[str] = ..., api_key_name: _Optional[str] = ..., scopes: _Optional[_Iterable[_Union[_auth_pb2.KeyScope, str]]] = ..., rate_limit: _Optional[int] = ...) -> None: ...
+
 class CreateTenantRequest(_message.Message):
     __slots__ = ("tenant_id", "display_name")
     TENANT_ID_FIELD_NUMBER: _ClassVar[int]

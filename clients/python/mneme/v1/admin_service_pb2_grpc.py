@@ -66,6 +66,11 @@ class AdminServiceStub:
                 request_serializer=mneme_dot_v1_dot_admin__service__pb2.RevokeApiKeyRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_admin__service__pb2.RevokeApiKeyResponse.FromString,
                 _registered_method=True)
+        self.WhoAmI = channel.unary_unary(
+                '/mneme.v1.AdminService/WhoAmI',
+                request_serializer=mneme_dot_v1_dot_admin__service__pb2.WhoAmIRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_admin__service__pb2.WhoAmIResponse.FromString,
+                _registered_method=True)
         self.GetStats = channel.unary_unary(
                 '/mneme.v1.AdminService/GetStats',
                 request_serializer=mneme_dot_v1_dot_admin__service__pb2.GetStatsRequest.SerializeToString,
@@ -193,6 +198,17 @@ class AdminServiceServicer:
 
         Scope: admin. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WhoAmI(self, request, context):
+        """Says who is calling: which tenant and scopes the key has that this call came
+        with. Any valid key will do.
+
+        Scope: any. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -414,6 +430,11 @@ def add_AdminServiceServicer_to_server(servicer, server):
                     request_deserializer=mneme_dot_v1_dot_admin__service__pb2.RevokeApiKeyRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_admin__service__pb2.RevokeApiKeyResponse.SerializeToString,
             ),
+            'WhoAmI': grpc.unary_unary_rpc_method_handler(
+                    servicer.WhoAmI,
+                    request_deserializer=mneme_dot_v1_dot_admin__service__pb2.WhoAmIRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_admin__service__pb2.WhoAmIResponse.SerializeToString,
+            ),
             'GetStats': grpc.unary_unary_rpc_method_handler(
                     servicer.GetStats,
                     request_deserializer=mneme_dot_v1_dot_admin__service__pb2.GetStatsRequest.FromString,
@@ -629,6 +650,33 @@ class AdminService:
             '/mneme.v1.AdminService/RevokeApiKey',
             mneme_dot_v1_dot_admin__service__pb2.RevokeApiKeyRequest.SerializeToString,
             mneme_dot_v1_dot_admin__service__pb2.RevokeApiKeyResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WhoAmI(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.AdminService/WhoAmI',
+            mneme_dot_v1_dot_admin__service__pb2.WhoAmIRequest.SerializeToString,
+            mneme_dot_v1_dot_admin__service__pb2.WhoAmIResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -86,6 +86,13 @@ class AdminServiceStub:
     Scope: admin. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND.
     """
+    WhoAmI: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.WhoAmIRequest, _admin_service_pb2.WhoAmIResponse]
+    """Says who is calling: which tenant and scopes the key has that this call came
+    with. Any valid key will do.
+
+    Scope: any. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT.
+    """
     GetStats: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.GetStatsRequest, _admin_service_pb2.GetStatsResponse]
     """Counts what a tenant holds (the caller's or, with scope admin, any other),
     and says how the server is set up.
@@ -287,6 +294,13 @@ class AdminServiceAsyncStub(AdminServiceStub):
 
     Scope: admin. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND.
+    """
+    WhoAmI: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.WhoAmIRequest, _admin_service_pb2.WhoAmIResponse]  # type: ignore[assignment]
+    """Says who is calling: which tenant and scopes the key has that this call came
+    with. Any valid key will do.
+
+    Scope: any. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT.
     """
     GetStats: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.GetStatsRequest, _admin_service_pb2.GetStatsResponse]  # type: ignore[assignment]
     """Counts what a tenant holds (the caller's or, with scope admin, any other),
@@ -522,6 +536,19 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: admin. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def WhoAmI(
+        self,
+        request: _admin_service_pb2.WhoAmIRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_service_pb2.WhoAmIResponse, _abc.Awaitable[_admin_service_pb2.WhoAmIResponse]]:
+        """Says who is calling: which tenant and scopes the key has that this call came
+        with. Any valid key will do.
+
+        Scope: any. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT.
         """
 
     @_abc_1.abstractmethod

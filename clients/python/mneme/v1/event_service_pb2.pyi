@@ -42,7 +42,7 @@ SESSION_STATUS_COMPLETED: SessionStatus
 SESSION_STATUS_ERROR: SessionStatus
 
 class Session(_message.Message):
-    __slots__ = ("id", "agent_id", "agent_name", "user_id", "project", "tags", "metadata", "status", "started_at", "ended_at", "last_event_at", "event_count", "tool_call_count", "error_count", "llm_call_count", "total_cost_usd", "total_input_tokens", "total_output_tokens", "head_hash")
+    __slots__ = ("id", "agent_id", "agent_name", "user_id", "project", "tags", "metadata", "status", "started_at", "ended_at", "last_event_at", "event_count", "tool_call_count", "error_count", "llm_call_count", "total_cost_usd", "total_input_tokens", "total_output_tokens", "head_hash", "system")
     ID_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
     AGENT_NAME_FIELD_NUMBER: _ClassVar[int]
@@ -62,6 +62,7 @@ class Session(_message.Message):
     TOTAL_INPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
     TOTAL_OUTPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
     HEAD_HASH_FIELD_NUMBER: _ClassVar[int]
+    SYSTEM_FIELD_NUMBER: _ClassVar[int]
     id: str
     agent_id: str
     agent_name: str
@@ -81,7 +82,8 @@ class Session(_message.Message):
     total_input_tokens: int
     total_output_tokens: int
     head_hash: str
-    def __init__(self, id: _Optional[str] = ..., agent_id: _Optional[str] = ..., agent_name: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., status: _Optional[_Union[SessionStatus, str]] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_event_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., event_count: _Optional[int] = ..., tool_call_count: _Optional[int] = ..., error_count: _Optional[int] = ..., llm_call_count: _Optional[int] = ..., total_cost_usd: _Optional[float] = ..., total_input_tokens: _Optional[int] = ..., total_output_tokens: _Optional[int] = ..., head_hash: _Optional[str] = ...) -> None: ...
+    system: bool
+    def __init__(self, id: _Optional[str] = ..., agent_id: _Optional[str] = ..., agent_name: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., status: _Optional[_Union[SessionStatus, str]] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_event_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., event_count: _Optional[int] = ..., tool_call_count: _Optional[int] = ..., error_count: _Optional[int] = ..., llm_call_count: _Optional[int] = ..., total_cost_usd: _Optional[float] = ..., total_input_tokens: _Optional[int] = ..., total_output_tokens: _Optional[int] = ..., head_hash: _Optional[str] = ..., system: _Optional[bool] = ...) -> None: ...
 
 class Agent(_message.Message):
     __slots__ = ("id", "name", "first_seen_at", "last_seen_at", "session_count", "event_count", "tool_call_count", "error_count", "total_cost_usd")
@@ -300,7 +302,7 @@ class GetSessionResponse(_message.Message):
     def __init__(self, session: _Optional[_Union[Session, _Mapping]] = ...) -> None: ...
 
 class ListSessionsRequest(_message.Message):
-    __slots__ = ("agent_id", "user_id", "project", "status", "tags", "start_time", "end_time", "page_size", "page_token")
+    __slots__ = ("agent_id", "user_id", "project", "status", "tags", "start_time", "end_time", "page_size", "page_token", "include_system")
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
     USER_ID_FIELD_NUMBER: _ClassVar[int]
     PROJECT_FIELD_NUMBER: _ClassVar[int]
@@ -310,6 +312,7 @@ class ListSessionsRequest(_message.Message):
     END_TIME_FIELD_NUMBER: _ClassVar[int]
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_SYSTEM_FIELD_NUMBER: _ClassVar[int]
     agent_id: str
     user_id: str
     project: str
@@ -319,7 +322,8 @@ class ListSessionsRequest(_message.Message):
     end_time: _timestamp_pb2.Timestamp
     page_size: int
     page_token: str
-    def __init__(self, agent_id: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., status: _Optional[_Union[SessionStatus, str]] = ..., tags: _Optional[_Iterable[str]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+    include_system: bool
+    def __init__(self, agent_id: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., status: _Optional[_Union[SessionStatus, str]] = ..., tags: _Optional[_Iterable[str]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., include_system: _Optional[bool] = ...) -> None: ...
 
 class ListSessionsResponse(_message.Message):
     __slots__ = ("sessions", "next_page_token", "total_size")
@@ -332,7 +336,7 @@ class ListSessionsResponse(_message.Message):
     def __init__(self, sessions: _Optional[_Iterable[_Union[Session, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., total_size: _Optional[int] = ...) -> None: ...
 
 class ListEventsRequest(_message.Message):
-    __slots__ = ("session_id", "agent_id", "event_types", "min_severity", "name", "start_time", "end_time", "descending", "page_size", "page_token")
+    __slots__ = ("session_id", "agent_id", "event_types", "min_severity", "name", "start_time", "end_time", "descending", "page_size", "page_token", "project")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
     EVENT_TYPES_FIELD_NUMBER: _ClassVar[int]
@@ -343,6 +347,7 @@ class ListEventsRequest(_message.Message):
     DESCENDING_FIELD_NUMBER: _ClassVar[int]
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     agent_id: str
     event_types: _containers.RepeatedScalarFieldContainer[str]
@@ -353,7 +358,8 @@ class ListEventsRequest(_message.Message):
     descending: bool
     page_size: int
     page_token: str
-    def __init__(self, session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., event_types: _Optional[_Iterable[str]] = ..., min_severity: _Optional[_Union[Severity, str]] = ..., name: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., descending: _Optional[bool] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+    project: str
+    def __init__(self, session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., event_types: _Optional[_Iterable[str]] = ..., min_severity: _Optional[_Union[Severity, str]] = ..., name: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., descending: _Optional[bool] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., project: _Optional[str] = ...) -> None: ...
 
 class ListEventsResponse(_message.Message):
     __slots__ = ("events", "next_page_token")
@@ -380,18 +386,20 @@ class ListAgentsResponse(_message.Message):
     def __init__(self, agents: _Optional[_Iterable[_Union[Agent, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class WatchEventsRequest(_message.Message):
-    __slots__ = ("session_id", "agent_id", "event_types", "min_severity", "after_cursor")
+    __slots__ = ("session_id", "agent_id", "event_types", "min_severity", "after_cursor", "project")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
     EVENT_TYPES_FIELD_NUMBER: _ClassVar[int]
     MIN_SEVERITY_FIELD_NUMBER: _ClassVar[int]
     AFTER_CURSOR_FIELD_NUMBER: _ClassVar[int]
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     agent_id: str
     event_types: _containers.RepeatedScalarFieldContainer[str]
     min_severity: Severity
     after_cursor: str
-    def __init__(self, session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., event_types: _Optional[_Iterable[str]] = ..., min_severity: _Optional[_Union[Severity, str]] = ..., after_cursor: _Optional[str] = ...) -> None: ...
+    project: str
+    def __init__(self, session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., event_types: _Optional[_Iterable[str]] = ..., min_severity: _Optional[_Union[Severity, str]] = ..., after_cursor: _Optional[str] = ..., project: _Optional[str] = ...) -> None: ...
 
 class WatchEventsResponse(_message.Message):
     __slots__ = ("event", "cursor")

@@ -100,10 +100,12 @@ class CreateLessonResponse(_message.Message):
     def __init__(self, lesson: _Optional[_Union[Lesson, _Mapping]] = ...) -> None: ...
 
 class GetLessonRequest(_message.Message):
-    __slots__ = ("lesson_id",)
+    __slots__ = ("lesson_id", "peek")
     LESSON_ID_FIELD_NUMBER: _ClassVar[int]
+    PEEK_FIELD_NUMBER: _ClassVar[int]
     lesson_id: str
-    def __init__(self, lesson_id: _Optional[str] = ...) -> None: ...
+    peek: bool
+    def __init__(self, lesson_id: _Optional[str] = ..., peek: _Optional[bool] = ...) -> None: ...
 
 class GetLessonResponse(_message.Message):
     __slots__ = ("lesson",)
@@ -128,14 +130,16 @@ class LessonFilter(_message.Message):
     def __init__(self, agent_id: _Optional[str] = ..., category: _Optional[str] = ..., importance: _Optional[_Union[_common_pb2.Importance, str]] = ..., project: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., include_archived: _Optional[bool] = ...) -> None: ...
 
 class ListLessonsRequest(_message.Message):
-    __slots__ = ("filter", "page_size", "page_token")
+    __slots__ = ("filter", "page_size", "page_token", "words")
     FILTER_FIELD_NUMBER: _ClassVar[int]
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    WORDS_FIELD_NUMBER: _ClassVar[int]
     filter: LessonFilter
     page_size: int
     page_token: str
-    def __init__(self, filter: _Optional[_Union[LessonFilter, _Mapping]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+    words: str
+    def __init__(self, filter: _Optional[_Union[LessonFilter, _Mapping]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., words: _Optional[str] = ...) -> None: ...
 
 class ListLessonsResponse(_message.Message):
     __slots__ = ("lessons", "next_page_token", "total_size")
@@ -148,16 +152,18 @@ class ListLessonsResponse(_message.Message):
     def __init__(self, lessons: _Optional[_Iterable[_Union[Lesson, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., total_size: _Optional[int] = ...) -> None: ...
 
 class SearchLessonsRequest(_message.Message):
-    __slots__ = ("query", "filter", "limit", "min_score")
+    __slots__ = ("query", "filter", "limit", "min_score", "peek")
     QUERY_FIELD_NUMBER: _ClassVar[int]
     FILTER_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     MIN_SCORE_FIELD_NUMBER: _ClassVar[int]
+    PEEK_FIELD_NUMBER: _ClassVar[int]
     query: str
     filter: LessonFilter
     limit: int
     min_score: float
-    def __init__(self, query: _Optional[str] = ..., filter: _Optional[_Union[LessonFilter, _Mapping]] = ..., limit: _Optional[int] = ..., min_score: _Optional[float] = ...) -> None: ...
+    peek: bool
+    def __init__(self, query: _Optional[str] = ..., filter: _Optional[_Union[LessonFilter, _Mapping]] = ..., limit: _Optional[int] = ..., min_score: _Optional[float] = ..., peek: _Optional[bool] = ...) -> None: ...
 
 class FoundLesson(_message.Message):
     __slots__ = ("lesson", "score", "similarity")

@@ -385,18 +385,20 @@ class MatchedMemory(_message.Message):
     def __init__(self, memory: _Optional[_Union[Memory, _Mapping]] = ..., matches: _Optional[_Iterable[_Union[_pattern_pb2.PatternMatch, _Mapping]]] = ..., similarity: _Optional[float] = ...) -> None: ...
 
 class SearchPatternRequest(_message.Message):
-    __slots__ = ("name", "filter", "limit", "include_superseded", "omit_matches")
+    __slots__ = ("name", "filter", "limit", "include_superseded", "omit_matches", "peek")
     NAME_FIELD_NUMBER: _ClassVar[int]
     FILTER_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_SUPERSEDED_FIELD_NUMBER: _ClassVar[int]
     OMIT_MATCHES_FIELD_NUMBER: _ClassVar[int]
+    PEEK_FIELD_NUMBER: _ClassVar[int]
     name: str
     filter: MemoryFilter
     limit: int
     include_superseded: bool
     omit_matches: bool
-    def __init__(self, name: _Optional[str] = ..., filter: _Optional[_Union[MemoryFilter, _Mapping]] = ..., limit: _Optional[int] = ..., include_superseded: _Optional[bool] = ..., omit_matches: _Optional[bool] = ...) -> None: ...
+    peek: bool
+    def __init__(self, name: _Optional[str] = ..., filter: _Optional[_Union[MemoryFilter, _Mapping]] = ..., limit: _Optional[int] = ..., include_superseded: _Optional[bool] = ..., omit_matches: _Optional[bool] = ..., peek: _Optional[bool] = ...) -> None: ...
 
 class SearchPatternResponse(_message.Message):
     __slots__ = ("results", "total_matches", "matches_capped", "searched_count", "search_ms", "partial")

@@ -14,6 +14,8 @@ BRINGS_KINDS_FIELD_NUMBER: _ClassVar[int]
 brings_kinds: _descriptor.FieldDescriptor
 REQUIRED_SCOPE_FIELD_NUMBER: _ClassVar[int]
 required_scope: _descriptor.FieldDescriptor
+ANY_SCOPE_FIELD_NUMBER: _ClassVar[int]
+any_scope: _descriptor.FieldDescriptor
 LONG_LIVED_FIELD_NUMBER: _ClassVar[int]
 long_lived: _descriptor.FieldDescriptor
 RESUMED_BY_FIELD_NUMBER: _ClassVar[int]

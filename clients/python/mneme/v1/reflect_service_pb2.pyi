@@ -145,20 +145,22 @@ class Interval(_message.Message):
     def __init__(self, low: _Optional[float] = ..., high: _Optional[float] = ...) -> None: ...
 
 class Insight(_message.Message):
-    __slots__ = ("type", "summary", "data", "confidence", "session_ids", "event_ids")
+    __slots__ = ("type", "summary", "data", "confidence", "session_ids", "event_ids", "q_value")
     TYPE_FIELD_NUMBER: _ClassVar[int]
     SUMMARY_FIELD_NUMBER: _ClassVar[int]
     DATA_FIELD_NUMBER: _ClassVar[int]
     CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     SESSION_IDS_FIELD_NUMBER: _ClassVar[int]
     EVENT_IDS_FIELD_NUMBER: _ClassVar[int]
+    Q_VALUE_FIELD_NUMBER: _ClassVar[int]
     type: str
     summary: str
     data: _struct_pb2.Struct
     confidence: float
     session_ids: _containers.RepeatedScalarFieldContainer[str]
     event_ids: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, type: _Optional[str] = ..., summary: _Optional[str] = ..., data: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., confidence: _Optional[float] = ..., session_ids: _Optional[_Iterable[str]] = ..., event_ids: _Optional[_Iterable[str]] = ...) -> None: ...
+    q_value: float
+    def __init__(self, type: _Optional[str] = ..., summary: _Optional[str] = ..., data: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., confidence: _Optional[float] = ..., session_ids: _Optional[_Iterable[str]] = ..., event_ids: _Optional[_Iterable[str]] = ..., q_value: _Optional[float] = ...) -> None: ...
 
 class ReflectMetadata(_message.Message):
     __slots__ = ("sessions_analyzed", "events_analyzed", "start_time", "end_time", "truncated", "notes")
@@ -445,7 +447,7 @@ class CostlyOperation(_message.Message):
     def __init__(self, event_id: _Optional[str] = ..., session_id: _Optional[str] = ..., description: _Optional[str] = ..., cost_usd: _Optional[float] = ..., model: _Optional[str] = ...) -> None: ...
 
 class TrendTest(_message.Message):
-    __slots__ = ("trend", "slope_per_day", "slope_interval", "q_value", "points", "change", "days", "step")
+    __slots__ = ("trend", "slope_per_day", "slope_interval", "q_value", "points", "change", "days", "step", "small")
     TREND_FIELD_NUMBER: _ClassVar[int]
     SLOPE_PER_DAY_FIELD_NUMBER: _ClassVar[int]
     SLOPE_INTERVAL_FIELD_NUMBER: _ClassVar[int]
@@ -454,6 +456,7 @@ class TrendTest(_message.Message):
     CHANGE_FIELD_NUMBER: _ClassVar[int]
     DAYS_FIELD_NUMBER: _ClassVar[int]
     STEP_FIELD_NUMBER: _ClassVar[int]
+    SMALL_FIELD_NUMBER: _ClassVar[int]
     trend: Trend
     slope_per_day: float
     slope_interval: Interval
@@ -462,7 +465,8 @@ class TrendTest(_message.Message):
     change: float
     days: float
     step: TrendStep
-    def __init__(self, trend: _Optional[_Union[Trend, str]] = ..., slope_per_day: _Optional[float] = ..., slope_interval: _Optional[_Union[Interval, _Mapping]] = ..., q_value: _Optional[float] = ..., points: _Optional[int] = ..., change: _Optional[float] = ..., days: _Optional[float] = ..., step: _Optional[_Union[TrendStep, _Mapping]] = ...) -> None: ...
+    small: bool
+    def __init__(self, trend: _Optional[_Union[Trend, str]] = ..., slope_per_day: _Optional[float] = ..., slope_interval: _Optional[_Union[Interval, _Mapping]] = ..., q_value: _Optional[float] = ..., points: _Optional[int] = ..., change: _Optional[float] = ..., days: _Optional[float] = ..., step: _Optional[_Union[TrendStep, _Mapping]] = ..., small: _Optional[bool] = ...) -> None: ...
 
 class TrendStep(_message.Message):
     __slots__ = ("since", "before", "after", "difference", "interval", "q_value")
@@ -525,7 +529,7 @@ class CostAnalysis(_message.Message):
     def __init__(self, total_cost_usd: _Optional[float] = ..., estimated_cost_usd: _Optional[float] = ..., average_cost_per_session: _Optional[float] = ..., total_input_tokens: _Optional[int] = ..., total_output_tokens: _Optional[int] = ..., by_model: _Optional[_Iterable[_Union[CostShare, _Mapping]]] = ..., by_tag: _Optional[_Iterable[_Union[CostShare, _Mapping]]] = ..., by_tool: _Optional[_Iterable[_Union[CostShare, _Mapping]]] = ..., by_agent: _Optional[_Iterable[_Union[CostShare, _Mapping]]] = ..., over_time: _Optional[_Iterable[_Union[CostPoint, _Mapping]]] = ..., cost_per_session: _Optional[_Union[TrendTest, _Mapping]] = ..., most_expensive: _Optional[_Iterable[_Union[CostlyOperation, _Mapping]]] = ..., unpriced_events: _Optional[int] = ..., bucket_seconds: _Optional[int] = ..., costed_sessions: _Optional[int] = ...) -> None: ...
 
 class PerformancePoint(_message.Message):
-    __slots__ = ("start_time", "session_count", "success_rate", "errors_per_session", "latency_p50_ms", "latency_p95_ms", "sessions_per_hour", "latency_mean_ms", "known_count")
+    __slots__ = ("start_time", "session_count", "success_rate", "errors_per_session", "latency_p50_ms", "latency_p95_ms", "sessions_per_hour", "latency_mean_ms", "known_count", "error_count", "told_count", "timed_count")
     START_TIME_FIELD_NUMBER: _ClassVar[int]
     SESSION_COUNT_FIELD_NUMBER: _ClassVar[int]
     SUCCESS_RATE_FIELD_NUMBER: _ClassVar[int]
@@ -535,6 +539,9 @@ class PerformancePoint(_message.Message):
     SESSIONS_PER_HOUR_FIELD_NUMBER: _ClassVar[int]
     LATENCY_MEAN_MS_FIELD_NUMBER: _ClassVar[int]
     KNOWN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    ERROR_COUNT_FIELD_NUMBER: _ClassVar[int]
+    TOLD_COUNT_FIELD_NUMBER: _ClassVar[int]
+    TIMED_COUNT_FIELD_NUMBER: _ClassVar[int]
     start_time: _timestamp_pb2.Timestamp
     session_count: int
     success_rate: float
@@ -544,10 +551,13 @@ class PerformancePoint(_message.Message):
     sessions_per_hour: float
     latency_mean_ms: float
     known_count: int
-    def __init__(self, start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., session_count: _Optional[int] = ..., success_rate: _Optional[float] = ..., errors_per_session: _Optional[float] = ..., latency_p50_ms: _Optional[float] = ..., latency_p95_ms: _Optional[float] = ..., sessions_per_hour: _Optional[float] = ..., latency_mean_ms: _Optional[float] = ..., known_count: _Optional[int] = ...) -> None: ...
+    error_count: int
+    told_count: int
+    timed_count: int
+    def __init__(self, start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., session_count: _Optional[int] = ..., success_rate: _Optional[float] = ..., errors_per_session: _Optional[float] = ..., latency_p50_ms: _Optional[float] = ..., latency_p95_ms: _Optional[float] = ..., sessions_per_hour: _Optional[float] = ..., latency_mean_ms: _Optional[float] = ..., known_count: _Optional[int] = ..., error_count: _Optional[int] = ..., told_count: _Optional[int] = ..., timed_count: _Optional[int] = ...) -> None: ...
 
 class PerformanceTrends(_message.Message):
-    __slots__ = ("points", "success_rate", "latency", "throughput", "error_rate", "bucket_seconds", "latency_p95")
+    __slots__ = ("points", "success_rate", "latency", "throughput", "error_rate", "bucket_seconds", "latency_p95", "overall")
     POINTS_FIELD_NUMBER: _ClassVar[int]
     SUCCESS_RATE_FIELD_NUMBER: _ClassVar[int]
     LATENCY_FIELD_NUMBER: _ClassVar[int]
@@ -555,6 +565,7 @@ class PerformanceTrends(_message.Message):
     ERROR_RATE_FIELD_NUMBER: _ClassVar[int]
     BUCKET_SECONDS_FIELD_NUMBER: _ClassVar[int]
     LATENCY_P95_FIELD_NUMBER: _ClassVar[int]
+    OVERALL_FIELD_NUMBER: _ClassVar[int]
     points: _containers.RepeatedCompositeFieldContainer[PerformancePoint]
     success_rate: TrendTest
     latency: TrendTest
@@ -562,7 +573,8 @@ class PerformanceTrends(_message.Message):
     error_rate: TrendTest
     bucket_seconds: int
     latency_p95: TrendTest
-    def __init__(self, points: _Optional[_Iterable[_Union[PerformancePoint, _Mapping]]] = ..., success_rate: _Optional[_Union[TrendTest, _Mapping]] = ..., latency: _Optional[_Union[TrendTest, _Mapping]] = ..., throughput: _Optional[_Union[TrendTest, _Mapping]] = ..., error_rate: _Optional[_Union[TrendTest, _Mapping]] = ..., bucket_seconds: _Optional[int] = ..., latency_p95: _Optional[_Union[TrendTest, _Mapping]] = ...) -> None: ...
+    overall: PerformancePoint
+    def __init__(self, points: _Optional[_Iterable[_Union[PerformancePoint, _Mapping]]] = ..., success_rate: _Optional[_Union[TrendTest, _Mapping]] = ..., latency: _Optional[_Union[TrendTest, _Mapping]] = ..., throughput: _Optional[_Union[TrendTest, _Mapping]] = ..., error_rate: _Optional[_Union[TrendTest, _Mapping]] = ..., bucket_seconds: _Optional[int] = ..., latency_p95: _Optional[_Union[TrendTest, _Mapping]] = ..., overall: _Optional[_Union[PerformancePoint, _Mapping]] = ...) -> None: ...
 
 class Comparison(_message.Message):
     __slots__ = ("measure", "recent_mean", "earlier_mean", "difference", "difference_interval", "effect_size", "q_value", "trend", "recent_count", "earlier_count", "differs")

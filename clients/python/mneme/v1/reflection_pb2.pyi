@@ -130,16 +130,18 @@ class ListReflectionsResponse(_message.Message):
     def __init__(self, reflections: _Optional[_Iterable[_Union[Reflection, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., total_size: _Optional[int] = ..., prompt: _Optional[str] = ...) -> None: ...
 
 class SearchReflectionsRequest(_message.Message):
-    __slots__ = ("task_description", "filter", "limit", "min_score")
+    __slots__ = ("task_description", "filter", "limit", "min_score", "peek")
     TASK_DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     FILTER_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     MIN_SCORE_FIELD_NUMBER: _ClassVar[int]
+    PEEK_FIELD_NUMBER: _ClassVar[int]
     task_description: str
     filter: ReflectionFilter
     limit: int
     min_score: float
-    def __init__(self, task_description: _Optional[str] = ..., filter: _Optional[_Union[ReflectionFilter, _Mapping]] = ..., limit: _Optional[int] = ..., min_score: _Optional[float] = ...) -> None: ...
+    peek: bool
+    def __init__(self, task_description: _Optional[str] = ..., filter: _Optional[_Union[ReflectionFilter, _Mapping]] = ..., limit: _Optional[int] = ..., min_score: _Optional[float] = ..., peek: _Optional[bool] = ...) -> None: ...
 
 class FoundReflection(_message.Message):
     __slots__ = ("reflection", "score", "similarity")

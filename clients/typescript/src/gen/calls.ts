@@ -104,6 +104,19 @@ export const calls = {
     madeIds: [],
   },
   /**
+   * Says who is calling: which tenant and scopes the key has that this call came
+   * with. Any valid key will do.
+   *
+   * Scope: any. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT.
+   */
+  whoAmI: {
+    method: AdminService.method.whoAmI,
+    repeatable: true,
+    required: [],
+    madeIds: [],
+  },
+  /**
    * Counts what a tenant holds (the caller's or, with scope admin, any other),
    * and says how the server is set up.
    *

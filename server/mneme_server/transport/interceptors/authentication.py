@@ -9,7 +9,7 @@ from mneme_server.common.errors import PermissionDenied, Reason, Unauthenticated
 from mneme_server.common.identity import ALL_SCOPES, DEFAULT_TENANT, Caller
 from mneme_server.transport.authenticating import Authenticator
 from mneme_server.transport.call import Call, bearer
-from mneme_server.transport.methods import Method
+from mneme_server.transport.methods import AnyScope, Method
 from mneme_server.transport.pipeline import Layer
 
 ANYONE = Caller(DEFAULT_TENANT, key_id="", scopes=ALL_SCOPES, rate_limit=0)
@@ -96,7 +96,7 @@ def authentication(identification: Identification, *, is_of: Callable[[str], Non
 def missing_scope(method: Method, caller: Caller) -> PermissionDenied | None:
     """Return why a caller may not call a method; None where it may."""
     scope = method.scope
-    if scope is None or scope in caller.scopes:
+    if scope is None or scope is AnyScope.ANY or scope in caller.scopes:
         return None
     return PermissionDenied(
         f"{method.name} needs scope {scope.name.lower()}; the API key has "

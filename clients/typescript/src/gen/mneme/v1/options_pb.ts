@@ -22,7 +22,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/options.proto.
  */
 export const file_mneme_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("ChZtbmVtZS92MS9vcHRpb25zLnByb3RvEghtbmVtZS52MSJgCglDYWxsRXJyb3ISHgoEY29kZRgBIAEoDjIQLmdvb2dsZS5ycGMuQ29kZRIlCgZyZWFzb24YAiABKA4yFS5tbmVtZS52MS5FcnJvclJlYXNvbhIMCgR3aGVuGAMgASgJIioKCUtub3duTmFtZRIMCgRuYW1lGAEgASgJEg8KB21lYW5pbmcYAiABKAkiPQoKS25vd25OYW1lcxILCgNzZXQYASABKAkSIgoFbmFtZXMYAiADKAsyEy5tbmVtZS52MS5Lbm93bk5hbWUiMgoKSnNvbkxpbWl0cxIRCgltYXhfYnl0ZXMYASABKAUSEQoJbWF4X2RlcHRoGAIgASgFIiwKC0Jyb3VnaHRLaW5kEgwKBG5hbWUYASABKAkSDwoHbWVhbmluZxgCIAEoCSIqCgpSZXN1bXB0aW9uEg0KBXBsYWNlGAEgASgJEg0KBWFmdGVyGAIgASgJIjIKEFN0YXJ0ZWRPcGVyYXRpb24SDAoEa2luZBgBIAEoCRIQCghyZXNwb25zZRgCIAEoCTpbCgxicmluZ3Nfa2luZHMSHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMYvewEIAMoCzIVLm1uZW1lLnYxLkJyb3VnaHRLaW5kUgticmluZ3NLaW5kczpbCg5yZXF1aXJlZF9zY29wZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGMfsBCABKA4yEi5tbmVtZS52MS5LZXlTY29wZVINcmVxdWlyZWRTY29wZTo/Cgpsb25nX2xpdmVkEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYyOwEIAEoCFIJbG9uZ0xpdmVkOlUKCnJlc3VtZWRfYnkSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjL7AQgASgLMhQubW5lbWUudjEuUmVzdW1wdGlvblIJcmVzdW1lZEJ5Ok0KBmVycm9ycxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGMnsBCADKAsyEy5tbmVtZS52MS5DYWxsRXJyb3JSBmVycm9yczpUCgZzdGFydHMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjK7AQgASgLMhoubW5lbWUudjEuU3RhcnRlZE9wZXJhdGlvblIGc3RhcnRzOkEKC2Fsc29fY2FsbGVkEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYzOwEIAEoCVIKYWxzb0NhbGxlZDpECg1kZWZhdWx0X3ZhbHVlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjR7AQgASgJUgxkZWZhdWx0VmFsdWU6WwoKY2hhbmdlYWJsZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0uwEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tSCmNoYW5nZWFibGU6RwoPbWFkZV93aGVuX2VtcHR5Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjT7AQgASgIUg1tYWRlV2hlbkVtcHR5OksKBWtub3duEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxja7AQgASgLMhQubW5lbWUudjEuS25vd25OYW1lc1IFa25vd246PgoKbmFtZXNfa2luZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1OwEIAEoCFIJbmFtZXNLaW5kOlYKC2pzb25fbGltaXRzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjV7AQgASgLMhQubW5lbWUudjEuSnNvbkxpbWl0c1IKanNvbkxpbWl0c2IGcHJvdG8z", [file_google_protobuf_descriptor, file_google_protobuf_field_mask, file_google_rpc_code, file_mneme_v1_auth, file_mneme_v1_errors]);
+  fileDesc("ChZtbmVtZS92MS9vcHRpb25zLnByb3RvEghtbmVtZS52MSJgCglDYWxsRXJyb3ISHgoEY29kZRgBIAEoDjIQLmdvb2dsZS5ycGMuQ29kZRIlCgZyZWFzb24YAiABKA4yFS5tbmVtZS52MS5FcnJvclJlYXNvbhIMCgR3aGVuGAMgASgJIioKCUtub3duTmFtZRIMCgRuYW1lGAEgASgJEg8KB21lYW5pbmcYAiABKAkiPQoKS25vd25OYW1lcxILCgNzZXQYASABKAkSIgoFbmFtZXMYAiADKAsyEy5tbmVtZS52MS5Lbm93bk5hbWUiMgoKSnNvbkxpbWl0cxIRCgltYXhfYnl0ZXMYASABKAUSEQoJbWF4X2RlcHRoGAIgASgFIiwKC0Jyb3VnaHRLaW5kEgwKBG5hbWUYASABKAkSDwoHbWVhbmluZxgCIAEoCSIqCgpSZXN1bXB0aW9uEg0KBXBsYWNlGAEgASgJEg0KBWFmdGVyGAIgASgJIjIKEFN0YXJ0ZWRPcGVyYXRpb24SDAoEa2luZBgBIAEoCRIQCghyZXNwb25zZRgCIAEoCTpbCgxicmluZ3Nfa2luZHMSHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMYvewEIAMoCzIVLm1uZW1lLnYxLkJyb3VnaHRLaW5kUgticmluZ3NLaW5kczpbCg5yZXF1aXJlZF9zY29wZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGMfsBCABKA4yEi5tbmVtZS52MS5LZXlTY29wZVINcmVxdWlyZWRTY29wZTo9Cglhbnlfc2NvcGUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjN7AQgASgIUghhbnlTY29wZTo/Cgpsb25nX2xpdmVkEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYyOwEIAEoCFIJbG9uZ0xpdmVkOlUKCnJlc3VtZWRfYnkSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjL7AQgASgLMhQubW5lbWUudjEuUmVzdW1wdGlvblIJcmVzdW1lZEJ5Ok0KBmVycm9ycxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGMnsBCADKAsyEy5tbmVtZS52MS5DYWxsRXJyb3JSBmVycm9yczpUCgZzdGFydHMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjK7AQgASgLMhoubW5lbWUudjEuU3RhcnRlZE9wZXJhdGlvblIGc3RhcnRzOkEKC2Fsc29fY2FsbGVkEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYzOwEIAEoCVIKYWxzb0NhbGxlZDpECg1kZWZhdWx0X3ZhbHVlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjR7AQgASgJUgxkZWZhdWx0VmFsdWU6WwoKY2hhbmdlYWJsZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0uwEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tSCmNoYW5nZWFibGU6RwoPbWFkZV93aGVuX2VtcHR5Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjT7AQgASgIUg1tYWRlV2hlbkVtcHR5OksKBWtub3duEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxja7AQgASgLMhQubW5lbWUudjEuS25vd25OYW1lc1IFa25vd246PgoKbmFtZXNfa2luZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1OwEIAEoCFIJbmFtZXNLaW5kOlYKC2pzb25fbGltaXRzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjV7AQgASgLMhQubW5lbWUudjEuSnNvbkxpbWl0c1IKanNvbkxpbWl0c2IGcHJvdG8z", [file_google_protobuf_descriptor, file_google_protobuf_field_mask, file_google_rpc_code, file_mneme_v1_auth, file_mneme_v1_errors]);
 
 /**
  * CallError is a way in which an RPC fails.
@@ -402,12 +402,21 @@ export const brings_kinds: GenExtension<ServiceOptions, BroughtKind[]> = /*@__PU
   extDesc(file_mneme_v1_options, 0);
 
 /**
- * The scope that the caller's key must hold. Every RPC names one.
+ * The scope that the caller's key must hold. Every RPC names one, unless
+ * `any_scope` is true.
  *
  * @generated from extension: mneme.v1.KeyScope required_scope = 79431;
  */
 export const required_scope: GenExtension<MethodOptions, KeyScope> = /*@__PURE__*/
   extDesc(file_mneme_v1_options, 1);
+
+/**
+ * True if any valid key will do.
+ *
+ * @generated from extension: bool any_scope = 79437;
+ */
+export const any_scope: GenExtension<MethodOptions, boolean> = /*@__PURE__*/
+  extDesc(file_mneme_v1_options, 2);
 
 /**
  * True for streams that stay open until someone ends them. The server limits
@@ -417,7 +426,7 @@ export const required_scope: GenExtension<MethodOptions, KeyScope> = /*@__PURE__
  * @generated from extension: bool long_lived = 79432;
  */
 export const long_lived: GenExtension<MethodOptions, boolean> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 2);
+  extDesc(file_mneme_v1_options, 3);
 
 /**
  * Set if clients can resume the stream when it breaks off: they send the
@@ -427,7 +436,7 @@ export const long_lived: GenExtension<MethodOptions, boolean> = /*@__PURE__*/
  * @generated from extension: mneme.v1.Resumption resumed_by = 79435;
  */
 export const resumed_by: GenExtension<MethodOptions, Resumption> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 3);
+  extDesc(file_mneme_v1_options, 4);
 
 /**
  * How the RPC can fail, apart from the ways every call can: without a key or
@@ -437,7 +446,7 @@ export const resumed_by: GenExtension<MethodOptions, Resumption> = /*@__PURE__*/
  * @generated from extension: repeated mneme.v1.CallError errors = 79433;
  */
 export const errors: GenExtension<MethodOptions, CallError[]> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 4);
+  extDesc(file_mneme_v1_options, 5);
 
 /**
  * The operation that the RPC starts. Its answer has one field, `operation`.
@@ -445,7 +454,7 @@ export const errors: GenExtension<MethodOptions, CallError[]> = /*@__PURE__*/
  * @generated from extension: mneme.v1.StartedOperation starts = 79434;
  */
 export const starts: GenExtension<MethodOptions, StartedOperation> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 5);
+  extDesc(file_mneme_v1_options, 6);
 
 /**
  * A second name under which clients have the RPC's method: an everyday word.
@@ -454,7 +463,7 @@ export const starts: GenExtension<MethodOptions, StartedOperation> = /*@__PURE__
  * @generated from extension: string also_called = 79436;
  */
 export const also_called: GenExtension<MethodOptions, string> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 6);
+  extDesc(file_mneme_v1_options, 7);
 
 /**
  * The field's value when a request leaves it out (0, empty or unspecified;
@@ -464,7 +473,7 @@ export const also_called: GenExtension<MethodOptions, string> = /*@__PURE__*/
  * @generated from extension: string default_value = 79441;
  */
 export const default_value: GenExtension<FieldOptions, string> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 7);
+  extDesc(file_mneme_v1_options, 8);
 
 /**
  * On an update's mask: the fields it may name.
@@ -472,7 +481,7 @@ export const default_value: GenExtension<FieldOptions, string> = /*@__PURE__*/
  * @generated from extension: google.protobuf.FieldMask changeable = 79442;
  */
 export const changeable: GenExtension<FieldOptions, FieldMask> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 8);
+  extDesc(file_mneme_v1_options, 9);
 
 /**
  * True for an id that a request may leave empty; the server then makes a
@@ -482,7 +491,7 @@ export const changeable: GenExtension<FieldOptions, FieldMask> = /*@__PURE__*/
  * @generated from extension: bool made_when_empty = 79443;
  */
 export const made_when_empty: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 9);
+  extDesc(file_mneme_v1_options, 10);
 
 /**
  * The names with a meaning, on a field that takes any name.
@@ -490,7 +499,7 @@ export const made_when_empty: GenExtension<FieldOptions, boolean> = /*@__PURE__*
  * @generated from extension: mneme.v1.KnownNames known = 79450;
  */
 export const known: GenExtension<FieldOptions, KnownNames> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 10);
+  extDesc(file_mneme_v1_options, 11);
 
 /**
  * True for a text that names a kind of memory (see `brings_kinds`).
@@ -498,7 +507,7 @@ export const known: GenExtension<FieldOptions, KnownNames> = /*@__PURE__*/
  * @generated from extension: bool names_kind = 79444;
  */
 export const names_kind: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 11);
+  extDesc(file_mneme_v1_options, 12);
 
 /**
  * How large a `google.protobuf.Struct` may be. Every one in a request says it.
@@ -506,5 +515,5 @@ export const names_kind: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
  * @generated from extension: mneme.v1.JsonLimits json_limits = 79445;
  */
 export const json_limits: GenExtension<FieldOptions, JsonLimits> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 12);
+  extDesc(file_mneme_v1_options, 13);
 

@@ -21,7 +21,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/recall_service.proto.
  */
 export const file_mneme_v1_recall_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch1tbmVtZS92MS9yZWNhbGxfc2VydmljZS5wcm90bxIIbW5lbWUudjEi5AIKDlJhbmtpbmdXZWlnaHRzEjQKCW5laWdoYm9ycxgBIAEoAUIcukgUEhIZAAAAAAAAAEApAAAAAAAAAACK5SYBMUgAiAEBEjIKB3Nlc3Npb24YAiABKAFCHLpIFBISGQAAAAAAAABAKQAAAAAAAAAAiuUmATFIAYgBARI1CgdyZWNlbmN5GAMgASgBQh+6SBQSEhkAAAAAAADwPykAAAAAAAAAAIrlJgQwLjAySAKIAQESNwoKaW1wb3J0YW5jZRgEIAEoAUIeukgUEhIZAAAAAAAA8D8pAAAAAAAAAACK5SYDMC4xSAOIAQESNgoIcmVwZWF0ZWQYBSABKAFCH7pIFBISGQAAAAAAAABAKQAAAAAAAAAAiuUmBDAuMjVIBIgBAUIMCgpfbmVpZ2hib3JzQgoKCF9zZXNzaW9uQgoKCF9yZWNlbmN5Qg0KC19pbXBvcnRhbmNlQgsKCV9yZXBlYXRlZCLzBwoNUmVjYWxsUmVxdWVzdBIlCgVxdWVyeRgBIAEoCUIWukgTchEQARiAQDIKXlteXHgwMF0qJBI7CgZzY29wZXMYAiADKAlCK7pIJJIBIRAQIh1yGzIZXltBLVphLXpdW0EtWmEtel9dezAsMzF9JKDlJgESLwoIYWdlbnRfaWQYAyABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjEKCnNlc3Npb25faWQYBCABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3VzZXJfaWQYBSABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3Byb2plY3QYBiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KCnN0YXJ0X3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCgR0YWdzGAkgAygJQiW6SCKSAR8QQCIbchkQARhkMhNeW15ceDAwLVx4MWZceDdmXSokEh4KBWxpbWl0GAogASgFQg+6SAYaBBhkKACK5SYCMTASKgoJbWluX3Njb3JlGAsgASgBQhe6SBQSEhkAAAAAAADwPykAAAAAAAAAABI2CgRtb2RlGAwgASgOMhQubW5lbWUudjEuUmVjYWxsTW9kZUISukgFggECEAGK5SYGSFlCUklEEg8KB2V4cGxhaW4YDSABKAgSKQoHd2VpZ2h0cxgOIAEoCzIYLm1uZW1lLnYxLlJhbmtpbmdXZWlnaHRzElAKC2V2ZW50X3R5cGVzGA8gAygJQju6SCmSASYQICIiciAYgAEyG15bQS1aYS16XVtBLVphLXowLTlfLjovLV0qJNLlJgsKCUV2ZW50VHlwZRIyCgxtaW5fc2V2ZXJpdHkYECABKA4yEi5tbmVtZS52MS5TZXZlcml0eUIIukgFggECEAESKwoEbmFtZRgRIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLQoGYXV0aG9yGBIgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIgCg1jb250ZXh0X3R1cm5zGBMgASgFQgm6SAYaBBgDKAASEgoKZXZlcnlfY29weRgUIAEoCBIvCg5taW5fY29uZmlkZW5jZRgVIAEoAUIXukgUEhIZAAAAAAAA8D8pAAAAAAAAAAASEwoGcmVyYW5rGBYgASgISACIAQFCCQoHX3JlcmFuayI+CglTY29yZVRlcm0SDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoARIUCgxjb250cmlidXRpb24YAyABKAEigAEKClJlY2FsbFR1cm4SEQoJc291cmNlX2lkGAEgASgJEhIKCmV2ZW50X3R5cGUYAiABKAkSDgoGYXV0aG9yGAMgASgJEgwKBHRleHQYBCABKAkSLQoJdGltZXN0YW1wGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJRCg1SZWNhbGxWZXJzaW9uEhEKCXNvdXJjZV9pZBgBIAEoCRItCgl0aW1lc3RhbXAYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIscECgxSZWNhbGxSZXN1bHQSGQoLc291cmNlX3R5cGUYASABKAlCBKDlJgESEQoJc291cmNlX2lkGAIgASgJEg0KBXNjb3JlGAMgASgBEhcKCnNpbWlsYXJpdHkYBCABKAFIAIgBARIMCgR0ZXh0GAUgASgJEi0KCXRpbWVzdGFtcBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKc2Vzc2lvbl9pZBgHIAEoCRIQCghhZ2VudF9pZBgIIAEoCRIpCghtZXRhZGF0YRgJIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSIgoFdGVybXMYCiADKAsyEy5tbmVtZS52MS5TY29yZVRlcm0SFgoOdGV4dF90cnVuY2F0ZWQYCyABKAgSDgoGY29waWVzGAwgASgDEi4KCmZpcnN0X3RpbWUYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWxhc3RfdGltZRgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJAoGYmVmb3JlGA8gAygLMhQubW5lbWUudjEuUmVjYWxsVHVybhIjCgVhZnRlchgQIAMoCzIULm1uZW1lLnYxLlJlY2FsbFR1cm4SJgoFb2xkZXIYESABKAsyFy5tbmVtZS52MS5SZWNhbGxWZXJzaW9uEiYKBW5ld2VyGBIgASgLMhcubW5lbWUudjEuUmVjYWxsVmVyc2lvbkINCgtfc2ltaWxhcml0eSK5AgoOUmVjYWxsUmVzcG9uc2USJwoHcmVzdWx0cxgBIAMoCzIWLm1uZW1lLnYxLlJlY2FsbFJlc3VsdBIVCg10b3RhbF9yZXN1bHRzGAIgASgDEigKB291dGNvbWUYAyABKA4yFy5tbmVtZS52MS5SZWNhbGxPdXRjb21lEhYKDnNlYXJjaGVkX2NvdW50GAQgASgDEhUKDXBlbmRpbmdfY291bnQYBSABKAMSGQoRY2FuZGlkYXRlc19jYXBwZWQYBiABKAgSEgoKd29yZHNfb25seRgHIAEoCBIPCgdwYXJ0aWFsGAggASgIEhcKCmNvbmZpZGVuY2UYCSABKAFIAIgBARImCglyZXJhbmtpbmcYCiABKA4yEy5tbmVtZS52MS5SZXJhbmtpbmdCDQoLX2NvbmZpZGVuY2UqcQoKUmVjYWxsTW9kZRIbChdSRUNBTExfTU9ERV9VTlNQRUNJRklFRBAAEhYKElJFQ0FMTF9NT0RFX0hZQlJJRBABEhUKEVJFQ0FMTF9NT0RFX0RFTlNFEAISFwoTUkVDQUxMX01PREVfTEVYSUNBTBADKuoBCg1SZWNhbGxPdXRjb21lEh4KGlJFQ0FMTF9PVVRDT01FX1VOU1BFQ0lGSUVEEAASGAoUUkVDQUxMX09VVENPTUVfRk9VTkQQARIhCh1SRUNBTExfT1VUQ09NRV9OT1RISU5HX1NUT1JFRBACEioKJlJFQ0FMTF9PVVRDT01FX05PVEhJTkdfTUFUQ0hFU19GSUxURVJTEAMSKgomUkVDQUxMX09VVENPTUVfTk9USElOR19BQk9WRV9NSU5fU0NPUkUQBBIkCiBSRUNBTExfT1VUQ09NRV9OT1RISU5HX0NPTkZJREVOVBAFKmQKCVJlcmFua2luZxIZChVSRVJBTktJTkdfVU5TUEVDSUZJRUQQABISCg5SRVJBTktJTkdfRE9ORRABEhIKDlJFUkFOS0lOR19MQVRFEAISFAoQUkVSQU5LSU5HX0ZBSUxFRBADMoUICg1SZWNhbGxTZXJ2aWNlEq0CCgZSZWNhbGwSFy5tbmVtZS52MS5SZWNhbGxSZXF1ZXN0GhgubW5lbWUudjEuUmVjYWxsUmVzcG9uc2Ui7wGQAgG45CYByuQmAggDyuQmfggOEDIaeHRoZSBlbWJlZGRpbmcgYmFja2VuZCBkb2VzIG5vdCBhbnN3ZXIgYSBERU5TRSBxdWVyeSAoYSBIWUJSSUQgb25lIGlzIHRoZW4gYW5zd2VyZWQgYnkgaXRzIHdvcmRzIGFsb25lLCBzZWUgYHdvcmRzX29ubHlgKcrkJjcICRA0GjF0aGUgdGVuYW50J3MgdmVjdG9ycyB3ZXJlIG1hZGUgd2l0aCBhbm90aGVyIG1vZGVsgtPkkwIfEgsvYXBpL3JlY2FsbFoQIgsvYXBpL3JlY2FsbDoBKhKQAwoVUmVjYWxsV2l0aENlcnRpZmljYXRlEiYubW5lbWUudjEuUmVjYWxsV2l0aENlcnRpZmljYXRlUmVxdWVzdBonLm1uZW1lLnYxLlJlY2FsbFdpdGhDZXJ0aWZpY2F0ZVJlc3BvbnNlIqUCkAIAuOQmAcrkJgIIA8rkJloICRAXGlR0aGUgdGVuYW50J3Mga2V5IGlzIGVuY3J5cHRlZCwgYW5kIE1ORU1FX0tFWV9GSUxFIGlzIG5vdCBzZXQgb3IgaG9sZHMgYW5vdGhlciBzZWNyZXTK5CY3CAkQNBoxdGhlIHRlbmFudCdzIHZlY3RvcnMgd2VyZSBtYWRlIHdpdGggYW5vdGhlciBtb2RlbMrkJl8IDxpbYSByZXN1bHQsIG9yIHRoZSBsb2csIGlzIG5vdCBhcyBpdCB3YXMgd3JpdHRlbjogdGhlIG1lc3NhZ2UgbmFtZXMgaXQsIGFuZCBub3RoaW5nIGlzIHNpZ25lZILT5JMCFiIRL2FwaS9jZXJ0aWZpY2F0ZXM6ASoSnwEKDkdldENlcnRpZmljYXRlEh8ubW5lbWUudjEuR2V0Q2VydGlmaWNhdGVSZXF1ZXN0GiAubW5lbWUudjEuR2V0Q2VydGlmaWNhdGVSZXNwb25zZSJKkAIBuOQmAcrkJgIIA8rkJgIIBYLT5JMCMRIiL2FwaS9jZXJ0aWZpY2F0ZXMve2NlcnRpZmljYXRlX2lkfWILY2VydGlmaWNhdGUSjgEKEVZlcmlmeUNlcnRpZmljYXRlEiIubW5lbWUudjEuVmVyaWZ5Q2VydGlmaWNhdGVSZXF1ZXN0GiMubW5lbWUudjEuVmVyaWZ5Q2VydGlmaWNhdGVSZXNwb25zZSIwkAIBuOQmAcrkJgIIA4LT5JMCHSIYL2FwaS9jZXJ0aWZpY2F0ZXMvdmVyaWZ5OgEqYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_certificate, file_mneme_v1_event_service, file_mneme_v1_options]);
+  fileDesc("Ch1tbmVtZS92MS9yZWNhbGxfc2VydmljZS5wcm90bxIIbW5lbWUudjEi5AIKDlJhbmtpbmdXZWlnaHRzEjQKCW5laWdoYm9ycxgBIAEoAUIcukgUEhIZAAAAAAAAAEApAAAAAAAAAACK5SYBMUgAiAEBEjIKB3Nlc3Npb24YAiABKAFCHLpIFBISGQAAAAAAAABAKQAAAAAAAAAAiuUmATFIAYgBARI1CgdyZWNlbmN5GAMgASgBQh+6SBQSEhkAAAAAAADwPykAAAAAAAAAAIrlJgQwLjAySAKIAQESNwoKaW1wb3J0YW5jZRgEIAEoAUIeukgUEhIZAAAAAAAA8D8pAAAAAAAAAACK5SYDMC4xSAOIAQESNgoIcmVwZWF0ZWQYBSABKAFCH7pIFBISGQAAAAAAAABAKQAAAAAAAAAAiuUmBDAuMjVIBIgBAUIMCgpfbmVpZ2hib3JzQgoKCF9zZXNzaW9uQgoKCF9yZWNlbmN5Qg0KC19pbXBvcnRhbmNlQgsKCV9yZXBlYXRlZCLzBwoNUmVjYWxsUmVxdWVzdBIlCgVxdWVyeRgBIAEoCUIWukgTchEQARiAQDIKXlteXHgwMF0qJBI7CgZzY29wZXMYAiADKAlCK7pIJJIBIRAQIh1yGzIZXltBLVphLXpdW0EtWmEtel9dezAsMzF9JKDlJgESLwoIYWdlbnRfaWQYAyABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjEKCnNlc3Npb25faWQYBCABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3VzZXJfaWQYBSABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3Byb2plY3QYBiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KCnN0YXJ0X3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCgR0YWdzGAkgAygJQiW6SCKSAR8QQCIbchkQARhkMhNeW15ceDAwLVx4MWZceDdmXSokEh4KBWxpbWl0GAogASgFQg+6SAYaBBhkKACK5SYCMTASKgoJbWluX3Njb3JlGAsgASgBQhe6SBQSEhkAAAAAAADwPykAAAAAAAAAABI2CgRtb2RlGAwgASgOMhQubW5lbWUudjEuUmVjYWxsTW9kZUISukgFggECEAGK5SYGSFlCUklEEg8KB2V4cGxhaW4YDSABKAgSKQoHd2VpZ2h0cxgOIAEoCzIYLm1uZW1lLnYxLlJhbmtpbmdXZWlnaHRzElAKC2V2ZW50X3R5cGVzGA8gAygJQju6SCmSASYQICIiciAYgAEyG15bQS1aYS16XVtBLVphLXowLTlfLjovLV0qJNLlJgsKCUV2ZW50VHlwZRIyCgxtaW5fc2V2ZXJpdHkYECABKA4yEi5tbmVtZS52MS5TZXZlcml0eUIIukgFggECEAESKwoEbmFtZRgRIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLQoGYXV0aG9yGBIgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIgCg1jb250ZXh0X3R1cm5zGBMgASgFQgm6SAYaBBgDKAASEgoKZXZlcnlfY29weRgUIAEoCBIvCg5taW5fY29uZmlkZW5jZRgVIAEoAUIXukgUEhIZAAAAAAAA8D8pAAAAAAAAAAASEwoGcmVyYW5rGBYgASgISACIAQFCCQoHX3JlcmFuayI+CglTY29yZVRlcm0SDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoARIUCgxjb250cmlidXRpb24YAyABKAEiPAoKU2NvcmVTdGVwcxILCgNzdW0YASABKAESDwoHaGlnaGVzdBgCIAEoARIQCghldmlkZW5jZRgDIAEoASKAAQoKUmVjYWxsVHVybhIRCglzb3VyY2VfaWQYASABKAkSEgoKZXZlbnRfdHlwZRgCIAEoCRIOCgZhdXRob3IYAyABKAkSDAoEdGV4dBgEIAEoCRItCgl0aW1lc3RhbXAYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIlEKDVJlY2FsbFZlcnNpb24SEQoJc291cmNlX2lkGAEgASgJEi0KCXRpbWVzdGFtcBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi7AQKDFJlY2FsbFJlc3VsdBIZCgtzb3VyY2VfdHlwZRgBIAEoCUIEoOUmARIRCglzb3VyY2VfaWQYAiABKAkSDQoFc2NvcmUYAyABKAESFwoKc2ltaWxhcml0eRgEIAEoAUgAiAEBEgwKBHRleHQYBSABKAkSLQoJdGltZXN0YW1wGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpzZXNzaW9uX2lkGAcgASgJEhAKCGFnZW50X2lkGAggASgJEikKCG1ldGFkYXRhGAkgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIiCgV0ZXJtcxgKIAMoCzITLm1uZW1lLnYxLlNjb3JlVGVybRIWCg50ZXh0X3RydW5jYXRlZBgLIAEoCBIOCgZjb3BpZXMYDCABKAMSLgoKZmlyc3RfdGltZRgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJbGFzdF90aW1lGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIkCgZiZWZvcmUYDyADKAsyFC5tbmVtZS52MS5SZWNhbGxUdXJuEiMKBWFmdGVyGBAgAygLMhQubW5lbWUudjEuUmVjYWxsVHVybhImCgVvbGRlchgRIAEoCzIXLm1uZW1lLnYxLlJlY2FsbFZlcnNpb24SJgoFbmV3ZXIYEiABKAsyFy5tbmVtZS52MS5SZWNhbGxWZXJzaW9uEiMKBXN0ZXBzGBMgASgLMhQubW5lbWUudjEuU2NvcmVTdGVwc0INCgtfc2ltaWxhcml0eSK5AgoOUmVjYWxsUmVzcG9uc2USJwoHcmVzdWx0cxgBIAMoCzIWLm1uZW1lLnYxLlJlY2FsbFJlc3VsdBIVCg10b3RhbF9yZXN1bHRzGAIgASgDEigKB291dGNvbWUYAyABKA4yFy5tbmVtZS52MS5SZWNhbGxPdXRjb21lEhYKDnNlYXJjaGVkX2NvdW50GAQgASgDEhUKDXBlbmRpbmdfY291bnQYBSABKAMSGQoRY2FuZGlkYXRlc19jYXBwZWQYBiABKAgSEgoKd29yZHNfb25seRgHIAEoCBIPCgdwYXJ0aWFsGAggASgIEhcKCmNvbmZpZGVuY2UYCSABKAFIAIgBARImCglyZXJhbmtpbmcYCiABKA4yEy5tbmVtZS52MS5SZXJhbmtpbmdCDQoLX2NvbmZpZGVuY2UqcQoKUmVjYWxsTW9kZRIbChdSRUNBTExfTU9ERV9VTlNQRUNJRklFRBAAEhYKElJFQ0FMTF9NT0RFX0hZQlJJRBABEhUKEVJFQ0FMTF9NT0RFX0RFTlNFEAISFwoTUkVDQUxMX01PREVfTEVYSUNBTBADKuoBCg1SZWNhbGxPdXRjb21lEh4KGlJFQ0FMTF9PVVRDT01FX1VOU1BFQ0lGSUVEEAASGAoUUkVDQUxMX09VVENPTUVfRk9VTkQQARIhCh1SRUNBTExfT1VUQ09NRV9OT1RISU5HX1NUT1JFRBACEioKJlJFQ0FMTF9PVVRDT01FX05PVEhJTkdfTUFUQ0hFU19GSUxURVJTEAMSKgomUkVDQUxMX09VVENPTUVfTk9USElOR19BQk9WRV9NSU5fU0NPUkUQBBIkCiBSRUNBTExfT1VUQ09NRV9OT1RISU5HX0NPTkZJREVOVBAFKmQKCVJlcmFua2luZxIZChVSRVJBTktJTkdfVU5TUEVDSUZJRUQQABISCg5SRVJBTktJTkdfRE9ORRABEhIKDlJFUkFOS0lOR19MQVRFEAISFAoQUkVSQU5LSU5HX0ZBSUxFRBADMoUICg1SZWNhbGxTZXJ2aWNlEq0CCgZSZWNhbGwSFy5tbmVtZS52MS5SZWNhbGxSZXF1ZXN0GhgubW5lbWUudjEuUmVjYWxsUmVzcG9uc2Ui7wGQAgG45CYByuQmAggDyuQmfggOEDIaeHRoZSBlbWJlZGRpbmcgYmFja2VuZCBkb2VzIG5vdCBhbnN3ZXIgYSBERU5TRSBxdWVyeSAoYSBIWUJSSUQgb25lIGlzIHRoZW4gYW5zd2VyZWQgYnkgaXRzIHdvcmRzIGFsb25lLCBzZWUgYHdvcmRzX29ubHlgKcrkJjcICRA0GjF0aGUgdGVuYW50J3MgdmVjdG9ycyB3ZXJlIG1hZGUgd2l0aCBhbm90aGVyIG1vZGVsgtPkkwIfEgsvYXBpL3JlY2FsbFoQIgsvYXBpL3JlY2FsbDoBKhKQAwoVUmVjYWxsV2l0aENlcnRpZmljYXRlEiYubW5lbWUudjEuUmVjYWxsV2l0aENlcnRpZmljYXRlUmVxdWVzdBonLm1uZW1lLnYxLlJlY2FsbFdpdGhDZXJ0aWZpY2F0ZVJlc3BvbnNlIqUCkAIAuOQmAcrkJgIIA8rkJloICRAXGlR0aGUgdGVuYW50J3Mga2V5IGlzIGVuY3J5cHRlZCwgYW5kIE1ORU1FX0tFWV9GSUxFIGlzIG5vdCBzZXQgb3IgaG9sZHMgYW5vdGhlciBzZWNyZXTK5CY3CAkQNBoxdGhlIHRlbmFudCdzIHZlY3RvcnMgd2VyZSBtYWRlIHdpdGggYW5vdGhlciBtb2RlbMrkJl8IDxpbYSByZXN1bHQsIG9yIHRoZSBsb2csIGlzIG5vdCBhcyBpdCB3YXMgd3JpdHRlbjogdGhlIG1lc3NhZ2UgbmFtZXMgaXQsIGFuZCBub3RoaW5nIGlzIHNpZ25lZILT5JMCFiIRL2FwaS9jZXJ0aWZpY2F0ZXM6ASoSnwEKDkdldENlcnRpZmljYXRlEh8ubW5lbWUudjEuR2V0Q2VydGlmaWNhdGVSZXF1ZXN0GiAubW5lbWUudjEuR2V0Q2VydGlmaWNhdGVSZXNwb25zZSJKkAIBuOQmAcrkJgIIA8rkJgIIBYLT5JMCMRIiL2FwaS9jZXJ0aWZpY2F0ZXMve2NlcnRpZmljYXRlX2lkfWILY2VydGlmaWNhdGUSjgEKEVZlcmlmeUNlcnRpZmljYXRlEiIubW5lbWUudjEuVmVyaWZ5Q2VydGlmaWNhdGVSZXF1ZXN0GiMubW5lbWUudjEuVmVyaWZ5Q2VydGlmaWNhdGVSZXNwb25zZSIwkAIBuOQmAcrkJgIIA4LT5JMCHSIYL2FwaS9jZXJ0aWZpY2F0ZXMvdmVyaWZ5OgEqYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_certificate, file_mneme_v1_event_service, file_mneme_v1_options]);
 
 /**
  * RankingWeights changes the terms of the HYBRID score. Unset means the
@@ -244,7 +244,7 @@ export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
   mode: RecallMode;
 
   /**
-   * Return each term of each score.
+   * Return each term of each score, and how their sum becomes the score.
    *
    * @generated from field: bool explain = 13;
    */
@@ -437,7 +437,7 @@ export type RecallRequestJson = {
   mode?: RecallModeJson;
 
   /**
-   * Return each term of each score.
+   * Return each term of each score, and how their sum becomes the score.
    *
    * @generated from field: bool explain = 13;
    */
@@ -601,6 +601,71 @@ export const ScoreTermSchema: GenMessage<ScoreTerm, {jsonType: ScoreTermJson}> =
   messageDesc(file_mneme_v1_recall_service, 2);
 
 /**
+ * ScoreSteps is how the sum of a result's terms becomes its score:
+ * score = sqrt(min(max(sum / highest, 0), 1) * evidence).
+ *
+ * @generated from message mneme.v1.ScoreSteps
+ */
+export type ScoreSteps = Message<"mneme.v1.ScoreSteps"> & {
+  /**
+   * The sum of the terms' contributions.
+   *
+   * @generated from field: double sum = 1;
+   */
+  sum: number;
+
+  /**
+   * The sum that a perfect memory would get for this query.
+   *
+   * @generated from field: double highest = 2;
+   */
+  highest: number;
+
+  /**
+   * How well the query's best candidate matches at all, 0 to 1.
+   *
+   * @generated from field: double evidence = 3;
+   */
+  evidence: number;
+};
+
+/**
+ * ScoreSteps is how the sum of a result's terms becomes its score:
+ * score = sqrt(min(max(sum / highest, 0), 1) * evidence).
+ *
+ * @generated from message mneme.v1.ScoreSteps
+ */
+export type ScoreStepsJson = {
+  /**
+   * The sum of the terms' contributions.
+   *
+   * @generated from field: double sum = 1;
+   */
+  sum?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * The sum that a perfect memory would get for this query.
+   *
+   * @generated from field: double highest = 2;
+   */
+  highest?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * How well the query's best candidate matches at all, 0 to 1.
+   *
+   * @generated from field: double evidence = 3;
+   */
+  evidence?: number | "NaN" | "Infinity" | "-Infinity";
+};
+
+/**
+ * Describes the message mneme.v1.ScoreSteps.
+ * Use `create(ScoreStepsSchema)` to create a new message.
+ */
+export const ScoreStepsSchema: GenMessage<ScoreSteps, {jsonType: ScoreStepsJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_recall_service, 3);
+
+/**
  * RecallTurn is what happened in a session just before or after a result.
  *
  * @generated from message mneme.v1.RecallTurn
@@ -691,7 +756,7 @@ export type RecallTurnJson = {
  * Use `create(RecallTurnSchema)` to create a new message.
  */
 export const RecallTurnSchema: GenMessage<RecallTurn, {jsonType: RecallTurnJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_recall_service, 3);
+  messageDesc(file_mneme_v1_recall_service, 4);
 
 /**
  * RecallVersion is another result that says almost the same at another time.
@@ -740,7 +805,7 @@ export type RecallVersionJson = {
  * Use `create(RecallVersionSchema)` to create a new message.
  */
 export const RecallVersionSchema: GenMessage<RecallVersion, {jsonType: RecallVersionJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_recall_service, 4);
+  messageDesc(file_mneme_v1_recall_service, 5);
 
 /**
  * RecallResult is one recalled memory, or several that are nearly copies of it.
@@ -894,6 +959,14 @@ export type RecallResult = Message<"mneme.v1.RecallResult"> & {
    * @generated from field: mneme.v1.RecallVersion newer = 18;
    */
   newer?: RecallVersion;
+
+  /**
+   * How the terms' sum becomes the score; with `explain`, where there are terms
+   * (HYBRID).
+   *
+   * @generated from field: mneme.v1.ScoreSteps steps = 19;
+   */
+  steps?: ScoreSteps;
 };
 
 /**
@@ -1048,6 +1121,14 @@ export type RecallResultJson = {
    * @generated from field: mneme.v1.RecallVersion newer = 18;
    */
   newer?: RecallVersionJson;
+
+  /**
+   * How the terms' sum becomes the score; with `explain`, where there are terms
+   * (HYBRID).
+   *
+   * @generated from field: mneme.v1.ScoreSteps steps = 19;
+   */
+  steps?: ScoreStepsJson;
 };
 
 /**
@@ -1055,7 +1136,7 @@ export type RecallResultJson = {
  * Use `create(RecallResultSchema)` to create a new message.
  */
 export const RecallResultSchema: GenMessage<RecallResult, {jsonType: RecallResultJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_recall_service, 5);
+  messageDesc(file_mneme_v1_recall_service, 6);
 
 /**
  * What was recalled.
@@ -1248,7 +1329,7 @@ export type RecallResponseJson = {
  * Use `create(RecallResponseSchema)` to create a new message.
  */
 export const RecallResponseSchema: GenMessage<RecallResponse, {jsonType: RecallResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_recall_service, 6);
+  messageDesc(file_mneme_v1_recall_service, 7);
 
 /**
  * RecallMode is how memories are searched.
