@@ -35,17 +35,25 @@ export interface CertifiedItem {
   score: number;
 }
 
-/** A certificate that holds. `id` is the SHA-256 of its text, in hex; `body` what was signed. */
+/**
+ * A certificate that holds. `id` is the SHA-256 of its text, in hex; `body` what was signed; `signedBy`
+ * the name and the id of the key, as `name+id`.
+ */
 export interface VerifiedCertificate {
   id: string;
   body: Record<string, unknown>;
   checkpoint: Checkpoint;
   items: CertifiedItem[];
+  signedBy: string;
 }
 
 const FORMAT = "mneme.certificate.v1";
+const SALT_BYTES = 16;
+const MOST_BYTES = 16 * 1024 * 1024;
+
 /**
- * Check a certificate offline: its spelling, its signature, its head, and each result's proof.
+ * Check a certificate offline: its spelling, its signature, its head, each result's proof, and that
+ * they are of one tenant: none of several that are trusted signs for another.
  *
  * It shows what was stored and returned when it was made, and not that nothing better or newer was
  * left out. Throws `CertificateInvalid`, which says what is wrong.
@@ -65,11 +73,13 @@ export function verifyCertificate(
   } catch (error) {
     throw new CertificateInvalid([...problems, { part: "format", message: messageOf(error) }]);
   }
+  const key = trusted.find((one) => `${one.name}+${one.id}` === read.key);
+  // Its head is signed by the key that signs it: others may be trusted for other tenants.
   const checkpoint = attempt(problems, "checkpoint", () =>
-    openCheckpoint(read.checkpoint, ...trusted),
+    openCheckpoint(read.checkpoint, ...(key === undefined ? trusted : [key])),
   );
   const items = read.results.map((result, place) => itemOf(result, place, checkpoint, problems));
-  const key = trusted.find((one) => `${one.name}+${one.id}` === read.key);
+  problems.push(...untied(read, checkpoint));
   if (key === undefined) {
     problems.push({ part: "key", message: `it is signed by ${read.key}, which is not trusted` });
   } else if (!holds(key, read.signature, Buffer.from(`${FORMAT}\n${canonical(read.body)}`))) {
@@ -77,7 +87,35 @@ export function verifyCertificate(
   }
   if (problems.length > 0 || checkpoint === undefined) throw new CertificateInvalid(problems);
   const proved = items.filter((one) => one !== undefined);
-  return { id: sha256(read.raw).toString("hex"), body: read.body, checkpoint, items: proved };
+  return {
+    id: sha256(read.raw).toString("hex"),
+    body: read.body,
+    checkpoint,
+    items: proved,
+    signedBy: read.key,
+  };
+}
+
+/** Return what does not belong together: tenant, key, log, query and the query's id. */
+function untied(read: Envelope, checkpoint: Checkpoint | undefined): Problem[] {
+  const owner = `mneme/${read.tenant}`;
+  const problems: Problem[] = [];
+  if (read.key.split("+")[0] !== owner) {
+    const message = `it is signed by ${read.key}, which is no key of ${read.tenant}`;
+    problems.push({ part: "key", message });
+  }
+  if (checkpoint !== undefined && !isLogOf(checkpoint.origin, owner)) {
+    const message = `it is the head of ${checkpoint.origin}, which is no log of ${read.tenant}`;
+    problems.push({ part: "checkpoint", message });
+  }
+  if (sha256(Buffer.from(canonical(read.query))).toString("hex") !== read.queryId) {
+    problems.push({ part: "query_id", message: "it is not that of the query" });
+  }
+  return problems;
+}
+
+function isLogOf(origin: string, owner: string): boolean {
+  return origin.startsWith(`${owner}/`) && /^[0-9a-f]{32}$/.test(origin.slice(owner.length + 1));
 }
 
 interface Envelope {
@@ -87,10 +125,14 @@ interface Envelope {
   key: string;
   checkpoint: string;
   results: unknown[];
+  tenant: string;
+  query: Record<string, unknown>;
+  queryId: string;
 }
 
 function envelopeOf(text: string | Uint8Array): Envelope {
   const raw = Buffer.from(text as Uint8Array);
+  if (raw.length > MOST_BYTES) throw new ProofInvalid("it is longer than any certificate");
   const spelled = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(raw);
   const read = objectOf(JSON.parse(spelled));
   if (canonical(read) !== spelled) {
@@ -112,6 +154,9 @@ function envelopeOf(text: string | Uint8Array): Envelope {
     key: textOf(read, "key"),
     checkpoint: textOf(body, "checkpoint"),
     results,
+    tenant: textOf(body, "tenant"),
+    query: objectOf(fieldOf(body, "query")),
+    queryId: textOf(body, "query_id"),
   };
 }
 
@@ -127,12 +172,15 @@ function itemOf(
     const result = objectOf(given);
     const content = textOf(result, "content");
     const salt = decoded(textOf(result, "salt"), "the salt");
+    if (salt.length !== SALT_BYTES) {
+      throw new ProofInvalid(`the salt has ${salt.length} bytes, and not ${SALT_BYTES}`);
+    }
     const found = {
       sourceType: textOf(result, "kind"),
       sourceId: textOf(result, "id"),
-      leafIndex: Number(fieldOf(result, "leaf")),
+      leafIndex: numberOf(result, "leaf"),
       content,
-      score: Number(fieldOf(result, "score")),
+      score: numberOf(result, "score"),
     };
     requireNamed(found);
     hash = sha256(Buffer.from([0]), sha256(salt, Buffer.from(content)));
@@ -194,6 +242,12 @@ function fieldOf(found: Record<string, unknown>, name: string): unknown {
 function textOf(found: Record<string, unknown>, name: string): string {
   const value = found[name];
   if (typeof value !== "string") throw new ProofInvalid(`${name} is missing, or no text`);
+  return value;
+}
+
+function numberOf(found: Record<string, unknown>, name: string): number {
+  const value = found[name];
+  if (typeof value !== "number") throw new ProofInvalid(`${name} is missing, or no number`);
   return value;
 }
 

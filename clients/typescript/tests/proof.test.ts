@@ -42,6 +42,23 @@ test("a certificate that was changed names the part", () => {
   }
 });
 
+test("what one tenant's key signs proves nothing of another's", () => {
+  const { forged } = VECTORS.certificates;
+  assert.ok(forged.length > 10);
+  for (const { part, json, keys } of forged) {
+    if (part === "") {
+      assert.equal(verifyCertificate(json, ...keys).signedBy.split("+")[0], "mneme/ann");
+      continue;
+    }
+    assert.throws(
+      () => verifyCertificate(json, ...keys),
+      (error: unknown) =>
+        error instanceof CertificateInvalid && error.problems.some((one) => one.part === part),
+      part,
+    );
+  }
+});
+
 test("a certificate whose every byte is changed in turn never verifies", () => {
   const { valid, key } = VECTORS.certificates;
   const raw = Buffer.from(valid);

@@ -137,7 +137,7 @@ function Verdict({ of, name }: { of: Outcome; name: string }) {
       </div>
     );
   }
-  const { id, checkpoint, items } = of.verified;
+  const { id, checkpoint, items, signedBy } = of.verified;
   return (
     <div class="stack">
       <p>
@@ -147,6 +147,7 @@ function Verdict({ of, name }: { of: Outcome; name: string }) {
       <Facts
         of={[
           ["Certificate", <Id key="id" value={id} />],
+          ["Signed by", <Id key="signer" value={signedBy} />],
           ["Log", checkpoint.origin],
           ["Entries when it was made", count(checkpoint.size)],
         ]}

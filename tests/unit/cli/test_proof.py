@@ -34,6 +34,7 @@ def test_a_certificate_verifies_with_a_key_and_with_a_file_of_keys(
 ) -> None:
     code, said = verify(capsys, str(certificate), "--key", CERTIFICATES["key"])
     assert (code, "the certificate verifies: 3 results of mneme/default/" in said) == (0, True)
+    assert f"over 3 leaves by {CERTIFICATES['key'].rpartition('+')[0]}" in said
     keys = tmp_path / "keys"
     keys.write_text(f"NUMBER  MADE  KEY\n1       2026  {CERTIFICATES['key']}\n")
     assert verify(capsys, str(certificate), "--key", str(keys))[0] == 0

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
+import re
 from contextlib import nullcontext
 from typing import Any
 
 import pytest
 import rfc8785
+from cryptography.exceptions import InvalidSignature
 from mneme.proof import (
     CertificateInvalid,
     NoteInvalid,
@@ -20,6 +23,7 @@ from mneme.proof import (
     verify_consistency,
     verify_inclusion,
 )
+from mneme.proof.merkle import commitment_of, leaf_hash
 from support.server import REPOSITORY
 
 VECTORS = json.loads((REPOSITORY / "tests/fixtures/proof_vectors.json").read_text())
@@ -42,6 +46,33 @@ def test_a_certificate_that_was_changed_names_the_part(wrong: dict[str, str]) ->
         verify_certificate(wrong["json"], CERTIFICATES["key"])
     _, problems = inspect_certificate(wrong["json"], CERTIFICATES["key"])
     assert wrong["part"] in {problem.part for problem in problems}
+
+
+@pytest.mark.parametrize("forged", CERTIFICATES["forged"], ids=lambda one: one["part"] or "none")
+def test_what_one_tenants_key_signs_proves_nothing_of_anothers(forged: dict[str, Any]) -> None:
+    _, problems = inspect_certificate(forged["json"], *forged["keys"])
+    parts = {problem.part for problem in problems}
+    assert (forged["part"] in parts) if forged["part"] else not parts
+
+
+def test_a_verifier_that_is_written_from_the_page_alone_says_the_same() -> None:
+    page = (REPOSITORY / "docs/certificate-format.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile(code, "certificate-format.md", "exec"), names)
+    verify, key = names["verify"], CERTIFICATES["key"]
+    body, signer = verify(CERTIFICATES["valid"].encode(), [key])
+    found = verify_certificate(CERTIFICATES["valid"], key)
+    assert (body, signer) == (found.body, f"{found.signed_by.name}+{found.signed_by.id.hex()}")
+    for one in (*CERTIFICATES["wrong"], *CERTIFICATES["forged"]):
+        wrong = pytest.raises((ValueError, LookupError, InvalidSignature))
+        with wrong if one["part"] else nullcontext():
+            verify(one["json"].encode(), one.get("keys", [key]))
+    salt, content = bytes(range(16)), '{"id":"m1","kind":"memory","text":"Zoë","timestamp":"0"}'
+    leaf = leaf_hash(commitment_of(salt, content))
+    root = hashlib.sha256(b"\x01" + leaf + leaf)
+    for hash_ in (commitment_of(salt, content).hex(), leaf.hex(), root.hexdigest()):
+        assert f"`{hash_}`" in page
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from mneme.cli.times import From, To
 from mneme.cli.values import scope as parse_scope
 
 if TYPE_CHECKING:
+    from mneme.proof import VerifiedCertificate
     from mneme.proof.auditing import KeptHead
     from mneme.types import CertifiedResult
 
@@ -167,6 +168,7 @@ def verify(
                 "valid": not problems,
                 "problems": [{"part": one.part, "message": one.message} for one in problems],
             }
+            | ({} if found is None or problems else _told(found))
         )
     else:
         for problem in problems:
@@ -179,7 +181,17 @@ def verify(
             f"the certificate verifies: {cells.plural(len(found.items), 'result')} of"
             f" {found.checkpoint.origin}, signed at {found.body['created_at']} over"
             f" {cells.plural(found.checkpoint.size, 'leaf', 'leaves')}"
+            f" by {found.signed_by.name}+{found.signed_by.id.hex()}"
         )
+
+
+def _told(found: VerifiedCertificate) -> dict[str, str | int]:
+    """What a certificate that holds says of who made it."""
+    return {
+        "signed_by": f"{found.signed_by.name}+{found.signed_by.id.hex()}",
+        "origin": found.checkpoint.origin,
+        "size": found.checkpoint.size,
+    }
 
 
 def audit(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -20,6 +21,8 @@ from mneme.proof.notes import (
 
 FORMAT = "mneme.certificate.v1"
 _SIGNED = b"mneme.certificate.v1\n"
+SALT_BYTES = 16
+_LOG_ID = re.compile(r"[0-9a-f]{32}")
 _MOST_CHARACTERS = 16 * 1024 * 1024
 
 
@@ -72,7 +75,8 @@ class VerifiedCertificate:
 
 
 def verify_certificate(text: str | bytes, *keys: str | VerifierKey) -> VerifiedCertificate:
-    """Check a certificate: its spelling, its signature, its head, and each result's proof.
+    """Check a certificate: its spelling, its signature, its head, each result's proof, and that
+    they are of one tenant: none of several that are trusted signs for another.
 
     It shows what was stored and returned when it was made, and not that nothing better or newer
     was left out.
@@ -107,16 +111,20 @@ def inspect_certificate(
         if sorted(certificate) != ["body", "key", "signature"]:
             _refuse("it has more parts than a certificate has")
         note = _field(body, "checkpoint", str)
+        for name, kind in (("tenant", str), ("query", dict), ("query_id", str)):
+            _field(body, name, kind)
         results = _field(body, "results", list)
     except (ValueError, RecursionError) as error:
         return None, [*problems, Problem("format", str(error) or "it nests too deep")]
-    checkpoint = _checkpoint(note, trusted, problems)
+    key = next((one for one in trusted if f"{one.name}+{one.id.hex()}" == signed_by), None)
+    # Its head is signed by the key that signs it: others may be trusted for other tenants.
+    checkpoint = _checkpoint(note, trusted if key is None else [key], problems)
     items = [
         item
         for place, result in enumerate(results)
         if (item := _item(result, place, checkpoint, problems)) is not None
     ]
-    key = next((one for one in trusted if f"{one.name}+{one.id.hex()}" == signed_by), None)
+    problems += _untied(body, signed_by, checkpoint)
     if key is None:
         problems.append(Problem("key", f"it is signed by {signed_by!r}, which is not trusted"))
     elif not key.holds(signature, _SIGNED + _dumps(body)):
@@ -156,6 +164,24 @@ def _checkpoint(
         return None
 
 
+def _untied(
+    body: Mapping[str, Any], signed_by: str, checkpoint: Checkpoint | None
+) -> Iterator[Problem]:
+    """Yield what does not belong together: tenant, key, log, query and the query's id."""
+    tenant = body["tenant"]
+    if signed_by.partition("+")[0] != f"mneme/{tenant}":
+        yield Problem("key", f"it is signed by {signed_by!r}, which is no key of {tenant!r}")
+    if checkpoint is not None:
+        owner, _, log = checkpoint.origin.rpartition("/")
+        if owner != f"mneme/{tenant}" or not _LOG_ID.fullmatch(log):
+            yield Problem(
+                "checkpoint",
+                f"it is the head of {checkpoint.origin!r}, no log of {tenant!r}",
+            )
+    if sha256(_dumps(body["query"])).hexdigest() != body["query_id"]:
+        yield Problem("query_id", "it is not that of the query")
+
+
 def _item(
     result: Any, place: int, checkpoint: Checkpoint | None, problems: list[Problem]
 ) -> CertifiedItem | None:
@@ -169,7 +195,7 @@ def _item(
             _field(result, "content", str),
             leaf_hash(
                 commitment_of(
-                    decoded(_field(result, "salt", str), "the salt"),
+                    _salt(_field(result, "salt", str)),
                     _field(result, "content", str),
                 )
             ),
@@ -188,6 +214,13 @@ def _item(
                 Problem(f"results[{place}].proof", f"{error}: content, salt or proof was changed")
             )
     return item
+
+
+def _salt(text: str) -> bytes:
+    salt = decoded(text, "the salt")
+    if len(salt) != SALT_BYTES:
+        _refuse(f"the salt has {len(salt)} bytes, and not {SALT_BYTES}")
+    return salt
 
 
 def _require_named(item: CertifiedItem) -> None:

@@ -8,6 +8,7 @@ declare module "@mneme/verifier" {
     ...keys: string[]
   ): {
     id: string;
+    signedBy: string;
     checkpoint: { origin: string; size: number };
     items: {
       sourceType: string;

@@ -11,6 +11,7 @@ export interface Problem {
 /** A certificate that holds, and what it proves. */
 export interface Verified {
   readonly id: string;
+  readonly signedBy: string;
   readonly checkpoint: { readonly origin: string; readonly size: number };
   readonly items: readonly {
     readonly sourceType: string;
