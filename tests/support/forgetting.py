@@ -187,7 +187,8 @@ def _terms(words: Path, stems: Sequence[str]) -> list[str]:
 
 
 def as_version_1(server: LocalServer, api: Api) -> list[str]:
-    """Have the tenant's events hashed as the first version did; return the hashes."""
+    """Have the tenant's events hashed as the first version did, which had no log; return the
+    hashes."""
     hashes = [""]
     with server.database(api.tenant_id) as database:
         rows = database.execute(
@@ -204,4 +205,10 @@ def as_version_1(server: LocalServer, api: Api) -> list[str]:
                 " commitment = NULL WHERE id = ?", (hashes[-2], hashes[-1], stored.id),
             )  # fmt: skip
         database.execute("UPDATE sessions SET head_hash = ?", (hashes[-1],))
+        for table in ("log_tiles", "log_runs", "log_leaves", "log_state"):
+            database.execute(f"DELETE FROM {table}")
+        database.execute(
+            "INSERT INTO log_state SELECT tenant_id, 'unlogged', CAST(max(doc_id) AS TEXT)"
+            " FROM documents GROUP BY tenant_id"
+        )
     return hashes[1:]

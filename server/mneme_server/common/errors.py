@@ -145,7 +145,7 @@ class DataLoss(MnemeError):
 
 
 class LogChanged(DataLoss):
-    """A tenant's log is not what its signed head says, so that nothing is signed of it."""
+    """The head of a tenant's log, or a key of it, is not what was signed."""
 
     default_reason = Reason.LOG_CHANGED
 

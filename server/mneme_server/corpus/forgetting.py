@@ -23,6 +23,9 @@ WhileForgetting: TypeAlias = Callable[
 is while the block runs, in which rows are erased. What it gives is told what went, once that is
 committed and before anything else happens to it."""
 
+Places: TypeAlias = dict[str, list[tuple[int, int]]]
+"""Places in chains, as runs of the first and the last, by what names a chain."""
+
 Purge: TypeAlias = Callable[[str, Items], object]
 """How a capability drops what a server holds of a tenant in memory, or in files, of what was erased
 from its store by way of any server. Of the items that went it is told as much as is known there:
@@ -89,6 +92,11 @@ class Forgetter(Protocol):
     def erase(self, found: Items, unit: Any) -> None:
         """Erase what it has of these. Capabilities are asked in the reverse of the order in which
         they build on each other; `unit` is the transaction."""
+        ...
+
+    @property
+    def places(self) -> Places:
+        """Which places stay of what it erased in this transaction, to be vouched for."""
         ...
 
     def names(self, what: str) -> Iterator[str]:

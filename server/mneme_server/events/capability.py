@@ -37,13 +37,14 @@ def _build(host: Host) -> Parts:
     runtime.listen(watches)
     runtime.also_follow(watches.watched)
     record = RecordEvents(host.tenants, listeners, runtime.foreground, runtime.writing)
+    verify = VerifyEvents(host.tenants)
     servicer = EventServicer(
         start_session=StartSession(host.tenants, listeners),
         end_session=EndSession(host.tenants, listeners),
         record_events=record,
         read=ReadEvents(host.tenants, runtime.foreground),
         watches=watches,
-        verify_events=VerifyEvents(host.tenants),
+        verify_events=verify,
         foreground=runtime.foreground,
         watchdog=runtime.watchdog,
     )
@@ -58,7 +59,7 @@ def _build(host: Host) -> Parts:
                 servicer,
             )
         ],
-        offers=[listeners, record],
+        offers=[listeners, record, verify],
         purge=watches.purge,
     )
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
+from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.corpus.tenant_store import CorpusUnit
+from mneme_server.events.chain import Link
 from mneme_server.events.forgotten import ForgottenPlace, ForgottenSession
 from mneme_server.events.model import Agent, Event, EventFilter, Session, SessionFilter
 
@@ -98,6 +100,26 @@ class ForgottenRepository(Protocol):
     def revive(self, session_id: str) -> ForgottenSession | None:
         """Return and remove a session of which everything was forgotten: it is used again, and its
         chain goes on where it was."""
+        ...
+
+
+class Witness(Protocol):
+    """What else knows of what was recorded, and was signed: the tenant's log."""
+
+    def against_all(self, tenant_id: str, memory: OpenTenant[Any]) -> str:
+        """Return what speaks against the tenant's log; empty: nothing."""
+        ...
+
+    def against_links(
+        self, tenant_id: str, unit: Any, session: str, links: Sequence[Link]
+    ) -> tuple[int, str] | None:
+        """Return the first of these links of a session's chain against which something speaks, by
+        its place among them, and what; None: nothing does. The session is named by its digest."""
+        ...
+
+    def against_session(self, unit: Any, session_id: str, recallable: int) -> str:
+        """Return what speaks against it that a session has so many events that can be recalled;
+        empty: nothing."""
         ...
 
 

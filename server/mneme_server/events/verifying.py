@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from mneme_server.common.errors import DataLoss
 from mneme_server.corpus.tenant import OpenTenants
-from mneme_server.events.chain import BrokenLink, ChainWalk
+from mneme_server.events.chain import BrokenLink, ChainWalk, Link
 from mneme_server.events.forgotten import digest_of, in_order
-from mneme_server.events.ports import EventsUnit
+from mneme_server.events.model import Event
+from mneme_server.events.ports import EventsUnit, Witness
 from mneme_server.events.sessions import session_not_found
 
 _READ_AHEAD = 500
@@ -30,11 +31,13 @@ class Verification:
     events_forgotten: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class VerifyEvents:
-    """Walks hash chains."""
+    """Walks hash chains, and compares them with what a witness knows that was signed: whoever can
+    write the database can write a chain anew, to its end."""
 
     tenants: OpenTenants[EventsUnit]
+    witness: Witness | None = None
 
     def __call__(
         self, tenant_id: str, session_id: str = "", is_open: Callable[[], bool] = lambda: True
@@ -54,13 +57,17 @@ class VerifyEvents:
                 else:
                     chains = [_Chain(one, digest_of(one)) for one in unit.sessions.ids()]
                     chains += [_Chain("", one) for one in unit.forgotten.sessions()]
+            doubt = self.witness.against_all(tenant_id, memory) if self.witness else ""
+            if doubt:
+                broken_count += 1
+                broken.append(BrokenLink("", "", 0, doubt))
             for chain in chains:
                 if not is_open():
                     break
                 # A transaction for each: one over all would keep the log of writes from being
                 # emptied for as long as the walk takes.
                 with memory.read() as unit:
-                    walk = _walk(unit, chain)
+                    walk = self._walked(tenant_id, unit, chain)
                     fault = _finish(unit, chain, walk)
                 checked += 1
                 events += walk.length
@@ -72,6 +79,25 @@ class VerifyEvents:
                         broken.append(fault)
         return Verification(checked, events, broken, broken_count, head, forgotten)
 
+    def _walked(self, tenant_id: str, unit: EventsUnit, chain: _Chain) -> ChainWalk:
+        walk = ChainWalk(chain.session_id or f"forgotten-{chain.digest[:16]}")
+        recallable = 0
+        for page in _pages(unit, chain, walk):
+            recallable += sum(isinstance(link, Event) and link.searchable for link in page)
+            walk.follow(page)
+            if self.witness is not None and walk.broken is None:
+                said = self.witness.against_links(tenant_id, unit, chain.digest, page)
+                if said is not None:
+                    link = page[said[0]]
+                    walk.broken = BrokenLink(walk.session_id, link.id, link.sequence, said[1])
+            if walk.broken is not None:
+                return walk
+        if self.witness is not None and chain.session_id and walk.broken is None:
+            doubt = self.witness.against_session(unit, chain.session_id, recallable)
+            if doubt:
+                walk.broken = BrokenLink(walk.session_id, "", walk.length + 1, doubt)
+        return walk
+
 
 class _Chain(NamedTuple):
     """A session's chain; the id is unknown where everything of it was forgotten."""
@@ -80,8 +106,8 @@ class _Chain(NamedTuple):
     digest: str
 
 
-def _walk(unit: EventsUnit, chain: _Chain) -> ChainWalk:
-    walk = ChainWalk(chain.session_id or f"forgotten-{chain.digest[:16]}")
+def _pages(unit: EventsUnit, chain: _Chain, walk: ChainWalk) -> Iterator[Sequence[Link]]:
+    """Yield the links of a chain, until one cannot be read: the walk is told."""
     after, limit = 0, _READ_AHEAD
     while True:
         try:
@@ -89,13 +115,13 @@ def _walk(unit: EventsUnit, chain: _Chain) -> ChainWalk:
         except DataLoss as loss:
             if limit == 1:
                 walk.damaged(loss.metadata.get("id", ""), loss.message)
-                return walk
+                return
             limit = 1  # What comes before the damaged one is walked event by event.
             continue
         page = in_order(there, unit.forgotten.places(chain.digest, after, limit), limit)
-        walk.follow(page)
-        if not page or walk.broken is not None:
-            return walk
+        if not page:
+            return
+        yield page
         after = page[-1].sequence
 
 

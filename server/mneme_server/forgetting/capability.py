@@ -52,14 +52,15 @@ def _build(host: Host) -> Parts:
 
     if cluster is not None:
         cluster.erasing.also_drop(partial(_drop_here, host.runtime.stores, drop))
-    forget = Forget(host.tenants, catalog, host.forgetting, possible)
+    signing = host.get(Signing)
+    forget = Forget(host.tenants, catalog, signing, host.forgetting, possible)
     tenants.also_delete(catalog.drop)
     backups.also_apply(forget.apply)
     erase = Erase(
         forget,
         Scrubber(host.runtime.tenants),
         backups,
-        host.get(Signing),
+        signing,
         [
             lambda tenant: drop(tenant, {}),
             operations.forget_results,

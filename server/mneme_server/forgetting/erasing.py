@@ -149,7 +149,7 @@ class Erase:
         self.files.scrub(tenant_id)
 
     def _receipted(self, tenant_id: str, forgetting: Forgetting, absent: Sequence[str]) -> None:
-        erased = replace(forgetting, erased_us=now_us())
+        erased = replace(self.forget.marked(tenant_id, forgetting), erased_us=now_us())
         assert erased.erased_us is not None
         kept = self.kept_elsewhere()
         statement = statement_of(

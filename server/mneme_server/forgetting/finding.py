@@ -11,6 +11,7 @@ from mneme_server.corpus.forgetting import (
     ForgetSelection,
     Forgetter,
     Items,
+    Places,
     beyond,
     merged,
     things,
@@ -57,8 +58,9 @@ def outcome_of(found: Items) -> Outcome:
     return Outcome(counted, sorted(found.get(POLICY, ())))
 
 
-def erase(unit: ForgettingUnit, found: Items) -> list[int]:
-    """Erase all of these in a transaction; return their leaves in the tenant's log."""
+def erase(unit: ForgettingUnit, found: Items) -> tuple[list[int], Places]:
+    """Erase all of these in a transaction; return their leaves in the tenant's log, and the places
+    in chains that stay."""
     forgetters = unit.forgetters
     unit.overwrite()
     leaves: set[int] = set()
@@ -68,4 +70,7 @@ def erase(unit: ForgettingUnit, found: Items) -> list[int]:
         leaves |= {leaf.index for each in forgotten.values() for leaf in each}
     for forgetter in reversed(forgetters):
         forgetter.erase(found, unit)
-    return sorted(leaves)
+    places: Places = {}
+    for forgetter in forgetters:
+        places |= forgetter.places
+    return sorted(leaves), places

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.clock import now_us
-from mneme_server.common.errors import AlreadyExists, NotFound
+from mneme_server.common.errors import AlreadyExists, DataLoss, FailedPrecondition, NotFound
 from mneme_server.corpus.feed import ranges
 from mneme_server.corpus.forgetting import ForgetSelection, Items, WhileForgetting, beyond, merged
 from mneme_server.corpus.tenant import OpenTenant, OpenTenants
@@ -19,6 +20,7 @@ from mneme_server.forgetting.ports import (
     ForgettingCatalog,
     ForgettingStore,
     ForgettingUnit,
+    Signer,
 )
 
 
@@ -29,6 +31,7 @@ class Forget:
     Args:
         tenants: where tenants are lent.
         catalog: what tenants were asked to forget.
+        signer: signs what is marked as forgotten.
         held: what each capability does about what it keeps outside of the database.
         kept_elsewhere: returns for how long copies hold what is deleted that cannot be rewritten,
             in microseconds; raises FailedPrecondition where nobody has said.
@@ -36,6 +39,7 @@ class Forget:
 
     tenants: OpenTenants[ForgettingUnit]
     catalog: ForgettingCatalog
+    signer: Signer
     held: Sequence[WhileForgetting] = ()
     kept_elsewhere: Callable[[], int] = int
     _found: dict[tuple[str, str], Items] = field(default_factory=dict)
@@ -144,10 +148,21 @@ class Forget:
         for forgetting_id, asked in missing.items():
             with store.write() as unit:
                 wanted = selections([asked], unit.forgetters, salt)
-                _delete(unit, forgetting_id, wanted, {})
+                _delete(unit, forgetting_id, wanted, {}, partial(self.marked, tenant_id))
         if missing:
             store.scrub()
         return len(missing)
+
+    def marked(self, tenant_id: str, forgetting: Forgetting) -> Forgetting:
+        """Return it with a signature of what it marks as forgotten. Where nothing can be signed
+        now, it is forgotten all the same; its receipt needs a key, and has it signed, too."""
+        if forgetting.mark is not None:
+            return forgetting
+        try:
+            mark = self.signer.sign(tenant_id, forgetting.marked(tenant_id))
+        except (DataLoss, FailedPrecondition):
+            return forgetting
+        return replace(forgetting, mark=mark)
 
     def _delete(
         self,
@@ -159,7 +174,13 @@ class Forget:
         with ExitStack() as holding:
             tell = [holding.enter_context(hold(tenant)) for hold in self.held]
             with tenant.write() as unit:
-                found, forgetting = _delete(unit, forgetting_id, wanted, before or {})
+                found, forgetting = _delete(
+                    unit,
+                    forgetting_id,
+                    wanted,
+                    before or {},
+                    partial(self.marked, tenant.tenant_id),
+                )
             for told in tell:
                 told(found)
         if before is None:
@@ -172,17 +193,21 @@ def _delete(
     forgetting_id: str,
     wanted: Sequence[ForgetSelection],
     before: Items,
+    mark: Callable[[Forgetting], Forgetting],
 ) -> tuple[Items, Forgetting]:
     """Delete what is wanted in a transaction, and what follows from what was found `before`."""
     forgetters = unit.forgetters
     moved = frozenset[str]().union(*(one.renumbered for one in forgetters))
     stable = {kind: ids for kind, ids in before.items() if kind not in moved}
     found = merged([*(find(forgetters, one) for one in wanted), following(forgetters, stable)])
-    leaves = erase(unit, found)
+    leaves, places = erase(unit, found)
     known = unit.forgettings.get(forgetting_id)
     if known is None:
-        forgetting = Forgetting(forgetting_id, outcome_of(found), ranges(leaves), now_us())
+        forgetting = Forgetting(
+            forgetting_id, outcome_of(found), ranges(leaves), now_us(), places=places
+        )
     else:
-        forgetting = known.with_more(outcome_of(beyond(found, stable)), leaves)
+        forgetting = known.with_more(outcome_of(beyond(found, stable)), leaves, places)
+    forgetting = mark(forgetting)
     unit.forgettings.save(forgetting)
     return found, forgetting

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from mneme_server.common.canonical import JsonObject
-from mneme_server.corpus.feed import ranges
+from mneme_server.common.canonical import JsonObject, canonical_json
+from mneme_server.corpus.feed import Ranges, numbers_of, ranges
+from mneme_server.corpus.forgetting import Places
 
 
 class Reached(StrEnum):
@@ -37,25 +38,45 @@ class Outcome:
 class Forgetting:
     """A forgetting as the tenant keeps it. Times are microseconds since 1970.
 
-    `leaves` are those of the tenant's log, in runs of the first and the last. `erased_us` is when
+    `leaves` are those of the tenant's log, in runs of the first and the last; `places` those in the
+    chains of events, likewise, by the digests of their sessions. `mark` is who signed that these
+    were forgotten; None while nobody could. `erased_us` is when
     the files held nothing of it any more; None while they may. `receipt` is what was signed then.
     """
 
     id: str
     outcome: Outcome
-    leaves: Sequence[tuple[int, int]]
+    leaves: Ranges
     hidden_us: int
     erased_us: int | None = None
     receipt: JsonObject | None = None
+    places: Places = field(default_factory=dict)
+    mark: JsonObject | None = None
 
-    def with_more(self, outcome: Outcome, leaves: Sequence[int]) -> Forgetting:
-        """Return it with what was found later."""
-        known = [leaf for first, last in self.leaves for leaf in range(first, last + 1)]
-        return Forgetting(
-            self.id,
-            self.outcome + outcome,
-            ranges([*known, *leaves]),
-            self.hidden_us,
-            self.erased_us,
-            self.receipt,
+    def with_more(self, outcome: Outcome, leaves: Sequence[int], places: Places) -> Forgetting:
+        """Return it with what was found later, unmarked."""
+        return replace(
+            self,
+            outcome=self.outcome + outcome,
+            leaves=ranges([*numbers_of(self.leaves), *leaves]),
+            places={
+                name: list(ranges(numbers_of((*self.places.get(name, ()), *places.get(name, ())))))
+                for name in {**self.places, **places}
+            },
+            mark=None,
+        )
+
+    def marked(self, tenant_id: str) -> str:
+        """Return what is signed when it is hidden, in canonical JSON: what marks stand for it."""
+        return canonical_json(
+            {
+                "type": "mneme.hidden.v1",
+                "tenant_id": tenant_id,
+                "id": self.id,
+                "leaves": [[str(first), str(last)] for first, last in self.leaves],
+                "places": {
+                    name: [[str(first), str(last)] for first, last in runs]
+                    for name, runs in self.places.items()
+                },
+            }
         )

@@ -23,6 +23,10 @@ class ForgettingRepository(Protocol):
         """Insert or replace a forgetting."""
         ...
 
+    def all(self) -> Sequence[Forgetting]:
+        """Return all of them."""
+        ...
+
     def ids(self) -> set[str]:
         """Return the ids of all of them."""
         ...

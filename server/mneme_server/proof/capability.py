@@ -10,6 +10,7 @@ from mneme.v1 import proof_service_pb2, recall_service_pb2
 from mneme_server.admin.ports import ServerInfo
 from mneme_server.admin.tenants import Tenants
 from mneme_server.capability import Capability, Figure, Gauge, Host, Parts
+from mneme_server.events.verifying import VerifyEvents
 from mneme_server.forgetting.erasing import Signing
 from mneme_server.proof.certifying import RecallWithCertificate
 from mneme_server.proof.existing import LOGGING_JOB, LoggingWorker
@@ -25,6 +26,7 @@ from mneme_server.proof.store.forgetting import FORGETS
 from mneme_server.proof.store.log import SqlLog
 from mneme_server.proof.store.private_keys import SqlKeyPlaces
 from mneme_server.proof.verifying import Proofs
+from mneme_server.proof.witnessing import LogWitness
 from mneme_server.recall.search import Recall
 from mneme_server.runtime.settings import ServerSettings
 from mneme_server.storage.database import Database
@@ -50,6 +52,7 @@ def _build(host: Host) -> Parts:
     tenants.also_make(keys.current)
     tenants.also_delete(keys.forget)
     heads = Heads(keys, catalog)
+    host.get(VerifyEvents).witness = LogWitness(heads)
     proofs = Proofs(host.tenants, heads, host.kinds.by_name)
     model = host.runtime.model
     recall = RecallWithCertificate(

@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from enum import Enum
 
 from mneme.proof.certificates import CertifiedItem, Problem, VerifiedCertificate
-from mneme.proof.notes import Checkpoint
+from mneme.proof.notes import Checkpoint, VerifierKey
 
 from mneme_server.common.errors import DataLoss
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.proof.heads import origin_of
 from mneme_server.proof.leaves import leaves_of, require_proved
-from mneme_server.proof.merkle import TILE
+from mneme_server.proof.marks import Marks, marks_of
+from mneme_server.proof.merkle import TILE, leaf_hash
 from mneme_server.proof.ports import Leaf, ProofUnit
+from mneme_server.proof.versions import commitment_of
 
 
 class Since(Enum):
@@ -43,8 +45,10 @@ def check(
     unit: ProofUnit,
     found: VerifiedCertificate,
     kinds: Mapping[str, MemoryKind],
+    keys: Sequence[VerifierKey],
 ) -> tuple[Sequence[Problem], Sequence[State]]:
-    """Return what speaks against a certificate, or else what became of its results.
+    """Return what speaks against a certificate, or else what became of its results. `keys` are the
+    tenant's.
 
     That of a log before this one is proved by its signature alone: that log is not there any more.
     """
@@ -57,7 +61,7 @@ def check(
         problems = list(_of_head(unit, head)) or list(_of_leaves(unit, head, found.items))
         if not problems:
             states = _states(unit, found.items)
-            problems = list(_of_rows(unit, states, kinds))
+            problems = list(_of_rows(tenant_id, unit, states, kinds, keys))
             if not problems:
                 return [], states
     except DataLoss as error:
@@ -90,17 +94,34 @@ def _of_leaves(
 
 
 def _of_rows(
-    unit: ProofUnit, states: Sequence[State], kinds: Mapping[str, MemoryKind]
+    tenant_id: str,
+    unit: ProofUnit,
+    states: Sequence[State],
+    kinds: Mapping[str, MemoryKind],
+    keys: Sequence[VerifierKey],
 ) -> Iterator[Problem]:
-    """Yield what speaks against the rows of what is still as it was, or can only be so."""
+    """Yield what speaks against the rows that say what became of the results."""
+    marks: Marks | None = None
     for state in states:
         kind, source_id = state.item.source_type, state.item.source_id
         what = f"{kind} {source_id!r}"
         if state.since is Since.REMOVED and state.newest is None:
             yield Problem("rows", f"the log names no leaf of {what}: its row was changed")
-        elif state.since is Since.UNCHANGED or (
-            state.since is Since.CHANGED and kinds[kind].commits
-        ):
+        elif state.since is Since.REMOVED and state.newest is not None:
+            leaf = unit.log.at(state.newest)
+            if leaf is None or not _gives_hash(leaf):
+                yield Problem(
+                    "rows", f"the log does not say that {what} was removed: it was changed"
+                )
+        elif state.since is Since.FORGOTTEN:
+            marks = marks or marks_of(tenant_id, unit, keys)
+            if not marks.has_leaf(state.item.leaf_index):
+                yield Problem(
+                    "rows",
+                    f"leaf {state.item.leaf_index} is marked as forgotten, and nothing that was"
+                    " signed says so: it was changed",
+                )
+        elif state.since in (Since.UNCHANGED, Since.CHANGED):
             memory = unit.memories.of_sources(kinds[kind], [source_id]).get(source_id)
             if memory is None:
                 yield Problem("rows", f"{what} cannot be read as it was logged: it was changed")
@@ -109,6 +130,11 @@ def _of_rows(
                 leaves_of(unit, [memory])
             except DataLoss as error:
                 yield _problem(error)
+
+
+def _gives_hash(leaf: Leaf) -> bool:
+    given = commitment_of(leaf.salt, leaf.content)
+    return given == leaf.commitment and leaf_hash(given) == leaf.hash
 
 
 def _problem(error: DataLoss) -> Problem:

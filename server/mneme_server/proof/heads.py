@@ -108,6 +108,10 @@ class Heads:
                 head = self._head(tenant_id, unit, known)
             return use(unit, head)
 
+    def known(self, tenant_id: str) -> Known:
+        """Return what the catalog knows of a tenant's log."""
+        return self._keys.known(tenant_id)
+
     @contextmanager
     def checked(
         self, tenant_id: str, memory: OpenTenant[ProofUnit]
@@ -226,26 +230,29 @@ def _require_same_history(tree: Tree, root: bytes, last: SignedHead) -> None:
     """Check that the log still begins with what a head that was signed says.
 
     Raises:
-        LogChanged: it does not.
+        DataLoss: it does not.
     """
     if tree.size < last.size:
-        raise _changed(
-            last.origin,
+        why = (
             f"it has {tree.size} leaves, and a head of {last.size} was signed: it was cut, or the"
-            " tenant's folder was put back by hand",
+            " tenant's folder was put back by hand"
         )
-    then = root if last.size == tree.size else Tree(last.size, tree.read).root()
-    if then != last.root:
-        raise _changed(
-            last.origin,
+    elif (root if last.size == tree.size else Tree(last.size, tree.read).root()) != last.root:
+        why = (
             f"its first {last.size} leaves are not those whose head was signed: it was rewritten or"
-            " is damaged",
+            " is damaged"
         )
+    else:
+        return
+    raise DataLoss(_said(why), metadata={"kind": "log", "id": last.origin})
 
 
 def _changed(origin: str, why: str) -> LogChanged:
-    return LogChanged(
+    return LogChanged(_said(why), metadata={"kind": "log", "id": origin})
+
+
+def _said(why: str) -> str:
+    return (
         f"the log is not what it was: {why}; restore a backup (StartRestore), which starts a new"
-        " log",
-        metadata={"kind": "log", "id": origin},
+        " log"
     )

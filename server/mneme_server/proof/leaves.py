@@ -8,8 +8,11 @@ from dataclasses import replace
 from mneme.proof.merkle import ProofInvalid, verify_inclusion
 
 from mneme_server.common.errors import DataLoss
+from mneme_server.common.stored import UNREADABLE
 from mneme_server.corpus.document import Memory, ids_by_kind
 from mneme_server.events.chain import content_of as content_of_event
+from mneme_server.events.chain import event_hash
+from mneme_server.events.model import Event
 from mneme_server.proof.merkle import TILE, TILE_LEVELS, leaf_hash
 from mneme_server.proof.ports import Leaf, ProofUnit
 from mneme_server.proof.versions import commitment_of, tells_of
@@ -49,7 +52,9 @@ def leaves_of(unit: ProofUnit, memories: Sequence[Memory]) -> list[Leaf]:
                 salt=event.salt,
                 content=content_of_event(event),
             )
-        _require_committed(leaf, memory)
+        _require_committed(leaf, memory, follows=unit.shown.follows(document.kind))
+        if event is not None:
+            _require_chained(event, memory)
         found.append(leaf)
     if missing:
         _require_older(unit, missing)
@@ -75,13 +80,12 @@ def require_proved(
         ) from None
 
 
-def _require_committed(leaf: Leaf, memory: Memory) -> None:
+def _require_committed(leaf: Leaf, memory: Memory, *, follows: bool) -> None:
     """Check that an item is what its newest leaf commits to.
 
     Raises:
         DataLoss: it is not; the message says which part.
     """
-    document = memory.document
     what, facts = _named(memory)
     if commitment_of(leaf.salt, leaf.content) != leaf.commitment:
         raise DataLoss(
@@ -95,10 +99,29 @@ def _require_committed(leaf: Leaf, memory: Memory) -> None:
             f" stored (leaf {leaf.index})",
             metadata=facts,
         )
-    if not tells_of(leaf.content, document):
+    if not tells_of(leaf.content, memory, follows=follows):
         raise DataLoss(
             f"{what} is not what was logged of it: its row was changed where it is stored (leaf"
             f" {leaf.index} of the log)",
+            metadata=facts,
+        )
+
+
+def _require_chained(event: Event, memory: Memory) -> None:
+    """Check that an event has the place in its session's chain that is shown of it.
+
+    Raises:
+        DataLoss: it has another one.
+    """
+    try:
+        chained = event.hash == event_hash(event)
+    except UNREADABLE:
+        chained = False
+    if not chained or event.sequence != memory.document.position:
+        what, facts = _named(memory)
+        raise DataLoss(
+            f"{what} does not have the place in its session's chain that was recorded: its row was"
+            " changed where it is stored",
             metadata=facts,
         )
 

@@ -73,6 +73,7 @@ class Tree:
         self.size = size
         self.read = read
         self._levels: dict[tuple[int, int], Sequence[bytes]] = {}
+        self._required: set[tuple[int, int]] = set()  # Tiles that give what stands for them.
         self._ranges: dict[tuple[int, int], bytes] = {}  # Proofs share most of theirs.
 
     def root(self) -> bytes:
@@ -82,6 +83,24 @@ class Tree:
     def leaf(self, index: int) -> bytes:
         """Return the hash of a leaf."""
         return self._complete(0, index)
+
+    def require(self, index: int) -> None:
+        """Check that the tiles that a leaf is in give the hashes that stand for them further up.
+
+        Raises:
+            DataLoss: one was changed.
+        """
+        level, number = 0, index >> TILE_LEVELS
+        while (number + 1) << TILE_LEVELS * (level + 1) <= self.size:
+            if (level, number) not in self._required:
+                below = self._levels_of(level, number)[TILE_LEVELS]
+                if below != self._complete(TILE_LEVELS * (level + 1), number):
+                    raise DataLoss(
+                        f"the log is damaged: tile {number} of level {level} was changed",
+                        metadata={"kind": TILE, "id": f"{level}/{number}"},
+                    )
+                self._required.add((level, number))
+            level, number = level + 1, number >> TILE_LEVELS
 
     def inclusion(self, index: int) -> list[bytes]:
         """Return the hashes that join a leaf to the root, from the leaf up.
@@ -147,14 +166,17 @@ class Tree:
         tile_level, height = divmod(level, TILE_LEVELS)
         first = number << height
         tile_number, place = divmod(first, TILE_WIDTH)
-        levels = self._levels.get((tile_level, tile_number))
-        if levels is None:
-            levels = levels_of(self.read(tile_level, tile_number))
-            self._levels[tile_level, tile_number] = levels
+        levels = self._levels_of(tile_level, tile_number)
         at = (place >> height) * HASH_BYTES
         if height >= len(levels) or at + HASH_BYTES > len(levels[height]):
             raise MissingTile(tile_level, tile_number)
         return levels[height][at : at + HASH_BYTES]
+
+    def _levels_of(self, level: int, number: int) -> Sequence[bytes]:
+        levels = self._levels.get((level, number))
+        if levels is None:
+            levels = self._levels[level, number] = levels_of(self.read(level, number))
+        return levels
 
 
 class MissingTile(DataLoss):

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from mneme_server.causal.ports import EdgeRepository
+from mneme_server.common.canonical import Json
 from mneme_server.corpus.document import DocumentFilter
+from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.corpus.tenant_store import CorpusUnit
 from mneme_server.events.ports import EventRepository
 from mneme_server.proof.merkle import Tree
@@ -93,6 +95,15 @@ class LogRepository(Protocol):
         """Return the newest leaf of each item that has one, by the items' ids."""
         ...
 
+    def unaccounted(self) -> int:
+        """Return how many leaves are of nothing: of an event that is neither stored nor forgotten,
+        or of no item at all; fewer than 0 where more is stored than has leaves."""
+        ...
+
+    def events_of(self, session_id: str) -> int:
+        """Return how many events of a session can be recalled."""
+        ...
+
     def any_forgotten(self, indexes: Collection[int]) -> bool:
         """Return whether any of these leaves was forgotten."""
         ...
@@ -146,6 +157,46 @@ class CertificateRepository(Protocol):
         ...
 
 
+class Forgotten(Protocol):
+    """A forgetting: what it marks as forgotten, and who signed that; see
+    `forgetting.model.Forgetting`."""
+
+    @property
+    def leaves(self) -> Sequence[tuple[int, int]]:
+        """Leaves of the log, as runs of the first and the last."""
+        ...
+
+    @property
+    def places(self) -> Mapping[str, Sequence[tuple[int, int]]]:
+        """Places in chains of events, likewise, by the digests of their sessions."""
+        ...
+
+    @property
+    def mark(self) -> Mapping[str, Json] | None:
+        """`public_key` and `signature`, in Base64; None of what nobody signed."""
+        ...
+
+    def marked(self, tenant_id: str) -> str:
+        """Return what is signed."""
+        ...
+
+
+class ForgottenRepository(Protocol):
+    """What the tenant forgot."""
+
+    def all(self) -> Sequence[Forgotten]:
+        """Return all forgettings."""
+        ...
+
+
+class ShownKinds(Protocol):
+    """What is known of how kinds of memory are shown."""
+
+    def follows(self, kind: MemoryKind) -> bool:
+        """Return whether what is shown of a kind beside its documents changes with these alone."""
+        ...
+
+
 class ProofUnit(CorpusUnit, Protocol):
     """One transaction, as far as proof is concerned."""
 
@@ -167,6 +218,16 @@ class ProofUnit(CorpusUnit, Protocol):
     @property
     def certificates(self) -> CertificateRepository:
         """The tenant's certificates."""
+        ...
+
+    @property
+    def forgettings(self) -> ForgottenRepository:
+        """What the tenant forgot."""
+        ...
+
+    @property
+    def shown(self) -> ShownKinds:
+        """How memories are shown."""
         ...
 
     @property

@@ -104,10 +104,11 @@ class Proofs:
         with self.tenants.open(tenant_id) as memory:
             try:
                 with self.heads.checked(tenant_id, memory) as (unit, known):
-                    found, problems = inspect_certificate(text, *trusted(known.keys))
+                    keys = trusted(known.keys)
+                    found, problems = inspect_certificate(text, *keys)
                     if found is None:
                         return Verdict(problems)
-                    more, states = check(tenant_id, unit, found, self.kinds)
+                    more, states = check(tenant_id, unit, found, self.kinds, keys)
             except DataLoss as error:
                 return Verdict([Problem("log", error.message)])
         return Verdict([*problems, *more], states, _created_us(found))

@@ -54,13 +54,27 @@ def content_of(memory: Memory) -> str:
     return canonical_json(_fields(memory.document) | _given({"details": memory.details}))
 
 
-def tells_of(content: str, document: Document) -> bool:
-    """Return whether a content is that of a document as it is now, but for what is shown beside it:
-    how that is made of rows may change from one version of the server to the next."""
-    told = json.loads(content)
+def tells_of(content: str, memory: Memory, *, follows: bool) -> bool:
+    """Return whether a content is that of an item as it is now.
+
+    What is shown beside its document is compared where it `follows` the document: whoever changes
+    how that is made of rows has to log it anew.
+    """
+    document, told = memory.document, json.loads(content)
     if isinstance(told, list):  # An event's; what its session gives it is no part of it.
-        return (told[0], told[6]) == (document.source_id, document.text)
-    told.pop("details", None)
+        return tuple(told[:8]) == (
+            document.source_id,
+            document.session_id,
+            document.agent_id,
+            document.type,
+            document.severity,
+            str(document.timestamp_us),
+            document.text,
+            document.name,
+        )
+    details = told.pop("details", {})
+    if follows and details != json.loads(canonical_json(memory.details)):
+        return False
     return bool(told == _fields(document) | _given({"tags": list(document.tags)}))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from sqlalchemy import (
@@ -29,6 +29,7 @@ from mneme_server.corpus.forgetting import (
     ForgetSelection,
     Forgetter,
     Items,
+    Places,
     merged,
 )
 from mneme_server.corpus.kinds import MemoryKind
@@ -108,6 +109,7 @@ class SqlForgetter:
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
+        self.places: Places = {}
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -210,6 +212,7 @@ class CorpusForgetter:
     tenant_id: str
     kinds: frozenset[str] = frozenset()
     renumbered: frozenset[str] = frozenset()
+    places: Places = field(default_factory=dict)
 
     def named(self, selection: ForgetSelection) -> Items:
         """Return what the filter lets through."""

@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, Connection, select, update
 
 from mneme_server.common.canonical import canonical_json
 from mneme_server.common.clock import now_us
+from mneme_server.corpus.feed import ranges
 from mneme_server.corpus.forgetting import (
     AGENT,
     SESSION,
@@ -112,6 +113,7 @@ class EventsForgetter(SqlForgetter):
             by_session[session_id].append(erased)
         for session_id, erased_ones in by_session.items():
             self._keep_places(session_id, erased_ones)
+            self.places[digest_of(session_id)] = list(ranges([one.sequence for one in erased_ones]))
         ids = sorted(found.get(EVENT.name, ()))
         unit.documents.remove(EVENT, ids, named=False)
         self.count("events", -self.delete(events.c.id, ids))

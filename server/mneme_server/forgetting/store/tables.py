@@ -23,5 +23,9 @@ forgettings = Table(
     time_column("hidden_at"),
     time_column("erased_at", nullable=True),
     Column("receipt", Text, info={"json": True}),
+    # Places in chains of events, by their sessions' digests, as runs.
+    Column("places", Text, nullable=False, server_default="{}", info={"json": True}),
+    # Who signed `leaves` and `places`.
+    Column("mark", Text, info={"json": True}),
     info=rows_are("forgetting", "id"),
 )

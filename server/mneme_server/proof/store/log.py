@@ -13,6 +13,7 @@ from mneme_server.common.clock import now_us
 from mneme_server.common.stored import reads
 from mneme_server.corpus.change import CorpusChange
 from mneme_server.corpus.ports import MemoryReader
+from mneme_server.events.kinds import EVENT
 from mneme_server.proof.merkle import (
     TILE_WIDTH,
     Tile,
@@ -248,6 +249,21 @@ class SqlLog:
     def _named(self, kind: str, source_ids: Collection[str]) -> Mapping[str, str]:
         ids = array_of(source_ids)
         return {"tenant": self._tenant_id, "kind": kind, "ids": ids}
+
+    def unaccounted(self) -> int:
+        wanted: dict[str, str | int] = {"tenant": self._tenant_id, "event": EVENT.name}
+        state = self._state()
+        wanted |= {"after": int(state.get("logged", 0)), "until": int(state.get("unlogged", 0))}
+        counts = queries.accounts().first(self._connection, wanted)
+        assert counts is not None
+        of_nothing = self.size() - counts.in_runs - counts.in_rows
+        of_no_event = counts.in_runs + counts.oldest + counts.waiting
+        return int(of_nothing + abs(of_no_event - counts.recallable - counts.forgotten))
+
+    def events_of(self, session_id: str) -> int:
+        wanted = {"tenant": self._tenant_id, "event": EVENT.name, "session": session_id}
+        found = queries.events_of().first(self._connection, wanted)
+        return 0 if found is None else int(found.events)
 
     def any_forgotten(self, indexes: Collection[int]) -> bool:
         given = {"tenant": self._tenant_id, "leaves": json.dumps(list(indexes))}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import BindParameter, ColumnElement, ScalarSelect, Table, bindparam, func, select
 
 from mneme_server.proof.store.tables import log_leaves, log_runs, log_state, log_tiles
 from mneme_server.storage.guard import Prepared
@@ -100,6 +100,48 @@ def in_runs() -> Prepared:
             documents.c.source_id.in_(listed(bindparam("ids"))),
             run.tenant_id == bindparam("tenant"),
             run.first_leaf == first,
+        )
+    )
+
+
+@cache
+def accounts() -> Prepared:
+    """Count what leaves are of: runs and rows, and what of events these should be.
+
+    `oldest` are events from before there were commitments, which have rows as other items do;
+    `waiting` those from before there was a log that have no leaf yet.
+    """
+    runs, rows, there = log_runs.c, log_leaves.c, documents.c
+    tenant: BindParameter[str] = bindparam("tenant")
+    is_event = (there.tenant_id == tenant, there.kind == bindparam("event"))
+
+    def count(table: Table, *conditions: ColumnElement[bool]) -> ScalarSelect[int]:
+        query = select(func.count()).select_from(table)
+        return query.where(table.c.tenant_id == tenant, *conditions).scalar_subquery()
+
+    oldest = (rows.kind == bindparam("event"), rows.source_id != "", rows.salt.is_not(None))
+    in_runs = select(func.coalesce(func.sum(runs.leaves), 0)).where(runs.tenant_id == tenant)
+    waiting = (there.doc_id > bindparam("after"), there.doc_id <= bindparam("until"))
+    return Prepared(
+        select(
+            in_runs.scalar_subquery().label("in_runs"),
+            count(log_leaves, rows.commitment.is_not(None)).label("in_rows"),
+            count(log_leaves, rows.commitment.is_(None)).label("forgotten"),
+            count(log_leaves, *oldest).label("oldest"),
+            count(documents, *is_event).label("recallable"),
+            count(documents, *is_event, *waiting).label("waiting"),
+        )
+    )
+
+
+@cache
+def events_of() -> Prepared:
+    """Count the events of a session that can be recalled."""
+    return Prepared(
+        select(func.count().label("events")).where(
+            documents.c.tenant_id == bindparam("tenant"),
+            documents.c.kind == bindparam("event"),
+            documents.c.session_id == bindparam("session"),
         )
     )
 

@@ -225,10 +225,9 @@ export enum ErrorReason {
   DATA_DAMAGED = 43,
 
   /**
-   * The tenant's log is not the one whose head was signed: leaves, the head or a
-   * key were changed where they are stored, or an old copy was put back by hand.
-   * Nothing is signed until a backup is restored. ErrorInfo.metadata["id"] names
-   * the log.
+   * The head of the tenant's log, or a key of it, is not what was signed: it was
+   * changed or removed in the catalog. Nothing more is signed until a backup is
+   * restored. ErrorInfo.metadata["id"] names the log.
    * Status: DATA_LOSS.
    *
    * @generated from enum value: ERROR_REASON_LOG_CHANGED = 44;
