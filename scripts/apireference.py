@@ -52,6 +52,10 @@ A field that is left out has its default, or is zero or empty; one that is `opti
 can also be unset. Of the fields of a `oneof`, at most one is set. Texts are counted in Unicode
 characters; a text on one line holds no control characters, and no text holds a NUL.
 
+Free JSON is a `google.protobuf.Struct`, whose numbers are doubles: they hold integers up to 2^53.
+JSON over HTTP, the clients and the command line refuse a larger one and name its field, instead of
+rounding it: send it as text. Imports and telemetry keep it as text of its digits.
+
 The examples are what a server without keys answers to, over gRPC and over
 [HTTP](guides/http.md); with keys, add `-H 'authorization: Bearer mn_…'`. They build on each other
 in the order of [`scripts/api_examples.json`](../scripts/api_examples.json), in which tests send

@@ -298,6 +298,14 @@ function checked<T>(value: T, fits: boolean, expected: string, path: string): T 
   return value;
 }
 
+const INEXACT = "does not fit a JSON number exactly; send it as text";
+
+/** Whether a number stands where somebody wrote a whole number of more digits than it holds. */
+function isRounded(value: number): boolean {
+  // From 1e21 on JavaScript writes exponents: such a number counts nothing, and names nothing.
+  return Number.isInteger(value) && Math.abs(value) > 2 ** 53 && Math.abs(value) < 1e21;
+}
+
 /** Free JSON; properties that are undefined are left out, as in JSON.stringify. */
 function jsonOf(value: unknown, path: string): JsonValue {
   if (value === null || typeof value === "boolean") {
@@ -310,7 +318,16 @@ function jsonOf(value: unknown, path: string): JsonValue {
     if (!Number.isFinite(value)) {
       throw new RangeError(`${path}: ${value} is not a JSON number`);
     }
+    if (isRounded(value)) {
+      throw new RangeError(`${path}: ${value} ${INEXACT}`);
+    }
     return value;
+  }
+  if (typeof value === "bigint") {
+    if (value > BigInt(2 ** 53) || value < -BigInt(2 ** 53)) {
+      throw new RangeError(`${path}: ${value} ${INEXACT}`);
+    }
+    return Number(value);
   }
   if (Array.isArray(value)) {
     return value.map((item, index) => jsonOf(item, `${path}[${index}]`));

@@ -141,6 +141,12 @@ test("arguments that do not fit are refused before anything is sent", async () =
       /payload\.at: Date is not JSON/,
     ],
     ["recordEvents", { events: [{ payload: { n: Number.NaN } }] }, /payload\.n: NaN is not a JSON/],
+    [
+      "recordEvents",
+      { events: [{ payload: { ids: [1, 123456789012345680] } }] },
+      /payload\.ids\[1\]: 123456789012345680 does not fit a JSON number exactly/,
+    ],
+    ["recordEvents", { events: [{ payload: { n: 2n ** 70n } }] }, /payload\.n: 11805.* as text/],
     ["recall", { query: "cut \ud83d" }, /^query: text with half a surrogate pair is not Unicode$/],
     [
       "recordEvents",

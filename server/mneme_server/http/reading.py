@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import binascii
 import difflib
+import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any, TypeAlias
@@ -13,6 +15,7 @@ import orjson
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import NULL_VALUE
+from mneme._core.json_values import is_exact, why_inexact
 
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.http.spelling import PLAIN, Spelling, parameters_of, prefix_of
@@ -30,6 +33,7 @@ _LIMITS: Mapping[int, tuple[int, int]] = {
     FieldDescriptor.CPPTYPE_UINT32: (0, 2**32 - 1),
     FieldDescriptor.CPPTYPE_UINT64: (0, 2**64 - 1),
 }
+_LONG_NUMBER = re.compile(rb"[0-9]{19}")
 _DOUBLES = (FieldDescriptor.CPPTYPE_DOUBLE, FieldDescriptor.CPPTYPE_FLOAT)
 
 
@@ -40,8 +44,10 @@ def parse_json(body: bytes) -> Json:
         InvalidArgument: INVALID_TYPE, it is not JSON.
     """
     try:
-        return orjson.loads(body)
-    except (orjson.JSONDecodeError, RecursionError) as error:
+        value = orjson.loads(body)
+        # An integer of more than 64 bits is a double to orjson, which rounds it.
+        return json.loads(body) if _LONG_NUMBER.search(body) else value
+    except (ValueError, RecursionError) as error:
         raise InvalidArgument(
             f"the body is not JSON: {error}", reason=Reason.INVALID_TYPE
         ) from None
@@ -251,6 +257,13 @@ def _double(value: Json, at: str, *, texts: bool) -> float:
             raise _wrong(at, "a number", value) from None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _wrong(at, "a number", value)
+    return _exact(value, at)
+
+
+def _exact(value: float, at: str) -> float:
+    """Return a number as a double, unless that would round an integer."""
+    if not is_exact(value):
+        raise InvalidArgument(f"{at}: {why_inexact(value)}", reason=Reason.OUT_OF_RANGE, field=at)
     return float(value)
 
 
@@ -328,7 +341,7 @@ def _fill(into: Any, value: Mapping[str, Json], at: str, left: int) -> None:
     if not left:
         raise _too_deep(at)
     for key, item in value.items():
-        _set(into.fields[key], item, at, left - 1)
+        _set(into.fields[key], item, f"{at}.{key}", left - 1)
 
 
 def _set(into: Any, item: Json, at: str, left: int) -> None:
@@ -337,7 +350,7 @@ def _set(into: Any, item: Json, at: str, left: int) -> None:
     elif isinstance(item, bool):
         into.bool_value = item
     elif isinstance(item, int | float):
-        into.number_value = float(item)
+        into.number_value = _exact(item, at)
     elif isinstance(item, dict):
         into.struct_value.SetInParent()
         _fill(into.struct_value, item, at, left)
@@ -345,8 +358,8 @@ def _set(into: Any, item: Json, at: str, left: int) -> None:
         if not left:
             raise _too_deep(at)
         into.list_value.SetInParent()
-        for one in item:
-            _set(into.list_value.values.add(), one, at, left - 1)
+        for index, one in enumerate(item):
+            _set(into.list_value.values.add(), one, f"{at}[{index}]", left - 1)
     else:
         into.null_value = NULL_VALUE
 
@@ -378,7 +391,7 @@ def _too_deep(at: str) -> InvalidArgument:
 
 
 def _shown(value: Json) -> str:
-    text = orjson.dumps(value).decode()
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text if len(text) <= 60 else text[:57] + "…"
 
 

@@ -1,4 +1,4 @@
-"""What a stranger sends, made fit to be stored: Unicode, and numbers that are finite."""
+"""What a stranger sends, made fit to be stored: Unicode, and numbers that are finite and exact."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ MAX_DEPTH = 24
 """Levels of a value that are kept; payloads of events may have 32."""
 MAX_TEXT = 65_536
 """Characters of a text or an error that an event may have."""
-_MAX_INT = 2**63
+MAX_EXACT_INTEGER = 2**53
+"""Beyond it a number of an event's payload, which is a double, does not hold every integer."""
 
 
 def clean_text(text: str, most: int = MAX_TEXT) -> str:
@@ -45,4 +46,4 @@ def _clean_number(value: int | float | None) -> Json:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
-    return value if -_MAX_INT <= value < _MAX_INT else str(value)
+    return value if abs(value) <= MAX_EXACT_INTEGER else str(value)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -15,7 +13,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
 from mneme_server.common.canonical import Json
-from mneme_server.otlp.cleaning import MAX_DEPTH, clean_text
+from mneme_server.otlp.cleaning import MAX_DEPTH, clean, clean_text
 from mneme_server.otlp.model import Note, Span
 from mneme_server.otlp.vocabulary import DETAIL_EVENTS, MESSAGE_EVENTS, PREFIXES
 
@@ -112,5 +110,4 @@ def _value(value: AnyValue, depth: int) -> Json:
         return {pair.key: _value(pair.value, depth - 1) for pair in value.kvlist_value.values}
     if kind == "bytes_value":
         return b64encode(value.bytes_value).decode()
-    found: Any = getattr(value, kind)
-    return str(found) if isinstance(found, float) and not math.isfinite(found) else found
+    return clean(getattr(value, kind))

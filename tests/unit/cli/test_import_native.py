@@ -75,6 +75,15 @@ def test_an_event_s_type_is_read_as_it_was_written_and_was_once(kind: Any) -> No
     assert event({"session_id": "s", "event_type": kind}).event_type == "message"
 
 
+def test_integers_that_a_payload_would_round_are_kept_as_text() -> None:
+    payload = {"arguments": {"id": 123456789012345678, "ids": [2**53, -(2**53) - 1, 2**70]}}
+    found = event({"session_id": "s", "event_type": "tool_call", "payload": payload})
+    assert to_dict(found)["payload"]["arguments"] == {
+        "id": "123456789012345678",
+        "ids": [2**53, "-9007199254740993", "1180591620717411303424"],
+    }
+
+
 def test_protobuf_s_own_camel_case_is_read_too() -> None:
     found = event({"sessionId": "s", "eventType": "message", "costUsd": 0.5})
     assert (found.session_id, found.cost_usd) == ("s", 0.5)

@@ -102,6 +102,24 @@ def test_messages_keep_their_role_and_text() -> None:
     assert not found[0].HasField("searchable")
 
 
+@pytest.mark.parametrize(
+    ("named", "meant"),
+    [("human", "user"), ("USER", "user"), ("User ", "user"), ("ai", "assistant"),
+     ("AI", "assistant"), ("bot", "assistant"), ("Model", "assistant"), ("System", "system")],
+)  # fmt: skip
+def test_roles_are_understood_by_the_names_that_tools_have_for_them(named: str, meant: str) -> None:
+    (said,) = events({"role": named, "content": "Where is it?"})
+    assert (kinds([said]), said.text) == (["message"], "Where is it?")
+    assert said.payload["role"] == meant
+
+
+def test_a_tool_s_answer_is_one_however_its_role_is_written() -> None:
+    first, second = events(
+        call("get", "{}"), {"role": "TOOL", "content": "42", "tool_call_id": "c1"}
+    )
+    assert kinds([first, second]) == ["tool_call", "tool_response"]
+
+
 def test_a_developer_s_prompt_is_kept_out_of_recall_like_a_system_prompt() -> None:
     assert event({"role": "developer", "content": "p"}).searchable is False
 

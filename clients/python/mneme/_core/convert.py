@@ -18,7 +18,7 @@ from google.protobuf.message import Message
 
 from mneme._core.answers import Answer
 from mneme._core.enums import numbers_of, short_names
-from mneme._core.json_values import MAX_EXACT_INTEGER
+from mneme._core.json_values import is_exact, why_inexact
 from mneme._core.kinds import kind_name, names_kind
 from mneme.errors import ArgumentError
 
@@ -309,9 +309,8 @@ def _set_value(target: Any, value: Any) -> None:
 
 
 def _exact(value: float) -> float:
-    if isinstance(value, int) and abs(value) > MAX_EXACT_INTEGER:
-        words = f"{value} does not fit a JSON number exactly; send it as text"
-        raise _MisfitError(words, ArgumentError)
+    if not is_exact(value):
+        raise _MisfitError(why_inexact(value), ArgumentError)
     if not math.isfinite(value):
         raise _MisfitError(f"{value} is not a JSON number", ArgumentError)
     return value

@@ -30,6 +30,7 @@ from mneme.errors import (
     MnemeError,
     NotFoundError,
 )
+from mneme.importing.plan import exact
 from mneme.messages import Episode
 
 _MAGIC = b"SQLite format 3\0"
@@ -353,7 +354,7 @@ def _line(row: Row, name: str) -> str:
 def _json(row: Row, name: str) -> Any:
     text = _text(row, name, limit=None)
     try:
-        return json.loads(text) if text.strip() else None
+        return exact(json.loads(text)) if text.strip() else None
     except (ValueError, RecursionError):
         return text
 

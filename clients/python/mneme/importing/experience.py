@@ -10,6 +10,7 @@ from typing import Any
 from mneme._generated.choices import EpisodeConflictChoice
 from mneme.client import MnemeClient
 from mneme.errors import AlreadyExistsError, ArgumentError
+from mneme.importing.plan import exact
 from mneme.importing.reading import Broken, Record, read_records
 from mneme.messages import Episode, ImportEpisodesResponse, Skill, SkillLink
 from mneme.plain import from_dict, to_dict
@@ -107,7 +108,7 @@ def _episode(record: Record | Broken) -> Episode:
     if isinstance(record, Broken):
         raise ArgumentError(f"{record.place}: {record.reason}")
     try:
-        episode = from_dict(record.value, Episode())
+        episode = from_dict(exact(record.value), Episode())
     except ArgumentError as error:
         raise ArgumentError(f"{record.place}: no episode: {error}") from error
     if not episode.task:
@@ -121,8 +122,8 @@ def _skill(record: Record | Broken) -> tuple[str, Skill, Sequence[SkillLink]]:
     value = dict(record.value) if isinstance(record.value, dict) else record.value
     links = value.pop("links", []) if isinstance(value, dict) else []
     try:
-        skill = from_dict(value, Skill())
-        found = [from_dict(link, SkillLink()) for link in links]
+        skill = from_dict(exact(value), Skill())
+        found = [from_dict(exact(link), SkillLink()) for link in links]
     except (ArgumentError, TypeError) as error:
         raise ArgumentError(f"{record.place}: no skill: {error}") from error
     if not skill.name:

@@ -11,6 +11,7 @@ from mneme.importing.blocks import message_event, thought
 from mneme.importing.messages import raw, text_of, tool_answer, tool_call
 from mneme.importing.outcomes import tool_error
 from mneme.importing.plan import Planned, label, tidy
+from mneme.importing.roles import role_in
 
 _ROLES = ("user", "assistant", "system", "developer")
 _CALL = "_call"
@@ -43,7 +44,7 @@ def item_events(
             it the words of an answer decide, see `tool_error`.
     """
     kind = _kind(item)
-    if kind == "message" and item.get("role") in _ROLES:
+    if kind == "message" and role_in(item) in _ROLES:
         yield _message(item, planned)
     elif kind == "reasoning":
         yield _reasoning(item, planned)
@@ -95,7 +96,7 @@ def _message(item: Mapping[str, Any], planned: Planned) -> dict[str, Any]:
     more = [p for p in parts if not _is_plain(p)]
     kept = {"parts": tidy(more, planned.notes)} if more else {}
     kept |= {"phase": item["phase"]} if isinstance(item.get("phase"), str) else {}
-    return message_event(str(item["role"]), text_of(content), planned, **kept)
+    return message_event(role_in(item), text_of(content), planned, **kept)
 
 
 def _is_plain(part: Any) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from mneme._generated.choices import ImportConflictChoice
 from mneme.client import MnemeClient
 from mneme.errors import ArgumentError
+from mneme.importing.plan import exact
 from mneme.importing.reading import Broken, Record, read_records
 from mneme.messages import ImportLessonsResponse, Lesson
 from mneme.plain import from_dict
@@ -44,7 +45,7 @@ def _lesson(record: Record | Broken) -> Lesson:
     if isinstance(record, Broken):
         raise ArgumentError(f"{record.place}: {record.reason}")
     try:
-        return from_dict(record.value, Lesson())
+        return from_dict(exact(record.value), Lesson())
     except ArgumentError as error:
         raise ArgumentError(f"{record.place}: no lesson: {error}") from error
 

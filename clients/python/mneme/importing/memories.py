@@ -7,6 +7,7 @@ from pathlib import Path
 
 from mneme.client import MnemeClient
 from mneme.errors import ArgumentError
+from mneme.importing.plan import exact
 from mneme.importing.reading import Broken, Record, read_records
 from mneme.messages import InsertMemoriesResponse, Memory, NewMemory
 from mneme.plain import from_dict
@@ -60,7 +61,7 @@ def _memory(record: Record | Broken) -> NewMemory:
     if isinstance(record, Broken):
         raise ArgumentError(f"{record.place}: {record.reason}")
     try:
-        read = from_dict(record.value, Memory())
+        read = from_dict(exact(record.value), Memory())
     except ArgumentError as error:
         raise ArgumentError(f"{record.place}: no memory: {error}") from error
     if not read.text:

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, get_args
 
-from mneme._core.json_values import MAX_EXACT_INTEGER
+from mneme._core.json_values import is_exact
 from mneme._generated.choices import EventTypeName
 from mneme.importing.outcomes import tool_error
 from mneme.importing.plan import clean, clip, label, tidy
+from mneme.importing.roles import role_in
 from mneme.importing.wording import tool_text
 
 # What becomes a field of the event, rather than part of its payload.
@@ -48,7 +49,7 @@ def events_of(
     if not isinstance(message, Mapping):
         yield raw("message", message, "message that is no object", notes, kept)
         return
-    role = message.get("role")
+    role = role_in(message)
     common = time_of(message)
     if role in _TOOL_ROLES:
         yield common | _answer(message, call_names, notes)
@@ -57,14 +58,14 @@ def events_of(
         rest = _rest(message, notes)
         calls = list(_calls(message, call_names, notes, kept))
         if text or (rest and not calls):
-            yield common | _message(message, str(role), text, notes)
+            yield common | _message(message, role, text, notes)
             rest = {}
         for call in calls:
             call["payload"] = {**rest, **call["payload"]}
             rest = {}
             yield common | call
     else:
-        yield common | raw("message", message, f"role {role!r}", notes, kept)
+        yield common | raw("message", message, f"role {message.get('role')!r}", notes, kept)
 
 
 _TYPE = re.compile(r"[A-Za-z][A-Za-z0-9_.:/-]{0,127}")
@@ -250,9 +251,7 @@ def _is_exact(value: Any) -> bool:
         return all(map(_is_exact, value.values()))
     if isinstance(value, list):
         return all(map(_is_exact, value))
-    if isinstance(value, int):
-        return abs(value) <= MAX_EXACT_INTEGER
-    return not isinstance(value, float) or math.isfinite(value)
+    return not isinstance(value, int | float) or (is_exact(value) and math.isfinite(value))
 
 
 def _rest(message: Mapping[str, Any], notes: Counter[str]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from google.protobuf.struct_pb2 import Struct
 
 from mneme._core.convert import fill
 from mneme._core.fitting import json_limits, rules
+from mneme._core.json_values import is_exact
 from mneme.importing.reading import Place
 from mneme.messages import Lesson, NewEvent, StartSessionRequest
 
@@ -29,7 +30,6 @@ MAX_TAGS: int = _TAGS.max_items
 MAX_PAYLOAD_BYTES: int = json_limits(_EVENT["payload"]).max_bytes
 MAX_METADATA_BYTES: int = json_limits(_EVENT["metadata"]).max_bytes
 MAX_DEPTH: int = json_limits(_EVENT["payload"]).max_depth
-_MAX_EXACT_INTEGER = 2**53
 # No JSON takes more than this times its own bytes as a Struct: "[0,0]" needs 11 for each "0,".
 _GROWTH = 16
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
@@ -160,11 +160,14 @@ def tidy(value: Any, notes: Counter[str]) -> Any:
     return value
 
 
+def exact(value: Any) -> Any:
+    """JSON with the numbers as text that a message's free JSON would round."""
+    return tidy(value, Counter())
+
+
 def _is_held(number: float) -> bool:
     """Whether a Struct holds a number: JSON can also say 1e999."""
-    if isinstance(number, int):
-        return abs(number) <= _MAX_EXACT_INTEGER
-    return math.isfinite(number)
+    return is_exact(number) and math.isfinite(number)
 
 
 def fit(value: Mapping[str, Any], limit: int, notes: Counter[str]) -> dict[str, Any]:

@@ -7,13 +7,16 @@ as text, and its records are decoded one after the other.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO
 
 _BOM = b"\xef\xbb\xbf"
 _SPACE = " \t\r\n"
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]')
+_MOST_DIGITS = 4_000  # Python reads no longer integers.
 TOO_DEEP = "not readable: nested too deep"
 # What the records of other formats have, and messages have not.
 _RECORD = frozenset(("memory", "sessionId", "payload", "messages"))
@@ -120,7 +123,7 @@ def _is_lines(first: bytes, following: bytes | None) -> bool:
 
 def _parses(line: bytes) -> bool:
     try:
-        value = json.loads(line)
+        value = _DECODER.decode(_text(line))
     except (ValueError, RecursionError):
         return False
     # A lone number or text is a line of a broken-up list.
@@ -139,18 +142,13 @@ def _lines(lines: Iterator[tuple[int, bytes]], name: str) -> Iterator[Record | B
         record += 1
         place = Place(name, record, number)
         try:
-            yield Record(place, _decode(line.decode()))
+            yield Record(place, _DECODER.decode(_text(line)))
         except (ValueError, RecursionError) as error:
             yield Broken(place, _reason(error))
 
 
 def _document(data: bytes, name: str) -> Iterator[Record | Broken]:
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        yield Broken(Place(name, 1, line), _reason(error))
-        return
+    text = _text(data)
     start = _skip(text, 0)
     if text[start] == "[":
         yield from _join_conversation(list(_elements(text, start + 1, name, closing="]")))
@@ -172,7 +170,6 @@ def _join_conversation(found: list[Record | Broken]) -> Iterator[Record | Broken
 def _elements(text: str, position: int, name: str, *, closing: str) -> Iterator[Record | Broken]:
     """The values from `position` on, apart by commas in a list, else by nothing."""
     line, counted, record = 1, 0, 0
-    decoder = json.JSONDecoder(parse_constant=_refuse_constant)
     while True:
         position = _skip(text, position)
         if position == len(text) or text[position] == closing:
@@ -182,11 +179,16 @@ def _elements(text: str, position: int, name: str, *, closing: str) -> Iterator[
         counted = position
         place = Place(name, record, line)
         try:
-            value, position = decoder.raw_decode(text, position)
+            value, position = _DECODER.raw_decode(text, position)
         except (ValueError, RecursionError) as error:
-            yield Broken(place, f"{_reason(error)}; nothing after it can be read")
-            return
-        yield Record(place, value)
+            end = _end_of(text, position) if closing else None
+            lost = "" if end else "; nothing after it can be read"
+            yield Broken(place, f"{_reason(error)}{lost}")
+            if end is None:
+                return
+            position = end
+        else:
+            yield Record(place, value)
         position = _skip(text, position)
         if closing and text[position : position + 1] == ",":
             position += 1
@@ -200,17 +202,38 @@ def _skip(text: str, position: int) -> int:
     return position
 
 
-def _decode(text: str) -> Any:
-    return json.loads(text, parse_constant=_refuse_constant)
+def _end_of(text: str, position: int) -> int | None:
+    """Where the object or list that cannot be read ends; None when its brackets do not tell."""
+    depth = 0
+    for token in _TOKEN.finditer(text, position):
+        if token.group() in ("{", "["):
+            depth += 1
+        elif token.group() in ("}", "]"):
+            depth -= 1
+            if depth <= 0:
+                after = _skip(text, token.end())
+                return token.end() if depth == 0 and text[after : after + 1] in (",", "]") else None
+    return None
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
+def _text(data: bytes) -> str:
+    """Bytes as text; those that are no UTF-8 are kept apart, as what no text holds."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _integer(digits: str) -> int | str:
+    return int(digits) if len(digits) <= _MOST_DIGITS else digits
+
+
+_DECODER = json.JSONDecoder(
+    # What a broken tool wrote costs its value: NaN says nothing, and the rest is what it says.
+    parse_constant=lambda _name: None,
+    parse_int=_integer,
+    strict=False,
+)
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, UnicodeDecodeError):
-        return f"not UTF-8: {error.reason} at byte {error.start}"
     if isinstance(error, json.JSONDecodeError):
         return f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
     if isinstance(error, RecursionError):

@@ -11,6 +11,7 @@ from mneme.importing.plan import Planned
 from mneme.importing.readers.base import Reader
 from mneme.importing.readers.chat import messages_of, plan_conversation
 from mneme.importing.reading import Record
+from mneme.importing.roles import role_in
 
 _ROLES = ("user", "assistant", "system")
 
@@ -51,7 +52,7 @@ def _conversation(value: Any) -> list[Any] | None:
 def _is_answer(value: Mapping[str, Any]) -> bool:
     return (
         value.get("type") == "message"
-        and value.get("role") == "assistant"
+        and role_in(value) == "assistant"
         and isinstance(value.get("content"), list)
         and "usage" in value
     )
@@ -71,9 +72,10 @@ def _is_ours(message: Any) -> bool:
 def _translate(
     message: Any, call_names: dict[str, str], planned: Planned
 ) -> Iterator[dict[str, Any]]:
-    role = message.get("role") if isinstance(message, Mapping) else None
+    role = role_in(message)
     if role not in _ROLES:
-        yield raw("message", message, f"role {role!r}", planned.notes, planned.kept)
+        named = message.get("role") if isinstance(message, Mapping) else None
+        yield raw("message", message, f"role {named!r}", planned.notes, planned.kept)
         return
     common = time_of(message)
     for event in block_events(role, message.get("content"), call_names, planned):

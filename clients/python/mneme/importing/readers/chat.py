@@ -24,6 +24,7 @@ from mneme.importing.plan import (
 )
 from mneme.importing.readers.base import Reader
 from mneme.importing.reading import Record, is_conversation
+from mneme.importing.roles import role_in
 
 # Where records keep their messages.
 _MESSAGE_KEYS = (
@@ -157,7 +158,7 @@ def _opening(facts: Mapping[str, Any], messages: list[Any]) -> int:
     if "task_id" not in facts and any(isinstance(facts.get(key), str) for key in _ID_KEYS):
         return 0
     for number, message in enumerate(messages, start=1):
-        if not isinstance(message, Mapping) or message.get("role") not in _PROMPTS:
+        if role_in(message) not in _PROMPTS:
             return number
     return len(messages)
 

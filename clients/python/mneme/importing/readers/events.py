@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mneme.errors import ArgumentError
-from mneme.importing.plan import Defaults, Planned, UnusableError, digest
+from mneme.importing.plan import Defaults, Planned, UnusableError, digest, tidy
 from mneme.importing.readers.base import Reader
 from mneme.importing.reading import Record
 from mneme.importing.source import Source
@@ -77,15 +77,17 @@ class NativeReader:
         if kind == "cursor":
             return None
         if kind == "event":
-            return Planned(record.place, events=[self._event(value)])
+            planned = Planned(record.place)
+            planned.events.append(self._event(value, planned.notes))
+            return planned
         if kind == "session":
             return self._session(record, value)
         raise UnusableError("neither an event (event_type) nor a session")
 
-    def _event(self, value: Mapping[str, Any]) -> NewEvent:
+    def _event(self, value: Mapping[str, Any], notes: Counter[str]) -> NewEvent:
         # An Event has every field of a NewEvent, so both are read as one.
         event = Event()
-        _parse(value, event)
+        _parse(value, event, notes)
         new = NewEvent()
         for field, content in event.ListFields():
             if field.name not in NewEvent.DESCRIPTOR.fields_by_name:
@@ -110,10 +112,10 @@ class NativeReader:
 
     def _session(self, record: Record, value: Mapping[str, Any]) -> Planned:
         session = Session()
-        _parse(value, session)
+        planned = Planned(record.place)
+        _parse(value, session, planned.notes)
         if not session.id:
             raise UnusableError("id: a session needs one")
-        planned = Planned(record.place)
         planned.start = {
             "session_id": session.id,
             "agent_id": self._defaults.agent_id or session.agent_id,
@@ -147,8 +149,9 @@ def _unwrapped(value: Any) -> tuple[str, Mapping[str, Any]]:
     return ("cursor", value) if set(value) == {"cursor"} else ("", {})
 
 
-def _parse(value: Mapping[str, Any], message: Event | Session) -> None:
+def _parse(value: Mapping[str, Any], message: Event | Session, notes: Counter[str]) -> None:
     try:
-        from_dict(value, message)
+        # What a number of JSON does not hold exactly is kept as text.
+        from_dict(tidy(dict(value), notes), message)
     except ArgumentError as error:
         raise UnusableError(str(error)) from error
