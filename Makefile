@@ -156,8 +156,8 @@ test: setup dashboard chromium nginx ## Run every test, a file at a time on each
 		|| { test $$? = 1 && $(AGAIN_POSTGRES); }
 	@$(MAKE) --no-print-directory test-typescript test-dashboard
 
-robustness: setup ## Kill servers and databases, damage files, long: KILLS=500 DAMAGES=1000 ROUNDS=200 MINUTES=30 SEED=1
-	MNEME_TEST_FAULT_MINUTES=$(or $(MINUTES),30) MNEME_TEST_KILLS=$(or $(KILLS),500) MNEME_TEST_DAMAGES=$(or $(DAMAGES),1000) MNEME_TEST_SEED=$(or $(SEED),$(shell date +%s)) \
+robustness: setup ## Attack and kill servers and databases, damage files, long: ATTACK_SECONDS=60 KILLS=500 DAMAGES=1000 ROUNDS=200 MINUTES=30 SEED=1
+	MNEME_TEST_ATTACK_SECONDS=$(or $(ATTACK_SECONDS),60) MNEME_TEST_FAULT_MINUTES=$(or $(MINUTES),30) MNEME_TEST_KILLS=$(or $(KILLS),500) MNEME_TEST_DAMAGES=$(or $(DAMAGES),1000) MNEME_TEST_SEED=$(or $(SEED),$(shell date +%s)) \
 		MNEME_TEST_ROUNDS=$(or $(ROUNDS),200) $(BIN)/python -m pytest tests/robustness -s
 
 test-typescript: setup $(if $(NODE),$(NODE_SETUP)) ## Run the tests of the TypeScript client

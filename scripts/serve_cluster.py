@@ -231,6 +231,7 @@ class Cluster:
             "MNEME_LISTEN": place.grpc,
             "MNEME_HTTP_LISTEN": place.http,
             "MNEME_METRICS_LISTEN": "",
+            "MNEME_PROXIES": "127.0.0.0/8",  # nginx is on this machine, too.
             "MNEME_DATA_DIR": str(self._folder / f"node{number}"),
             "MNEME_DATABASE_URL": url,
             "MNEME_DATABASE_KEPT_DAYS": "1",  # There are no backups of it.

@@ -20,7 +20,7 @@ from mneme_server.admin.store.tenant_files import TenantFiles
 from mneme_server.admin.tenants import Tenants
 from mneme_server.capabilities import capabilities, catalog_migrations, tenant_schema
 from mneme_server.capability import Host, Parts
-from mneme_server.common.address import is_loopback
+from mneme_server.common.address import is_loopback, networks_in
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import FailedPrecondition
 from mneme_server.common.memory import find_limit
@@ -378,6 +378,7 @@ def _http_server(settings: ServerSettings, server: GrpcServer) -> HttpServer | N
         max_message_bytes=server.max_message_bytes,
         auth_required=settings.auth == "required",
         origins=split_origins(settings.http_origins),
+        proxies=networks_in(settings.proxies),
         certificate=settings.tls_cert,
         key=settings.tls_key,
         client_ca=settings.tls_client_ca,

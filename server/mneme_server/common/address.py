@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from typing import TypeAlias
+
+Network: TypeAlias = IPv4Network | IPv6Network
 
 
 def split_host_port(address: str) -> tuple[str, int]:
@@ -24,6 +27,15 @@ def split_host_port(address: str) -> tuple[str, int]:
 def join_host_port(host: str, port: int) -> str:
     """Return `host:port`, with brackets around IPv6."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def networks_in(text: str) -> tuple[Network, ...]:
+    """Return the addresses and networks of a list with commas, as `10.0.0.7, 10.1.0.0/16`.
+
+    Raises:
+        ValueError: one is neither.
+    """
+    return tuple(ip_network(one.strip(), strict=False) for one in text.split(",") if one.strip())
 
 
 def is_unix(address: str) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import grpc
 import orjson
@@ -17,17 +17,32 @@ from mneme_server.http.request import Request
 
 JSON = "application/json"
 LINES = "application/x-ndjson"
-ABORT = "mneme.abort"
-"""What of an ASGI scope cuts the connection."""
+CONNECTION = "mneme.connection"
+"""What an ASGI scope has its `Connection` under."""
+
+
+class Connection(Protocol):
+    """What a request came on, and its answer leaves on."""
+
+    def abort(self) -> None:
+        """Cut it."""
+        ...
+
+    def is_of(self, tenant_id: str) -> None:
+        """Say whose the request is, and its answer."""
+        ...
+
+    def has_read(self) -> bool:
+        """Tell whether its tenant has room for another answer. Any thread may ask."""
+        ...
 
 
 class Answer:
     """Sends the answer to a request."""
 
-    def __init__(self, request: Request, send: Send, abort: Callable[[], None] | None) -> None:
+    def __init__(self, request: Request, send: Send) -> None:
         self._request = request
         self.raw_send = send
-        self.abort: Callable[[], None] = abort or (lambda: None)
         self.begun = False
 
     async def begin(
@@ -91,3 +106,4 @@ class Peer:
     request: Request
     receive: Receive
     answer: Answer
+    connection: Connection

@@ -15,21 +15,15 @@ from google.protobuf.descriptor import MethodDescriptor
 
 from mneme_server.common.errors import MnemeError
 from mneme_server.http import errors
-from mneme_server.http.answer import ABORT, JSON, LINES, Answer, Peer, ended_with, late
+from mneme_server.http.answer import CONNECTION, JSON, LINES, Answer, Peer, ended_with, late
 from mneme_server.http.assets import Site, serve_site
+from mneme_server.http.bodies import Bodies, Left, TooLarge, TooSlow
 from mneme_server.http.call import Aborted, HttpCall
 from mneme_server.http.connect import ConnectRpc
 from mneme_server.http.connecting import serve_connect
 from mneme_server.http.exchange import Receive, Send, answered
 from mneme_server.http.guard import check_host, check_origin
-from mneme_server.http.request import (
-    Bodies,
-    Left,
-    Request,
-    TooLarge,
-    TooSlow,
-    UnknownEncoding,
-)
+from mneme_server.http.request import Request, UnknownEncoding
 from mneme_server.http.rest import Query, RestRequest, RestRpc, parse_query
 from mneme_server.http.routes import Route, Router, routes_of
 from mneme_server.http.spelling import SEARCHED, spelling_of
@@ -42,7 +36,7 @@ R = TypeVar("R", bound=ConnectRpc)
 _log = structlog.get_logger(__name__)
 
 _BODIES = 4
-"""Bodies of the largest size that may be held at once."""
+"""Bodies of the largest size that may be held at once; a tenant that is alone has half of them."""
 _HEALTH = "/api/health"
 _FILES = {
     "/api/openapi.json": ("openapi.json", JSON),
@@ -87,7 +81,7 @@ class Edge:
         self._options = options
         self._is_serving = is_serving
         largest = options.max_message_bytes
-        self._bodies = Bodies(largest, _BODIES * largest, auth_required=options.auth_required)
+        self._bodies = Bodies(entrance, largest, _BODIES * largest)
         services = [service.descriptor for service in entrance.services]
         self._router = Router(routes_of(services))
         self._methods: Mapping[str, MethodDescriptor] = {
@@ -106,8 +100,8 @@ class Edge:
         if scope["type"] != "http":
             return
         request = Request(scope)
-        answer = Answer(request, send, scope.get(ABORT))
-        peer = Peer(request, receive, answer)
+        answer = Answer(request, send)
+        peer = Peer(request, receive, answer, scope[CONNECTION])
         try:
             await self._dispatch(peer)
         except Left:
@@ -179,14 +173,13 @@ class Edge:
         rpc = self._rest_rpc(route, query)
         call = HttpCall(request.headers, request.peer, request.timeout_s())
         if route.method.client_streaming:
-            largest = self._options.max_message_bytes
-            await stream_both(self._entrance, rpc, call, peer, largest=largest)
+            await stream_both(self._entrance, rpc, call, peer, self._bodies)
             return
         lines = _is_of_lines(request, rpc)
         if not lines and (refusal := _wrong_type(request, route)) is not None:
             await answer.refused(415, refusal)
             return
-        body = await self._bodies.take(request, peer.receive)
+        body = await self._bodies.of(rpc.behaviour, call, peer)
         try:
             if body and not route.body:
                 await answer.refused(400, f"{route.verb} {route.template} takes no body")
@@ -197,7 +190,7 @@ class Edge:
                 return
             await self._unary(rpc, raw, call, peer)
         finally:
-            self._bodies.release(body)
+            self._bodies.release(body, call.sender)
 
     async def _unary(self, rpc: RestRpc, raw: RestRequest, call: HttpCall, peer: Peer) -> None:
         answer = peer.answer

@@ -6,11 +6,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import grpc
 from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 
+from mneme_server.common.errors import ResourceExhausted
+from mneme_server.transport.call import Call
+from mneme_server.transport.entrance import Serve
 from mneme_server.transport.errors import DETAILS_KEY
 
 Headers = Sequence[tuple[str, str]]
@@ -41,6 +44,11 @@ class HttpCall:
         self.trailers: Sequence[tuple[str, Any]] = ()
         self.offset = 0
         self.tenant_id = ""
+        """The tenant that the answer says it is of."""
+        self.sender = ""
+        """The tenant that it is of, as its head says; "" of a stranger."""
+        self.has_read: Callable[[], bool] = lambda: True
+        """Tells whether there is room for an answer beside those that its tenant has not read."""
         self.cut: Callable[[], None] = lambda: None
         """Cuts the connection, for a peer that does not take its answer."""
 
@@ -116,3 +124,17 @@ class HttpCall:
     def answered_with(self) -> Sequence[tuple[str, str]]:
         """Return the headers that go with the answer, such as its consistency token."""
         return [(key, value) for key, value in self.trailers if isinstance(value, str)]
+
+
+def only_for_who_reads(serve: Serve) -> Serve:
+    """Have a call served only while its tenant reads the answers to others."""
+
+    def served(request: Any, call: Call) -> Any:
+        if not cast(HttpCall, call.edge).has_read():
+            raise ResourceExhausted(
+                "too much of what was answered before has not been read; read it, and try again",
+                retry_after_s=1.0,
+            )
+        return serve(request, call)
+
+    return served

@@ -16,6 +16,7 @@ from mneme._core.json_values import inexact_in, why_inexact
 from mneme._core.misfits import in_words
 
 from mneme_server.common.errors import InvalidArgument, Reason
+from mneme_server.http.call import only_for_who_reads
 from mneme_server.http.reading import parse_json
 from mneme_server.transport.entrance import Behaviour, Entrance
 from mneme_server.transport.wire import parse
@@ -49,7 +50,8 @@ class ConnectRpc:
     def __init__(self, method: MethodDescriptor, entrance: Entrance) -> None:
         self.method = method
         self._request = cast(Callable[[], Message], GetMessageClass(method.input_type))
-        self.behaviour: Behaviour = entrance.behaviour(method, self.read)
+        around = only_for_who_reads if not method.server_streaming else lambda serve: serve
+        self.behaviour: Behaviour = entrance.behaviour(method, self.read, around)
 
     def read(self, raw: ConnectRequest) -> Message:
         """Return the request.

@@ -12,6 +12,7 @@ from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 from mneme_server.common.errors import InvalidArgument, MnemeError
 from mneme_server.http import errors
 from mneme_server.http.answer import Answer, Peer, ended_with, late
+from mneme_server.http.bodies import Bodies
 from mneme_server.http.call import Aborted, HttpCall
 from mneme_server.http.connect import (
     STREAM,
@@ -23,7 +24,6 @@ from mneme_server.http.connect import (
     only_message,
 )
 from mneme_server.http.exchange import Streamed, answered, left
-from mneme_server.http.request import Bodies
 from mneme_server.http.streaming import finish, sink_of
 from mneme_server.transport.entrance import Entrance
 from mneme_server.transport.methods import StreamKind
@@ -53,7 +53,7 @@ async def serve_connect(
         if request.header("connect-protocol-version") not in ("", _VERSION):
             raise InvalidArgument(f"Connect-Protocol-Version: only {_VERSION} is spoken here")
         call = HttpCall(request.headers, request.peer, request.connect_timeout_s())
-        body = await bodies.take(request, peer.receive)
+        body = await bodies.of(rpc.behaviour, call, peer)
     except MnemeError as error:
         await _failed(answer, errors.status_of(error, request.request_id), streams=streams)
         return
@@ -65,7 +65,7 @@ async def serve_connect(
             raw = ConnectRequest(body, json)
             await _unary(entrance, rpc, raw, call, peer)
     finally:
-        bodies.release(body)
+        bodies.release(body, call.sender)
 
 
 async def _unary(
@@ -111,7 +111,7 @@ async def _stream(
     def part(message: Any) -> bytes:
         return enveloped(rpc.dump(raw, message))
 
-    sink = sink_of(peer.answer, call, peer.request.content_type)
+    sink = sink_of(peer, call, peer.request.content_type)
     streamed = Streamed(entrance, rpc.behaviour, call, sink, part)
     if rpc.behaviour.method.stream is StreamKind.WATCH:
         streamed.watch(raw)

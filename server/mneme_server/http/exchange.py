@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import grpc
 
+from mneme_server.common.errors import MnemeError
 from mneme_server.http.call import HttpCall
 from mneme_server.transport.call import Edge
 from mneme_server.transport.entrance import Behaviour, Entrance
@@ -29,6 +30,8 @@ _LOOK_S = 1.0
 """How often a thread whose part is not sent yet looks whether the server still runs."""
 _AHEAD_BYTES = 256 * 1024
 """What is kept of a stream of requests before it is asked for."""
+_LINE_BYTES = 64
+"""What a line takes beside its own bytes."""
 
 
 class Gone(grpc.RpcError):
@@ -147,9 +150,14 @@ class Lines:
     Args:
         call: the call, at whose end there are no more.
         largest: the longest line, in bytes.
+        hold: told how much more is held of a line that is not complete, or less; raises where
+            there is no room for it.
     """
 
-    def __init__(self, call: HttpCall, largest: int) -> None:
+    def __init__(
+        self, call: HttpCall, largest: int, hold: Callable[[int], None] = lambda _more: None
+    ) -> None:
+        self._hold = hold
         self._loop = asyncio.get_running_loop()
         self._lines: queue.SimpleQueue[bytes | Exception | None] = queue.SimpleQueue()
         self._largest = largest
@@ -169,13 +177,12 @@ class Lines:
             if isinstance(line, Exception):
                 raise line
             with self._lock:
-                self._ahead -= len(line)
+                self._ahead -= len(line) + _LINE_BYTES
                 freed = self._ahead <= _AHEAD_BYTES
             if freed:
                 with suppress(RuntimeError):
                     self._loop.call_soon_threadsafe(self._room.set)
-            if line.strip():
-                yield line
+            yield line
 
     async def feed(self, receive: Receive, *, idle_s: float, too_long: Exception) -> None:
         """Take the body in, until it ends; then wait until the peer leaves.
@@ -184,35 +191,45 @@ class Lines:
             TimeoutError: nothing came for `idle_s`.
         """
         rest = bytearray()
-        while True:
-            await self._room.wait()
-            async with asyncio.timeout(idle_s):
-                event = await receive()
-            if event["type"] == "http.disconnect":
-                return
-            # Only what came is looked at: a long line may come in very many parts.
-            first, *more = event.get("body", b"").split(b"\n")
-            rest += first
-            lines: list[bytes] = []
-            if more:
-                *between, tail = more
-                lines = [bytes(rest), *between]
-                rest = bytearray(tail)
-            for line in lines:
-                self._put(line)
-            if len(rest) > self._largest or any(len(line) > self._largest for line in lines):
-                self._lines.put(too_long)
-                break
-            if not event.get("more_body", False):
-                if rest:
+        held = 0
+        try:
+            while True:
+                await self._room.wait()
+                async with asyncio.timeout(idle_s):
+                    event = await receive()
+                if event["type"] == "http.disconnect":
+                    return
+                # Only what came is looked at: a long line may come in very many parts.
+                first, *more = event.get("body", b"").split(b"\n")
+                rest += first
+                lines: list[bytes] = []
+                if more:
+                    *between, tail = more
+                    lines = [bytes(rest), *between]
+                    rest = bytearray(tail)
+                for line in lines:
+                    self._put(line)
+                if len(rest) > self._largest or any(len(line) > self._largest for line in lines):
+                    self._lines.put(too_long)
+                    break
+                self._hold(len(rest) - held)
+                held = len(rest)
+                if not event.get("more_body", False):
                     self._put(bytes(rest))
-                self._lines.put(None)
-                break
+                    self._lines.put(None)
+                    break
+        except MnemeError as error:  # There is no room.
+            self._lines.put(error)
+        finally:
+            self._hold(-held)
+            rest.clear()
         await left(receive)
 
     def _put(self, line: bytes) -> None:
+        if not line.strip():  # They cost nothing to send, and would cost much to keep.
+            return
         with self._lock:
-            self._ahead += len(line)
+            self._ahead += len(line) + _LINE_BYTES
             if self._ahead > _AHEAD_BYTES:
                 self._room.clear()
         self._lines.put(line)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from mneme_server.common.address import Network
+
 
 @dataclass(frozen=True, slots=True)
 class HttpOptions:
@@ -17,6 +19,7 @@ class HttpOptions:
         max_message_bytes: the largest body.
         auth_required: whether a call must carry a key.
         origins: of pages that may read answers.
+        proxies: networks from which any number of connections may come.
         certificate, key: PEM files; None serves plaintext.
         client_ca: clients must show a certificate that it signed.
     """
@@ -26,6 +29,7 @@ class HttpOptions:
     max_message_bytes: int
     auth_required: bool
     origins: tuple[str, ...] = ()
+    proxies: tuple[Network, ...] = ()
     certificate: Path | None = None
     key: Path | None = None
     client_ca: Path | None = None

@@ -2,39 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import secrets
 from collections.abc import MutableMapping
 from typing import Any
 
 from mneme_server.common.address import join_host_port
-from mneme_server.common.errors import InvalidArgument, Reason, ResourceExhausted
-from mneme_server.http.exchange import Receive
-from mneme_server.http.inflating import Inflater
+from mneme_server.common.errors import InvalidArgument, Reason
 
-_BODY_S = 60.0
-"""A body that has not come in so long is not waited for any longer."""
 _MAX_REQUEST_ID = 128
 _GRPC_TIMEOUT = re.compile(r"(\d{1,8})([HMSmun])")
 _UNITS = {"H": 3600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9}
 _CONNECT_TIMEOUT = re.compile(r"\d{1,10}")
 
 
-class TooLarge(Exception):
-    """A body is larger than the server takes."""
-
-
 class UnknownEncoding(Exception):
     """A body is packed by something else than gzip."""
-
-
-class TooSlow(Exception):
-    """A body did not come in time."""
-
-
-class Left(Exception):
-    """The peer left before its request was complete."""
 
 
 class Request:
@@ -121,82 +104,6 @@ class Request:
         if not _CONNECT_TIMEOUT.fullmatch(given):
             raise _no_time("Connect-Timeout-Ms", given, "a number of milliseconds")
         return int(given) / 1000
-
-
-class Bodies:
-    """Takes bodies in, as much of them at a time as there is room for.
-
-    Args:
-        largest: the largest body, in bytes.
-        room: of all that are being taken in or served, in bytes.
-        auth_required: whether a call must carry a key.
-    """
-
-    def __init__(self, largest: int, room: int, *, auth_required: bool) -> None:
-        self.largest = largest
-        self._auth_required = auth_required
-        self._left = room
-
-    async def take(self, request: Request, receive: Receive) -> bytes:
-        """Return the body, unpacked; `release` it when the call is over. Without a key where one is
-        asked for, the body is not waited for: the call will be refused.
-
-        Raises:
-            TooLarge: it is too large, packed or unpacked.
-            UnknownEncoding: it is packed by something else than gzip.
-            InvalidArgument: it is packed by nothing, though it says so.
-            TooSlow: it does not come.
-            Left: the peer has left.
-            ResourceExhausted: there is no room for it now.
-        """
-        if self._auth_required and not request.header("authorization"):
-            return b""
-        said = request.body_bytes
-        if said is not None and said > self.largest:
-            raise TooLarge
-        inflater = Inflater() if request.is_packed else None
-        taken = packed = 0
-        parts: list[bytes] = []
-        try:
-            async with asyncio.timeout(_BODY_S):
-                while True:
-                    event = await receive()
-                    if event["type"] == "http.disconnect":
-                        raise Left
-                    part = event.get("body", b"")
-                    packed += len(part)
-                    if packed > self.largest:
-                        raise TooLarge
-                    for piece in inflater.pieces(part) if inflater else (part,):
-                        self._claim(piece)
-                        taken += len(piece)
-                        if taken > self.largest:
-                            raise TooLarge
-                        parts.append(piece)
-                        if inflater:  # What becomes large must not hold up the others.
-                            await asyncio.sleep(0)
-                    if not event.get("more_body", False):
-                        if inflater:
-                            inflater.end()
-                        return b"".join(parts)
-        except BaseException as error:
-            self._left += taken
-            if isinstance(error, TimeoutError):
-                raise TooSlow from None
-            raise
-
-    def _claim(self, piece: bytes) -> None:
-        """Find room for one more piece of a body."""
-        if len(piece) > self._left:
-            raise ResourceExhausted(
-                "too much is being sent to the server at once; try again in a moment",
-                retry_after_s=1.0,
-            )
-        self._left -= len(piece)
-
-    def release(self, body: bytes) -> None:
-        """Give the room of a body back."""
-        self._left += len(body)
 
 
 def _no_time(header: str, given: str, wanted: str) -> InvalidArgument:

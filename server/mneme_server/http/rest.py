@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from io import BytesIO
 from typing import Any, TypeAlias, cast
 from urllib.parse import parse_qs
 
@@ -14,7 +15,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from mneme_server.common import deadline
 from mneme_server.common.errors import InvalidArgument, Reason
-from mneme_server.http.call import HttpCall
+from mneme_server.http.call import HttpCall, only_for_who_reads
 from mneme_server.http.reading import Reader, parse_json, read_field, read_object
 from mneme_server.http.routes import EVERYTHING, FieldPath, Route, values_in
 from mneme_server.http.spelling import Spelling, spelling_of, takes_offset
@@ -142,7 +143,7 @@ class RestRpc:
     def _read_lines(self, raw: RestRequest, request: Any) -> None:
         """Read a body of which each line is an item."""
         items = getattr(request, self.spelling.lines)
-        for number, line in enumerate(raw.body.splitlines(), 1):
+        for number, line in enumerate(BytesIO(raw.body), 1):
             if line.strip():
                 try:
                     read_object(items.add(), parse_json(line))
@@ -201,7 +202,7 @@ class RestRpc:
         """Have an answer say whose it is, and begin at an offset where it may."""
         if self._streams:
             return serve
-        answer = self._from_offset(serve) if self._paged else serve
+        answer = only_for_who_reads(self._from_offset(serve) if self._paged else serve)
 
         def of_caller(request: Any, call: Call) -> Any:
             cast(HttpCall, call.edge).tenant_id = call.tenant

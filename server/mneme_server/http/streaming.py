@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from typing import Any
 
 import orjson
@@ -14,6 +15,7 @@ from mneme.v1 import options_pb2
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.http import errors
 from mneme_server.http.answer import LINES, Answer, Peer, ended_with, late
+from mneme_server.http.bodies import Bodies, identify
 from mneme_server.http.call import Aborted, HttpCall
 from mneme_server.http.exchange import Lines, Sink, Streamed, left
 from mneme_server.http.request import Request
@@ -45,7 +47,7 @@ async def stream_answer(
         raw = _resumed(rpc.method, raw, request)
     part = _event_of(rpc, raw) if events else _line_of(rpc, raw)
     end = _error_event if events else _error_line
-    sink = sink_of(peer.answer, raw.call, EVENTS if events else LINES)
+    sink = sink_of(peer, raw.call, EVENTS if events else LINES)
     streamed = Streamed(entrance, rpc.behaviour, raw.call, sink, part)
     if watched:
         streamed.watch(raw)
@@ -60,36 +62,41 @@ async def stream_both(
     rpc: RestRpc,
     call: HttpCall,
     peer: Peer,
-    *,
-    largest: int,
+    bodies: Bodies,
 ) -> None:
     """Serve an RPC whose request is a stream, and its answer, too."""
     request, answer = peer.request, peer.answer
     if request.content_type != LINES:
         await answer.refused(415, f"the body must be {LINES}, and the header content-type say so")
         return
-    lines = Lines(call, largest)
+    may_call = await identify(entrance, rpc.behaviour, call, peer)
+    largest = bodies.largest
+    lines = Lines(call, largest, partial(bodies.hold, call.sender))
 
     def requests() -> Iterator[RestRequest]:
         for line in lines:
             yield RestRequest(request.raw_path, {}, line, call)
 
-    sink = sink_of(answer, call, LINES)
+    sink = sink_of(peer, call, LINES)
     raw = RestRequest(request.raw_path, {}, b"", call)
     streamed = Streamed(entrance, rpc.behaviour, call, sink, _line_of(rpc, raw))
     streamed.download(requests())
     too_long = InvalidArgument(f"a line is longer than {largest} bytes", reason=Reason.OUT_OF_RANGE)
-    feeding = asyncio.ensure_future(lines.feed(peer.receive, idle_s=_IDLE_S, too_long=too_long))
+    feeding = asyncio.ensure_future(
+        lines.feed(peer.receive, idle_s=_IDLE_S, too_long=too_long)
+        if may_call
+        else left(peer.receive)
+    )
     await finish(streamed, feeding, answer, _error_line)
 
 
-def sink_of(answer: Answer, call: HttpCall, kind: str) -> Sink:
+def sink_of(peer: Peer, call: HttpCall, kind: str) -> Sink:
     """Return what takes the parts of an answer."""
 
     def begin() -> Awaitable[None]:
-        return answer.begin(200, kind, [("x-accel-buffering", "no")])
+        return peer.answer.begin(200, kind, [("x-accel-buffering", "no")])
 
-    sink = Sink(answer.raw_send, begin, answer.abort, call)
+    sink = Sink(peer.answer.raw_send, begin, peer.connection.abort, call)
     call.cut = sink.cut_off
     return sink
 

@@ -17,10 +17,10 @@ from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 from mneme_server.common.errors import InvalidArgument, MnemeError
 from mneme_server.http import errors, lenient_json
 from mneme_server.http.answer import Answer, Peer, ended_with, late
+from mneme_server.http.bodies import Bodies, TooLarge, TooSlow
 from mneme_server.http.call import Aborted, HttpCall
 from mneme_server.http.connect import ConnectRequest, ConnectRpc
 from mneme_server.http.exchange import answered
-from mneme_server.http.request import Bodies, TooLarge, TooSlow
 from mneme_server.transport.entrance import Entrance
 from mneme_server.transport.salvaging import parse_parts
 
@@ -85,7 +85,7 @@ async def serve_export(entrance: Entrance, bodies: Bodies, rpc: ExportRpc, peer:
         return
     try:
         call = HttpCall(request.headers, request.peer, request.timeout_s())
-        body = await bodies.take(request, peer.receive)
+        body = await bodies.of(rpc.behaviour, call, peer)
     except TooLarge:
         why = f"the body is larger than {bodies.largest} bytes; export fewer at a time"
         await _refused(answer, 413, why, json=json)
@@ -97,7 +97,7 @@ async def serve_export(entrance: Entrance, bodies: Bodies, rpc: ExportRpc, peer:
         try:
             await _export(entrance, rpc, ConnectRequest(body, json), call, peer)
         finally:
-            bodies.release(body)
+            bodies.release(body, call.sender)
 
 
 async def _export(

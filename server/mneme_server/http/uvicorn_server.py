@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from mneme_server.http.answer import ABORT
 from mneme_server.http.app import Edge, EdgeOptions, quiet_libraries
+from mneme_server.http.connection import HEAD_S, BoundedProtocol, Bounds
 from mneme_server.http.options import HttpOptions
+from mneme_server.http.peers import Peers
+from mneme_server.http.shares import Shares
 from mneme_server.transport.entrance import Entrance
 
-_HEAD_S = 10.0
-"""How long the head of a request may take, from its first byte, or from the connection's start."""
-_HEAD_BYTES = 64 * 1024
 _KEEP_ALIVE_S = 60
 _CONNECTIONS = 2_000
+_UNREAD = 16
+"""Answers of the largest size that may wait to be read."""
 _GRACE_S = 2
 _ALLOWED = (
     "authorization", "content-encoding", "content-type", "connect-protocol-version",
@@ -37,10 +39,9 @@ def make_server(
     options: HttpOptions, entrance: Entrance, is_serving: Callable[[], bool]
 ) -> uvicorn.Server:
     """Return a server that has not begun."""
+    largest = options.max_message_bytes
     app: Any = Edge(
-        entrance,
-        EdgeOptions(options.max_message_bytes, options.auth_required, options.origins),
-        is_serving,
+        entrance, EdgeOptions(largest, options.auth_required, options.origins), is_serving
     )
     if options.origins:
         from starlette.middleware.cors import CORSMiddleware
@@ -52,9 +53,11 @@ def make_server(
             allow_headers=_ALLOWED,
             expose_headers=_EXPOSED,
         )
+    bounds = Bounds(Peers(_CONNECTIONS, options.proxies), Shares(_UNREAD * largest), largest)
+    protocol: Any = partial(BoundedProtocol, bounds=bounds)
     config = uvicorn.Config(
         app,
-        http=BoundedProtocol,
+        http=protocol,
         ws="none",
         loop="uvloop" if find_spec("uvloop") else "asyncio",
         lifespan="off",
@@ -64,56 +67,38 @@ def make_server(
         proxy_headers=False,
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=_GRACE_S,
-        limit_concurrency=_CONNECTIONS,
         ssl_certfile=options.certificate,
         ssl_keyfile=options.key,
         ssl_ca_certs=None if options.client_ca is None else str(options.client_ca),
         ssl_cert_reqs=ssl.CERT_NONE if options.client_ca is None else ssl.CERT_REQUIRED,
     )
     quiet_libraries()
-    return uvicorn.Server(config)
+    return _Server(config)
 
 
-class BoundedProtocol(HttpToolsProtocol):
-    """A connection whose peer must say what it wants in time, and in few words."""
+class _Server(uvicorn.Server):
+    """uvicorn's, which waits a minute for the handshake of TLS."""
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first request."""
-        super().connection_made(transport)
-        self._head_bytes = 0
-        self._in_head = True
-        self._waiting = self.loop.call_later(_HEAD_S, transport.abort)
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take connections."""
+        config, loop = self.config, asyncio.get_running_loop()
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no more."""
-        self._waiting.cancel()
-        super().connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        """Take what came, unless it is too much for a head."""
-        if self._in_head:
-            self._head_bytes += len(data)
-        super().data_received(data)
-        # What belongs to the body was counted, too, in the part with which the head ended.
-        if self._in_head and self._head_bytes > _HEAD_BYTES and not self.transport.is_closing():
-            self.transport.write(
-                b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
-                b"content-length: 0\r\nconnection: close\r\n\r\n"
+        def protocol() -> asyncio.Protocol:
+            made: asyncio.Protocol = config.http_protocol_class(  # type: ignore[call-arg]
+                config=config,
+                server_state=self.server_state,
+                app_state=self.lifespan.state,
             )
-            self.transport.close()
+            return made
 
-    def on_message_begin(self) -> None:
-        """Begin to wait for the rest of a head."""
-        super().on_message_begin()
-        scope: Any = self.scope
-        scope[ABORT] = self.transport.abort
-        if not self._in_head:
-            self._in_head = True
-            self._head_bytes = 0
-            self._waiting = self.loop.call_later(_HEAD_S, self.transport.abort)
-
-    def on_headers_complete(self) -> None:
-        """Wait no more: a body has a time of its own."""
-        self._in_head = False
-        self._waiting.cancel()
-        super().on_headers_complete()
+        self.servers = [
+            await loop.create_server(
+                protocol,
+                sock=listening,
+                ssl=config.ssl,
+                ssl_handshake_timeout=HEAD_S if config.ssl else None,
+                backlog=config.backlog,
+            )
+            for listening in sockets or ()
+        ]
+        self.started = True

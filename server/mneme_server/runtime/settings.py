@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from mneme_server.common.address import is_loopback, is_unix, split_host_port
+from mneme_server.common.address import is_loopback, is_unix, networks_in, split_host_port
 from mneme_server.common.empty import none_if_empty
 from mneme_server.common.memory import usable_bytes
 
@@ -33,6 +33,11 @@ def _check_optional_listen(address: str) -> str:
     if address:
         split_host_port(address)
     return address
+
+
+def _check_networks(networks: str) -> str:
+    networks_in(networks)
+    return networks
 
 
 def _check_origins(origins: str) -> str:
@@ -99,6 +104,12 @@ class ServerSettings(BaseSettings):
         "",
         description="origins of web pages that may call over HTTP, e.g. https://app.example,"
         " separated by commas; by default only the server's own",
+    )
+    proxies: Annotated[str, AfterValidator(_check_networks)] = Field(
+        "",
+        description="addresses or networks of the proxies in front of the server, such as nginx or"
+        " Envoy, separated by commas, e.g. 10.0.0.7,10.1.0.0/16. From any other place come at most"
+        " half of the connections that HTTP has",
     )
     metrics_listen: Annotated[str, AfterValidator(_check_optional_listen)] = Field(
         "127.0.0.1:9464",

@@ -36,7 +36,7 @@ class Got:
         sent = [(k.replace("_", "-").encode(), v.encode()) for k, v in headers.items()]
         scope = {"method": "GET", "raw_path": path.encode(), "query_string": b"", "headers": sent}
         request = Request(scope)
-        asyncio.run(serve_site(site, request, Answer(request, self._send, None)))
+        asyncio.run(serve_site(site, request, Answer(request, self._send)))
 
     async def _send(self, message: dict[str, object]) -> None:
         if message["type"] == "http.response.start":

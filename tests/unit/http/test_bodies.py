@@ -7,14 +7,17 @@ import gzip
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from mneme_server.common.errors import ResourceExhausted
+from mneme_server.http import bodies as taking_bodies
+from mneme_server.http.bodies import Bodies, Left, TooLarge, TooSlow
 from mneme_server.http.call import HttpCall
 from mneme_server.http.exchange import Lines
 from mneme_server.http.inflating import Inflater
-from mneme_server.http.request import Bodies, Left, Request, TooLarge
+from mneme_server.http.request import Request
+from mneme_server.transport.entrance import Entrance
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 
@@ -43,12 +46,18 @@ def sending(*parts: bytes, leaves: bool = False) -> Receive:
     return receive
 
 
-def take(bodies: Bodies, *parts: bytes, length: int | None = None, leaves: bool = False) -> bytes:
-    return asyncio.run(bodies.take(request(length), sending(*parts, leaves=leaves)))
+def take(
+    bodies: Bodies,
+    *parts: bytes,
+    length: int | None = None,
+    leaves: bool = False,
+    whose: str = "acme",
+) -> bytes:
+    return asyncio.run(bodies.take(request(length), sending(*parts, leaves=leaves), whose))
 
 
-def bodies(largest: int = 10, room: int = 15) -> Bodies:
-    return Bodies(largest, room, auth_required=False)
+def bodies(largest: int = 10, room: int = 30) -> Bodies:
+    return Bodies(cast(Entrance, None), largest, room)
 
 
 def test_a_body_is_put_together_from_its_parts() -> None:
@@ -68,7 +77,7 @@ def test_bodies_are_taken_in_as_far_as_there_is_room() -> None:
         with pytest.raises(ResourceExhausted):
             take(full, b"x" * 3, b"x" * 3)
     assert take(full, b"x" * 5)
-    full.release(held)
+    full.release(held, "acme")
     assert take(full, b"x" * 10)
 
 
@@ -80,14 +89,61 @@ def test_a_peer_that_leaves_gives_its_room_back() -> None:
     assert take(full, b"x" * 10)
 
 
+def test_a_tenant_takes_no_more_room_than_it_leaves_to_others() -> None:
+    full = bodies(room=40)
+    for whose, size in (("acme", 10), ("acme", 10), ("umbrella", 10)):
+        assert take(full, b"x" * size, whose=whose)
+    for whose in ("acme", "umbrella"):
+        with pytest.raises(ResourceExhausted):
+            take(full, b"x", whose=whose)
+    assert take(full, b"x" * 5, whose="a third")
+
+
+def stuck(*parts: bytes, then: bytes, every_s: float) -> Receive:
+    """What a peer sends that has all of a body there at once but its end."""
+    left = deque(parts)
+
+    async def receive() -> dict[str, Any]:
+        if not left:
+            await asyncio.sleep(every_s)
+        return {"type": "http.request", "body": left.popleft() if left else then, "more_body": True}
+
+    return receive
+
+
+@pytest.mark.parametrize("then", [b"", b"x"], ids=["with nothing", "with hardly anything"])
+def test_a_large_body_that_goes_on_with_next_to_nothing_gives_its_room_back(
+    then: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(taking_bodies, "_PACE_S", 0.1)
+    taking = bodies(largest=1_000_000, room=2_000_000)
+    large = stuck(b"x" * 900_000, then=then, every_s=0.01)
+    with pytest.raises(TooSlow):
+        asyncio.run(taking.take(request(), large, "acme"))
+    assert take(taking, b"x" * 1_000_000)
+
+
+def test_a_body_that_grows_all_the_time_may_take_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(taking_bodies, "_PACE_S", 0.1)
+    taking = bodies(largest=100_000_000, room=200_000_000)
+    parts = [b"x" * 100_000] * 100
+
+    async def steadily() -> dict[str, Any]:
+        await asyncio.sleep(0.005)
+        body = parts.pop()
+        return {"type": "http.request", "body": body, "more_body": bool(parts)}
+
+    assert len(asyncio.run(taking.take(request(), steadily, "acme"))) == 10_000_000
+
+
 def test_a_packed_body_is_too_large_however_little_it_holds() -> None:
     nothing = gzip.compress(b"")
     packed = request(None, (b"content-encoding", b"gzip"))
     few, many = ([nothing] * count for count in (5, 6))
-    taking = bodies(largest=5 * len(nothing), room=5 * len(nothing))
-    assert asyncio.run(taking.take(packed, sending(*few))) == b""
+    taking = bodies(largest=5 * len(nothing), room=10 * len(nothing))
+    assert asyncio.run(taking.take(packed, sending(*few), "acme")) == b""
     with pytest.raises(TooLarge):
-        asyncio.run(taking.take(packed, sending(*many)))
+        asyncio.run(taking.take(packed, sending(*many), "acme"))
 
 
 def test_a_body_of_many_empty_parts_is_unpacked_in_time_that_grows_with_its_length() -> None:
@@ -117,6 +173,34 @@ def test_lines_are_the_same_however_they_are_cut_into_parts() -> None:
     assert lines_of(b"one\n") == [b"one"]
     with pytest.raises(ResourceExhausted):
         lines_of(b"x" * 60, b"x" * 60)
+
+
+def test_lines_that_are_blank_are_not_kept() -> None:
+    async def kept() -> int:
+        lines = Lines(HttpCall([], "http:127.0.0.1:1"), 100)
+        too_long = ResourceExhausted("too long")
+        await lines.feed(sending(b"\n \n" * 100_000), idle_s=60, too_long=too_long)
+        return lines._lines.qsize()
+
+    assert asyncio.run(kept()) == 1  # The end.
+
+
+def test_a_line_that_there_is_no_room_for_is_refused() -> None:
+    taking = bodies(room=100)
+    taking.hold("acme", 40)
+
+    def hold(more: int) -> None:
+        taking.hold("acme", more)
+
+    async def taken() -> list[bytes]:
+        lines = Lines(HttpCall([], "http:127.0.0.1:1"), 1_000, hold)
+        too_long = ResourceExhausted("too long")
+        await lines.feed(sending(b"x" * 20, leaves=True), idle_s=60, too_long=too_long)
+        return list(lines)
+
+    with pytest.raises(ResourceExhausted, match="too much is being sent"):
+        asyncio.run(taken())
+    taking.hold("acme", 10)  # What was held of the line is there again.
 
 
 def test_a_long_line_in_many_parts_is_taken_in_in_time_that_grows_with_its_length() -> None:
