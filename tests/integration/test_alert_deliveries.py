@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import queue
 import socket
+import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import grpc
@@ -137,6 +140,58 @@ def test_a_kill_leaves_one_entry_and_what_waited_is_sent(tmp_path: Path) -> None
         assert events == ["alert_triggered"]
     finally:
         server.stop()
+
+
+def test_no_tenants_alerts_wait_for_those_of_others_whose_receivers_are_slow(
+    allowing: LocalServer,
+) -> None:
+    """More tenants, rules and channels than there were threads for all of them."""
+    with holding() as (slow, asked), receiving() as receiver:
+        for number in range(8):
+            flooding = allowing.keys.tenant("flooding")
+            for one in range(4):
+                channels = [f"{slow}/{number}/{one}/{channel}" for channel in range(4)]
+                rule(flooding, "EVENT_COUNT_EXCEEDS", notify_channels=channels)
+            record(flooding, event("one", "s"))
+        for _ in range(8):
+            asked.get(timeout=60)
+        api = allowing.keys.tenant("told")
+        made = rule(api, "EVENT_COUNT_EXCEEDS", notify_channels=[receiver.url])
+        record(api, event("one", "s"))
+        (delivery,) = (triggered(api, made), delivered(api, made))[1]
+        assert delivery.state == pb.DELIVERY_STATE_DELIVERED
+        assert not any(
+            one.state != pb.DELIVERY_STATE_WAITING or one.attempts
+            for entry in history(flooding)
+            for one in entry.deliveries
+        ), "those of the others wait still"
+        test = rule(api, "COST_EXCEEDS", threshold=5, notify_channels=[receiver.url])
+        assert sent_test(api, test).state == pb.DELIVERY_STATE_DELIVERED
+
+
+@contextmanager
+def holding() -> Iterator[tuple[str, queue.SimpleQueue[bytes]]]:
+    """A receiver that answers nobody while the block runs; yields its URL, and what it is asked."""
+    asked: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    held: list[socket.socket] = []
+    with socket.create_server(("127.0.0.1", 0), backlog=512) as server:
+
+        def hold() -> None:
+            with suppress(OSError):
+                while True:
+                    connection, _ = server.accept()
+                    held.append(connection)
+                    asked.put(connection.recv(4096))
+
+        thread = threading.Thread(target=hold, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.getsockname()[1]}", asked
+        finally:
+            server.shutdown(socket.SHUT_RDWR)
+            thread.join(30)
+            for connection in held:
+                connection.close()
 
 
 def test_a_test_is_sent_at_once_and_says_so(api: Api) -> None:

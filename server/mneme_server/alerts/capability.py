@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from mneme_server.alerts.mail import Mailer
 from mneme_server.alerts.measuring import Trends
 from mneme_server.alerts.rules import AlertRules
 from mneme_server.alerts.secrets import WebhookSecrets
+from mneme_server.alerts.senders import Senders
 from mneme_server.alerts.sending import Send
 from mneme_server.alerts.service import AlertServicer
 from mneme_server.alerts.settings import AlertSettings
@@ -34,14 +34,11 @@ from mneme_server.reflect.reflecting import Reflect
 from mneme_server.storage.database import Database
 from mneme_server.transport.service import Service
 
-_SENDING = 8
-"""Messages that are sent at once, over all tenants: most of the time they wait."""
-
 
 def _build(host: Host) -> Parts:
     runtime, tenants = host.runtime, host.tenants
     settings = host.settings(AlertSettings)
-    due, pool = SqlDue(host.get(Database)), ThreadPoolExecutor(_SENDING, "alert-sending")
+    due, senders = SqlDue(host.get(Database)), Senders()
     host.get(Tenants).also_delete(due.drop)
     send, secrets = _send(settings, host.get(ServerInfo)), WebhookSecrets(tenants)
     standing = Standing()
@@ -51,7 +48,7 @@ def _build(host: Host) -> Parts:
         send=send,
         record=host.get(RecordEvents),
         secrets=secrets,
-        pool=pool,
+        senders=senders,
         standing=standing,
     )
     worker = AlertWorker(tenants.open, due, Trends(host.get(Reflect)), deliveries.wake, standing)
@@ -62,7 +59,7 @@ def _build(host: Host) -> Parts:
     servicer = AlertServicer(
         rules=rules,
         secrets=secrets,
-        test=TestRule(rules, secrets, send, pool),
+        test=TestRule(rules, secrets, send, senders),
         try_=TryRule(tenants),
         foreground=runtime.foreground,
     )
@@ -72,7 +69,7 @@ def _build(host: Host) -> Parts:
         jobs={WATCH_JOB: worker, DELIVER_JOB: deliveries},
         gauges=[Gauge(name, meaning, value) for name, meaning, value in standing.gauges()],
         resume=partial(_resume, worker, deliveries),
-        close=partial(_close, deliveries, pool),
+        close=partial(_close, deliveries, senders),
     )
 
 
@@ -81,9 +78,9 @@ def _resume(*workers: DueWorker) -> None:
         worker.resume()
 
 
-def _close(deliveries: DeliveryWorker, pool: ThreadPoolExecutor) -> None:
+def _close(deliveries: DeliveryWorker, senders: Senders) -> None:
     deliveries.begin_stop()
-    pool.shutdown(wait=False, cancel_futures=True)
+    senders.close()
 
 
 def _send(settings: AlertSettings, info: ServerInfo) -> Send:

@@ -6,24 +6,12 @@ import ipaddress
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
 from urllib.parse import unquote, urlsplit
 
+from mneme_server.alerts.public import Address, Network, is_public
 from mneme_server.common.errors import InvalidArgument
 
-Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
-Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
-
 _MAIL = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
-_OTHER_WAYS = (
-    _NAT64,
-    ipaddress.ip_network("64:ff9b:1::/48"),
-    ipaddress.ip_network("2002::/16"),  # 6to4
-    ipaddress.ip_network("2001::/32"),  # Teredo
-    ipaddress.ip_network("::/96"),  # IPv4-compatible
-)
-"""Networks of IPv6 behind whose addresses others of IPv4 stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +55,9 @@ class Allowed:
         """Tell whether webhooks may call an address."""
         if any(address in network for network in self.networks):
             return True
-        if isinstance(address, ipaddress.IPv6Address):
-            if address.ipv4_mapped is not None:
-                return self.address(address.ipv4_mapped)
-            if address.scope_id is not None or any(address in one for one in _OTHER_WAYS):
-                return False
-        return address.is_global and not address.is_multicast and not address.is_reserved
+        if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+            return self.address(address.ipv4_mapped)
+        return is_public(address)
 
     def recipient(self, recipient: str) -> bool:
         """Tell whether alerts may be sent to an address of e-mail."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 
 import structlog
 
@@ -15,9 +17,10 @@ from mneme_server.alerts.model import RECORDED, RESOLVED, Delivered, Delivery, E
 from mneme_server.alerts.outcome import Outcome
 from mneme_server.alerts.ports import AlertsUnit
 from mneme_server.alerts.secrets import WebhookSecrets
+from mneme_server.alerts.senders import Senders
 from mneme_server.alerts.sending import Send, after
 from mneme_server.alerts.standing import Standing
-from mneme_server.common.clock import now_us
+from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import AlreadyExists, MnemeError
 from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.events.event_types import EventType
@@ -29,15 +32,17 @@ DELIVER_JOB = "alert-deliveries"
 SESSION_PREFIX = "alerts-"
 """What the id of the session begins with in which a rule's alerts are recorded."""
 _AT_ONCE = 16
+_UNSEEN_US = 30 * MICROSECONDS
+"""How long a message that is being sent is not due: longer than an attempt may take."""
 
 _log = structlog.get_logger(__name__)
 
 
 class DeliveryWorker(DueWorker):
-    """Sends the messages of all tenants.
+    """Sends the messages of all tenants, none of which waits for another's.
 
-    A message is sent at least once: whoever is killed before noting that it was taken sends it
-    again under the same id.
+    A message is sent at least once: whoever is stopped before noting that it was taken sends it
+    again, half a minute later, under the same id.
 
     Args:
         open_tenant: lends a tenant's memory.
@@ -45,7 +50,7 @@ class DeliveryWorker(DueWorker):
         send: sends a message to a channel.
         record: records events.
         secrets: what webhooks are signed with.
-        pool: sends several at a time.
+        senders: send, several at a time.
         standing: told how many messages wait.
     """
 
@@ -57,7 +62,7 @@ class DeliveryWorker(DueWorker):
         send: Send,
         record: RecordEvents,
         secrets: WebhookSecrets,
-        pool: ThreadPoolExecutor,
+        senders: Senders,
         standing: Standing | None = None,
     ) -> None:
         super().__init__(DELIVER_JOB, due)
@@ -66,55 +71,92 @@ class DeliveryWorker(DueWorker):
         self._send = send
         self._record = record
         self._secrets = secrets
-        self._pool = pool
+        self._senders = senders
+        self._lock = threading.Lock()  # Guards what follows.
+        self._came_back: dict[str, list[Delivery]] = {}
 
     def committed(self, tenant_id: str) -> None:
         """Do nothing: whoever adds messages says so."""
 
+    def removed(self, tenant_id: str, *, replaced: bool) -> None:
+        """See `DueWorker`."""
+        with self._lock:
+            self._came_back.pop(tenant_id, None)
+        super().removed(tenant_id, replaced=replaced)
+
     def step(self, tenant_id: str) -> int | None:
-        """Send what is due of the tenant's."""
+        """Note what became of messages, and begin to send what is due of the tenant's. Nothing is
+        waited for here: what is being sent is due again, and sent by whoever serves the tenant
+        then, only when its attempt must have ended."""
         with self._open_tenant(tenant_id) as memory:
+            self._note(memory)
+            room, now = self._senders.room(tenant_id), now_us()
             with memory.read() as unit:
                 self._standing.sending(tenant_id, unit.alert_deliveries.waiting())
-                found = unit.alert_deliveries.due(now_us(), _AT_ONCE)
+                found = unit.alert_deliveries.due(now, _AT_ONCE)
                 if not found:
                     return unit.alert_deliveries.next_us()
                 entries = {one.entry_id: unit.alert_history.get(one.entry_id) for one in found}
                 ahead = _waiting_ahead(unit, found)
             held = [replace(one, next_us=until) for one, until in zip(found, ahead, strict=True)
                     if until is not None]  # fmt: skip
-            going = [one for one, until in zip(found, ahead, strict=True) if until is None]
-            try:
-                done = [*held, *self._sent(memory, going, entries)]
-            except (RuntimeError, CancelledError):
-                if self.stopping:
-                    return now_us()  # Nothing is sent any more: it is when the server runs again.
-                raise
+            free = [one for one, until in zip(found, ahead, strict=True) if until is None]
+            recorded = [
+                self._recorded(tenant_id, one, entry)
+                for one in free
+                if one.channel == RECORDED and (entry := entries[one.entry_id]) is not None
+            ]
+            going = [one for one in free if one.channel != RECORDED][:room]
+            if not (held or recorded or going):
+                return now + _UNSEEN_US  # Or before, when one that is being sent comes back.
+            secret = self._secrets.of(memory) if going else Secret("", 0)
             with memory.write() as unit:
-                for one in done:
+                for one in (*held, *recorded):
                     unit.alert_deliveries.save(one)
-        for one in done:
+                for one in going:
+                    unit.alert_deliveries.save(replace(one, next_us=now + _UNSEEN_US))
+        self._told(tenant_id, recorded)
+        for one in going:
+            future = self._senders.submit(tenant_id, partial(self._send, one, secret))
+            future.add_done_callback(partial(self._is_back, tenant_id))
+        return now_us()
+
+    def _is_back(self, tenant_id: str, sent: Future[Delivery]) -> None:
+        if sent.cancelled():
+            return  # The server stops.
+        error = sent.exception()
+        if error is not None:  # It is tried again when it is due again.
+            _log.error("an alert could not be sent", tenant=tenant_id, exc_info=error)
+            return
+        with self._lock:
+            self._came_back.setdefault(tenant_id, []).append(sent.result())
+        self.wake(tenant_id)
+
+    def _note(self, memory: OpenTenant[AlertsUnit]) -> None:
+        """Write what became of messages that were sent, and let those go that waited for them."""
+        with self._lock:
+            back = self._came_back.pop(memory.tenant_id, [])
+        if not back:
+            return
+        try:
+            with memory.write() as unit:
+                for one in back:
+                    unit.alert_deliveries.save(one)
+                for one in _behind(unit, back):
+                    unit.alert_deliveries.save(one)
+        except BaseException:
+            with self._lock:
+                self._came_back.setdefault(memory.tenant_id, []).extend(back)
+            raise
+        self._told(memory.tenant_id, back)
+
+    def _told(self, tenant_id: str, tried: Sequence[Delivery]) -> None:
+        for one in tried:
             if one.error:
                 _log.warning(
                     "an alert was not delivered", tenant=tenant_id, delivery=one.id,
                     attempts=one.attempts, error=one.error, given_up=one.next_us is None,
                 )  # fmt: skip
-        return now_us()
-
-    def _sent(
-        self,
-        memory: OpenTenant[AlertsUnit],
-        going: Sequence[Delivery],
-        entries: dict[str, Entry | None],
-    ) -> Sequence[Delivery]:
-        recorded = [
-            self._recorded(memory.tenant_id, one, entry)
-            for one in going
-            if one.channel == RECORDED and (entry := entries[one.entry_id]) is not None
-        ]
-        outside = [one for one in going if one.channel != RECORDED]
-        secret = self._secrets.of(memory) if outside else Secret("", 0)
-        return [*recorded, *self._pool.map(lambda one: self._send(one, secret), outside)]
 
     def _recorded(self, tenant_id: str, delivery: Delivery, entry: Entry) -> Delivery:
         """Record what happened as an event; recorded again it changes nothing."""
@@ -158,3 +200,18 @@ def _waiting_ahead(unit: AlertsUnit, found: Sequence[Delivery]) -> Sequence[int 
         ]
         until.append(max(before) + 1 if before else None)
     return until
+
+
+def _behind(unit: AlertsUnit, back: Sequence[Delivery]) -> Sequence[Delivery]:
+    """Return the messages that waited for these, as due when these are over."""
+    now = now_us()
+    others = unit.alert_deliveries.of_entries({one.entry_id for one in back})
+    return [
+        replace(other, next_us=free_us)
+        for one in back
+        for other in others.get(one.entry_id, ())
+        if other.channel == one.channel
+        and other.position > one.position
+        and other.next_us is not None
+        and (free_us := now if one.next_us is None else one.next_us + 1) < other.next_us
+    ]

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import json
 import smtplib
+import socket
 import ssl
 from dataclasses import dataclass
 from email.message import EmailMessage
 from email.utils import formatdate
 from typing import Literal
 
+import structlog
+
+from mneme_server.alerts.attempt import Attempt
 from mneme_server.alerts.model import Delivery
 from mneme_server.alerts.outcome import Outcome
 from mneme_server.alerts.wording import letter, title
 
 _TIMEOUT_S = 15.0
+"""How long an attempt may take, all of it."""
 _PORTS = {"starttls": 587, "tls": 465, "none": 25}
 _SHOWN = 200
 _PERMANENT = 500
+
+_log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +50,24 @@ class Mailer:
     def send(self, recipient: str, delivery: Delivery) -> Outcome:
         """Send a message, once. One that is sent again has the same Message-ID."""
         message = self._written(recipient, delivery)
-        try:
-            with self._connected() as server:
-                if self.username:
-                    server.login(self.username, self.password)
-                server.send_message(message, self.sender, [recipient])
-        except smtplib.SMTPRecipientsRefused as error:
-            code, said = next(iter(error.recipients.values()))
-            final = code >= _PERMANENT
-            return Outcome(f"the mail server refused the recipient: {code} {_text(said)}", final)
-        except smtplib.SMTPResponseException as error:
-            answer = f"{error.smtp_code} {_text(error.smtp_error)}"
-            return Outcome(f"the mail server answered {answer}"[:_SHOWN])
-        except (OSError, smtplib.SMTPException) as error:
-            return Outcome(
-                f"the mail server cannot be used: {error or type(error).__name__}"[:_SHOWN]
-            )
+        with Attempt(_TIMEOUT_S) as attempt:
+            try:
+                with self._connected(attempt) as server:
+                    if self.username:
+                        server.login(self.username, self.password)
+                    server.send_message(message, self.sender, [recipient])
+            except smtplib.SMTPRecipientsRefused as error:
+                code, said = next(iter(error.recipients.values()))
+                _log.warning("the mail server refused a recipient", code=code, said=_text(said))
+                return Outcome(f"the mail server refused the recipient: {code}", code >= _PERMANENT)
+            except smtplib.SMTPResponseException as error:
+                _log.warning("the mail server refused a message", code=error.smtp_code,
+                             said=_text(error.smtp_error))  # fmt: skip
+                return Outcome(f"the mail server answered {error.smtp_code}")
+            except (OSError, smtplib.SMTPException) as error:
+                _log.warning("the mail server cannot be used", error=repr(error)[:_SHOWN])
+                late = f": no answer within {_TIMEOUT_S:g} seconds" if attempt.is_up else ""
+                return Outcome(f"the mail server cannot be used{late}")
         return Outcome()
 
     def _written(self, recipient: str, delivery: Delivery) -> EmailMessage:
@@ -73,19 +82,37 @@ class Mailer:
         message.set_content(letter(body))
         return message
 
-    def _connected(self) -> smtplib.SMTP:
+    def _connected(self, attempt: Attempt) -> smtplib.SMTP:
         port = self.port or _PORTS[self.security]
-        if self.security == "tls":
-            context = ssl.create_default_context()
-            return smtplib.SMTP_SSL(self.host, port, timeout=_TIMEOUT_S, context=context)
-        server = smtplib.SMTP(self.host, port, timeout=_TIMEOUT_S)
-        if self.security == "starttls":
-            try:
-                server.starttls(context=ssl.create_default_context())
-            except BaseException:
-                server.close()
-                raise
+        server = _Server() if self.security != "tls" else _TlsServer(context=_context())
+        server.attempt = attempt
+        server._host = self.host  # Whose certificate is asked for.
+        try:
+            server.connect(self.host, port)
+            if self.security == "starttls":
+                server.starttls(context=_context())
+        except BaseException:
+            server.close()
+            raise
         return server
+
+
+class _Server(smtplib.SMTP):
+    """A mail server, for the time of an attempt."""
+
+    attempt: Attempt
+    _host: str
+
+    def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
+        return self.attempt.connected(self.attempt.addresses(host, port), port)
+
+
+class _TlsServer(smtplib.SMTP_SSL, _Server):
+    """One that is spoken to by TLS from the first byte: `SMTP_SSL` wraps what `_Server` opens."""
+
+
+def _context() -> ssl.SSLContext:
+    return ssl.create_default_context()
 
 
 def _text(said: bytes | str) -> str:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from mneme_server.alerts.model import TEST, Delivered, Delivery, Entry, Rule
 from mneme_server.alerts.rules import AlertRules
 from mneme_server.alerts.secrets import WebhookSecrets
+from mneme_server.alerts.senders import Senders
 from mneme_server.alerts.sending import Send
 from mneme_server.alerts.wording import Told
+from mneme_server.common import deadline, interpreter
 from mneme_server.common.clock import now_us
-from mneme_server.common.errors import FailedPrecondition, ResourceExhausted
+from mneme_server.common.errors import FailedPrecondition, ResourceExhausted, Unavailable
 from mneme_server.common.ids import new_id
 
 _RETRY_S = 5.0
@@ -27,13 +30,13 @@ class TestRule:
         rules: the tenants' rules.
         secrets: what webhooks are signed with.
         send: sends a message.
-        pool: sends several at a time.
+        senders: send, several at a time.
     """
 
     rules: AlertRules
     secrets: WebhookSecrets
     send: Send
-    pool: Executor
+    senders: Senders
     now: Callable[[], int] = now_us
     _testing: set[str] = field(default_factory=set)
     _changing: threading.Lock = field(default_factory=threading.Lock)
@@ -45,6 +48,7 @@ class TestRule:
             NotFound: there is no such rule.
             FailedPrecondition: it has no channels.
             ResourceExhausted: another test of the tenant's is being sent.
+            Abandoned: nobody waits for the call any more.
         """
         rule = self.rules.get(tenant_id, rule_id)
         if not rule.channels:
@@ -58,8 +62,10 @@ class TestRule:
             self._testing.add(tenant_id)
         try:
             messages = self._messages(tenant_id, rule)
-            sent = self.pool.map(lambda one: self.send(one, secret), messages)
-            return [_once(one) for one in sent]
+            going = [
+                self.senders.submit(tenant_id, partial(self.send, one, secret)) for one in messages
+            ]
+            return [_once(_awaited(one)) for one in going]
         finally:
             with self._changing:
                 self._testing.discard(tenant_id)
@@ -90,6 +96,15 @@ class TestRule:
             )
             for at, channel in enumerate(rule.channels)
         ]
+
+
+def _awaited(sent: Future[Delivery]) -> Delivery:
+    interpreter.leave_turn()
+    while not wait([sent], deadline.pause(deadline.LOOK_EVERY_S)).done:
+        deadline.check()
+    if sent.cancelled():
+        raise Unavailable("the server is shutting down; try again in a moment")
+    return sent.result()
 
 
 def _once(tried: Delivery) -> Delivery:

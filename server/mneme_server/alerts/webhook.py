@@ -9,19 +9,32 @@ import http.client
 import ipaddress
 import socket
 import ssl
-import threading
 from collections.abc import Sequence
 
+import structlog
+
+from mneme_server.alerts.attempt import Attempt
 from mneme_server.alerts.channels import Allowed, Webhook, not_public
 from mneme_server.alerts.outcome import Outcome
 from mneme_server.alerts.secrets import key_of
 
 TIMEOUT_S = 10.0
 """How long an attempt may take, all of it."""
-_MOST_BYTES = 16_384
-"""How much of an answer is read: its status is all that counts."""
 _GONE = 410
-_SHOWN = 200
+_LOGGED = 200
+
+_SAID: tuple[tuple[type[Exception], str], ...] = (
+    (socket.gaierror, "the name {host} cannot be resolved"),
+    (ConnectionRefusedError, "the receiver refused the connection"),
+    (ssl.SSLCertVerificationError, "no encrypted connection: the certificate is not valid"),
+    (ssl.SSLError, "no encrypted connection: the receiver speaks no TLS that is taken here"),
+    (ConnectionError, "the receiver closed the connection without an answer"),
+    (http.client.HTTPException, "what the receiver answered is no HTTP"),
+    (Exception, "the receiver cannot be reached"),
+)
+"""Why there is no answer, in words of our own: what came back is nobody's to read."""
+
+_log = structlog.get_logger(__name__)
 
 
 def signatures(delivery_id: str, timestamp_s: int, body: bytes, secrets: Sequence[str]) -> str:
@@ -43,7 +56,8 @@ def post(
 
     The name is looked up once, every address that it has must be allowed, and the connection is
     made to one of those: a name that resolves otherwise a moment later reaches nothing else. What
-    comes back is told by its status alone, so that nobody reads through it what is behind.
+    comes back is told by its status alone, and nothing else of it is read, so that nobody reads
+    through it what is behind.
 
     Args:
         webhook: where it goes.
@@ -52,27 +66,19 @@ def post(
         headers: beside those of HTTP itself.
         timeout_s: for all of it, in seconds.
     """
-    connection = _Connection(webhook, allowed, timeout_s)
-    timer = threading.Timer(timeout_s, connection.cut)
-    timer.daemon = True
-    timer.start()
-    try:
-        connection.request("POST", webhook.path, body, headers | {"Host": webhook.authority})
-        answer = connection.getresponse()
-        status = answer.status
-        answer.read(_MOST_BYTES)
-    except _Refused as error:
-        return Outcome(str(error))
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        return Outcome(
-            f"no answer within {timeout_s:g} seconds"
-            if connection.was_cut
-            else _said(webhook, error)
-        )
-    finally:
-        timer.cancel()
-        connection.close()
-    return _outcome(status)
+    with Attempt(timeout_s) as attempt:
+        connection = _Connection(webhook, allowed, attempt)
+        try:
+            connection.request("POST", webhook.path, body, headers | {"Host": webhook.authority})
+            status = connection.getresponse().status
+            attempt.left()  # A head that was cut off counts as one that has ended.
+            return _outcome(status)
+        except _Refused as error:
+            return Outcome(str(error))
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            return Outcome(_said(webhook, error, attempt))
+        finally:
+            connection.close()
 
 
 def _outcome(status: int) -> Outcome:
@@ -83,16 +89,11 @@ def _outcome(status: int) -> Outcome:
     return Outcome(f"the receiver answered {status}", final=status == _GONE)
 
 
-def _said(webhook: Webhook, error: Exception) -> str:
-    if isinstance(error, socket.gaierror):
-        return f"the name {webhook.host} cannot be resolved"
-    if isinstance(error, TimeoutError):
-        return "the receiver did not answer in time"
-    if isinstance(error, ConnectionRefusedError):
-        return "the receiver refused the connection"
-    if isinstance(error, ssl.SSLError):
-        return f"no encrypted connection: {error.reason or error}"[:_SHOWN]
-    return f"the connection failed: {error or type(error).__name__}"[:_SHOWN]
+def _said(webhook: Webhook, error: Exception, attempt: Attempt) -> str:
+    _log.info("a webhook was not answered", host=webhook.host, error=repr(error)[:_LOGGED])
+    if attempt.is_up or isinstance(error, TimeoutError):
+        return f"no answer within {attempt.seconds:g} seconds"
+    return next(said for kind, said in _SAID if isinstance(error, kind)).format(host=webhook.host)
 
 
 class _Refused(Exception):
@@ -100,13 +101,13 @@ class _Refused(Exception):
 
 
 class _Connection(http.client.HTTPConnection):
-    """A connection to an address that the operator allows."""
+    """A connection to an address that the operator allows, for the time of an attempt."""
 
-    def __init__(self, webhook: Webhook, allowed: Allowed, timeout_s: float) -> None:
-        super().__init__(webhook.host, webhook.port, timeout=timeout_s)
+    def __init__(self, webhook: Webhook, allowed: Allowed, attempt: Attempt) -> None:
+        super().__init__(webhook.host, webhook.port)
         self._webhook = webhook
         self._allowed = allowed
-        self.was_cut = False
+        self._attempt = attempt
 
     def connect(self) -> None:
         """Connect to the first address that takes it.
@@ -116,40 +117,13 @@ class _Connection(http.client.HTTPConnection):
             OSError: none takes it, or not in time.
         """
         webhook = self._webhook
-        found = socket.getaddrinfo(webhook.host, webhook.port, type=socket.SOCK_STREAM)
-        addresses = list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
+        addresses = self._attempt.addresses(webhook.host, webhook.port)
         for address in addresses:
             if not self._allowed.address(ipaddress.ip_address(address)):
                 raise _Refused(not_public(webhook.host))
-        self.sock = _connected(addresses, webhook.port, self.timeout or TIMEOUT_S)
-        self._require_time()
+        self.sock = self._attempt.connected(addresses, webhook.port)
         if webhook.secure:
             self.sock = _context().wrap_socket(self.sock, server_hostname=webhook.host)
-            # Whoever cut it meanwhile had the socket that is wrapped, which leads nowhere any more.
-            self._require_time()
-
-    def _require_time(self) -> None:
-        if self.was_cut:
-            raise TimeoutError("no time is left")
-
-    def cut(self) -> None:
-        """Break the connection off, from another thread."""
-        self.was_cut = True
-        sock = self.sock
-        if sock is not None:
-            try:
-                sock.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                return  # It is closed already.
-
-
-def _connected(addresses: Sequence[str], port: int, timeout_s: float) -> socket.socket:
-    for address in addresses[:-1]:
-        try:
-            return socket.create_connection((address, port), timeout_s / len(addresses))
-        except OSError:
-            continue
-    return socket.create_connection((addresses[-1], port), timeout_s / len(addresses))
 
 
 def _context() -> ssl.SSLContext:
