@@ -162,6 +162,8 @@ class Schemas:
         own: Any = getattr(rules, kind) if kind else None
         if kind == "string":
             schema |= _text(own)
+            if extension(field, options_pb2.narrows):
+                schema["minLength"] = 1
         elif own is not None and kind not in ("enum", "bool", "bytes", "repeated"):
             for name, bound in _BOUNDS.items():
                 if own.HasField(name):

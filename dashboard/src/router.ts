@@ -46,6 +46,21 @@ export function filter(name: string): string {
   return query.value.get(name) ?? "";
 }
 
+/**
+ * The filters by whose or of what something is, for a call: by the field's name, the filter's. One
+ * that is not set is left out: a call with a blank one is refused.
+ */
+export function narrowing<K extends string>(fields: Record<K, string>): { [F in K]?: string } {
+  const entries = Object.entries<string>(fields).map(([field, name]) => [field, filter(name)]);
+  return notBlank(Object.fromEntries(entries) as Record<K, string>);
+}
+
+/** Those of the fields that name something. */
+export function notBlank<K extends string>(fields: Record<K, string>): { [F in K]?: string } {
+  const entries = Object.entries<string>(fields).filter(([, value]) => value.trim());
+  return Object.fromEntries(entries) as { [F in K]?: string };
+}
+
 // Browsers take "." and ".." for steps in a path, encoded, too: such a part is marked.
 const STEPS = /^~*\.{1,2}$/;
 

@@ -32,8 +32,10 @@ def register(server: MCPServer[Any], access: Access) -> None:
     ) -> str:
         try:
             async with access.client_for(ctx) as client:
-                woken = to_dict(await client.wake_up(project=project))
-                past = to_dict(await client.get_context(task, project=project)) if task else {}
+                woken = to_dict(await client.wake_up(project=project or None))
+                past = (
+                    to_dict(await client.get_context(task, project=project or None)) if task else {}
+                )
         except (MnemeError, ConfigurationError) as error:
             said = explain(
                 error, Place(access.address, access.over_http, local=access.local is not None)

@@ -19,6 +19,7 @@ from grpc_tools import protoc
 from mneme.v1 import auth_pb2, errors_pb2, options_pb2
 from mneme_server.common.errors import Reason
 from support.api import METHODS, Api, grpc, refused
+from support.descriptors import narrows
 from support.server import REPOSITORY, LocalServer
 
 _made_when_empty: Any = options_pb2.made_when_empty
@@ -279,6 +280,33 @@ def test_every_id_follows_the_one_rule(name: str) -> None:
     if text.min_len or field.is_repeated:
         expected.min_len = 1
     assert text == expected
+
+
+WHOSE = ("user_id", "project", "agent_id", "session_id")
+_READS = {
+    method.input_type.full_name
+    for method in METHODS.values()
+    if method.GetOptions().idempotency_level == descriptor_pb2.MethodOptions.NO_SIDE_EFFECTS
+}
+
+
+def _narrows_an_answer(field: FieldDescriptor) -> bool:
+    """Whether a field that is named like an owner picks things: it need not be given, in what is
+    only read or in what picks things for other calls."""
+    owner = field.containing_type
+    assert owner is not None
+    if field.name not in WHOSE or _rules(field).string.min_len:
+        return False
+    return owner.full_name in _READS or owner.name.endswith(("Filter", "Selection"))
+
+
+FILTERS = sorted(n for n, f in GIVEN.items() if narrows(f) or _narrows_an_answer(f))
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_a_filter_by_whose_or_of_what_can_be_told_from_none(name: str) -> None:
+    assert narrows(GIVEN[name]), "give it the option (mneme.v1.narrows): blank is refused"
+    assert GIVEN[name].has_presence, "unset and empty would be the same bytes"
 
 
 @pytest.mark.parametrize("name", TOKENS)

@@ -17,10 +17,18 @@ from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import Struct, Value
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from support.descriptors import Leaf, rules_of
+from support.descriptors import Leaf, narrows, rules_of
 from support.making import struct
 from support.valid_requests import valid
 from support.world import World
+
+BLANK = {
+    "empty": "",
+    "a space": " ",
+    "other spaces": "\u00a0\u3000",
+    "nothing seen": "\u200b\ufeff",
+}
+"""What a caller sends who has lost a name."""
 
 _MARKER = "HERE-IS-THE-TEXT"
 _UPDATES = ("/UpdateAlertRule", "/UpdateEdge", "/UpdateLesson", "/UpdateMemory", "/UpdateSkill")
@@ -124,6 +132,9 @@ def _texts(rpc: str, leaf: Leaf, world: World, make: Callable[..., Case]) -> Ite
     yield make("5 MB", "1" * 5_000_000, *limits)
     if is_required(leaf):
         yield make("missing", "", "MISSING_REQUIRED_FIELD")
+    if narrows(leaf.field):
+        for name, text in BLANK.items():
+            yield make(name, text, "INVALID_FILTER")
     if rules.HasField("pattern") and "x1f" in rules.pattern:
         yield make("control character", "a\x1bb", "INVALID_PARAMETER")
 

@@ -12,6 +12,7 @@ import mneme.v1
 from buf.validate import validate_pb2
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, ServiceDescriptor
 from google.protobuf.message import Message
+from mneme.v1 import options_pb2
 
 _LEAVES = frozenset(
     {"google.protobuf.Timestamp", "google.protobuf.Duration", "google.protobuf.Struct"}
@@ -109,6 +110,12 @@ def rules_of(field: FieldDescriptor) -> Any:
     if not options.HasExtension(validate_pb2.field):
         return None
     return options.Extensions[validate_pb2.field]
+
+
+def narrows(field: FieldDescriptor) -> bool:
+    """Tell whether a field is a filter by whose or of what something is."""
+    option: Any = options_pb2.narrows
+    return bool(field.GetOptions().Extensions[option])
 
 
 def leaves(message: Descriptor, above: tuple[FieldDescriptor, ...] = ()) -> Iterator[Leaf]:

@@ -75,7 +75,7 @@ def list_events(api: Api, **fields: Any) -> list[events_pb.Event]:
 
 def verify(api: Api, session_id: str = "") -> events_pb.VerifyEventsResponse:
     """Walk hash chains."""
-    return api.events.VerifyEvents(events_pb.VerifyEventsRequest(session_id=session_id))
+    return api.events.VerifyEvents(events_pb.VerifyEventsRequest(session_id=session_id or None))
 
 
 def recall(api: Api, query: str, **fields: Any) -> recall_pb.RecallResponse:

@@ -82,7 +82,7 @@ class AttemptRecord:
         """The fields of the request for past lessons."""
         return {
             "task_description": self._task(),
-            "filter": {"project": self._project},
+            "filter": {"project": self._project or None},
             "limit": self._loads,
         }
 

@@ -1,11 +1,8 @@
 import { MnemeError } from "./errors.js";
 
 const FIRST_BACKOFF_MS = 200;
-const MAX_BACKOFF_MS = 2000;
+const MAX_BACKOFF_MS = 5000;
 const BACKOFF_FACTOR = 3;
-const FIRST_REFUSED_MS = 20;
-/** How long is tried again where neither a time nor a number of attempts ends it. */
-export const DEFAULT_PATIENCE_MS = 30_000;
 // What a timer can hold; longer is as good as no limit.
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -13,22 +10,18 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 export class Attempts {
   readonly #repeatable: boolean;
   readonly #end: number;
-  readonly #patience: number;
   readonly #retries: number;
   #used = 0;
-  #refused = 0;
 
   /**
    * @param repeatable whether the call has the effect of one when it is sent twice
-   * @param retries how often it may be sent again; null: as often as its time allows
+   * @param retries how often it may be sent again
    * @param timeoutMs milliseconds for all attempts together; null: no limit
    */
-  constructor(repeatable: boolean, retries: number | null, timeoutMs: number | null) {
-    const now = performance.now();
+  constructor(repeatable: boolean, retries: number, timeoutMs: number | null) {
     this.#repeatable = repeatable;
-    this.#retries = retries ?? Number.POSITIVE_INFINITY;
-    this.#end = timeoutMs === null ? Number.POSITIVE_INFINITY : now + timeoutMs;
-    this.#patience = now + (timeoutMs ?? DEFAULT_PATIENCE_MS);
+    this.#retries = retries;
+    this.#end = timeoutMs === null ? Number.POSITIVE_INFINITY : performance.now() + timeoutMs;
   }
 
   /**
@@ -39,7 +32,7 @@ export class Attempts {
   timeLeft(): number | undefined {
     const left = this.#end - performance.now();
     if (left <= 0) {
-      throw timeIsOver();
+      throw new MnemeError("the time for the call is over", { code: "DEADLINE_EXCEEDED" });
     }
     return left > MAX_TIMER_MS ? undefined : Math.ceil(left);
   }
@@ -58,20 +51,12 @@ export class Attempts {
     signal: AbortSignal | undefined,
     isPassing = false,
   ): Promise<void> {
-    const pause = error.unprocessed ? this.#pauseRefused() : this.#pauseAfter(error, isPassing);
-    const isBounded = !error.unprocessed && Number.isFinite(this.#retries);
-    const end = isBounded ? this.#end : this.#patience;
-    if (pause === undefined || performance.now() + pause >= end) {
+    const pause = this.#pauseAfter(error, isPassing);
+    if (pause === undefined || performance.now() + pause >= this.#end) {
       throw error;
     }
+    this.#used += 1;
     await pauseFor(pause, signal);
-  }
-
-  /** To no server was it a first time: it counts for nothing. */
-  #pauseRefused(): number {
-    const pause = Math.min(FIRST_REFUSED_MS * BACKOFF_FACTOR ** this.#refused, MAX_BACKOFF_MS);
-    this.#refused += 1;
-    return spread(pause);
   }
 
   #pauseAfter(error: MnemeError, isPassing: boolean): number | undefined {
@@ -85,15 +70,10 @@ export class Attempts {
       return undefined;
     }
     const backoff = Math.min(FIRST_BACKOFF_MS * BACKOFF_FACTOR ** this.#used, MAX_BACKOFF_MS);
-    this.#used += 1;
+    // Callers that were refused together should not come back together.
     const asked = error.retryAfterMs ?? backoff;
-    return spread(isPassing ? Math.min(asked, backoff) : asked);
+    return (isPassing ? Math.min(asked, backoff) : asked) * (1 + 0.2 * Math.random());
   }
-}
-
-/** Callers that were refused together should not come back together. */
-function spread(pause: number): number {
-  return pause * (1 + 0.2 * Math.random());
 }
 
 /**
@@ -119,15 +99,7 @@ export async function pauseFor(pause: number, signal: AbortSignal | undefined): 
   });
 }
 
-/** The error of a call that its caller gave up, or whose `AbortSignal.timeout()` is over. */
+/** The error of a call that its caller gave up. */
 export function cancelled(signal: AbortSignal | undefined): MnemeError {
-  const cause: unknown = signal?.reason;
-  return cause instanceof Error && cause.name === "TimeoutError"
-    ? timeIsOver(cause)
-    : new MnemeError("the call was cancelled", { code: "CANCELLED", cause });
-}
-
-/** The error of a call whose time was not enough. */
-export function timeIsOver(cause?: unknown): MnemeError {
-  return new MnemeError("the time for the call is over", { code: "DEADLINE_EXCEEDED", cause });
+  return new MnemeError("the call was cancelled", { code: "CANCELLED", cause: signal?.reason });
 }

@@ -7,13 +7,11 @@ import type {
   Message,
 } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
-import { Attempts, cancelled, DEFAULT_PATIENCE_MS, pauseFor } from "./attempts.js";
+import { Attempts, cancelled, pauseFor } from "./attempts.js";
 import { errorOf, MnemeError } from "./errors.js";
 import { messageOf, withIds } from "./fields.js";
 import type { Freshness } from "./freshness.js";
-import { Gate } from "./gate.js";
-import { Resumption } from "./resuming.js";
-import { ownSignal } from "./signals.js";
+import { DEFAULT_PATIENCE_MS, Resumption } from "./resuming.js";
 import { Stream } from "./stream.js";
 
 /** What a call may be given beside its request. */
@@ -64,9 +62,6 @@ export interface Connection {
 /** Items of a stream to the server. */
 export type Items<T> = Iterable<T> | AsyncIterable<T>;
 
-// What a server should take on one connection, at least: RFC 9113, section 6.5.2. Node.js keeps back
-// what is more than this server takes, but fails calls when that becomes much.
-const CALLS_AT_ONCE = 100;
 // How long a server may take to see that a stream was left. Until then it counts the stream.
 const LEAVING_MS = 5_000;
 
@@ -79,13 +74,12 @@ const LEAVING_MS = 5_000;
 export class Caller {
   readonly #connection: Connection;
   readonly #apart = new Set<Connection>();
-  readonly #gate = new Gate(CALLS_AT_ONCE);
-  readonly #retries: number | null;
+  readonly #retries: number;
   readonly #timeoutMs: number | null;
   #closed = false;
   #leftAt = Number.NEGATIVE_INFINITY;
 
-  constructor(connection: Connection, retries: number | null, timeoutMs: number | null) {
+  constructor(connection: Connection, retries: number, timeoutMs: number | null) {
     this.#connection = connection;
     this.#retries = retries;
     this.#timeoutMs = timeoutMs;
@@ -105,35 +99,20 @@ export class Caller {
     const method = call.method as DescMethodUnary;
     const message = requestOf(call, fields);
     const attempts = this.#attempts(call, options, this.#timeoutMs);
-    const own = ownSignal(options.signal);
-    try {
-      for (;;) {
-        this.#check(own.signal);
-        try {
-          return await this.#attempt(method, message, attempts, own.signal);
-        } catch (failure) {
-          await attempts.pauseAfter(this.#errorOf(failure, own.signal), own.signal);
-        }
+    for (;;) {
+      this.#check(options.signal);
+      try {
+        const response = await this.#connection.transport.unary(
+          method,
+          options.signal,
+          attempts.timeLeft(),
+          undefined,
+          message,
+        );
+        return response.message;
+      } catch (failure) {
+        await attempts.pauseAfter(this.#errorOf(failure, options.signal), options.signal);
       }
-    } finally {
-      own.release();
-    }
-  }
-
-  async #attempt(
-    method: DescMethodUnary,
-    message: Message,
-    attempts: Attempts,
-    signal: AbortSignal | undefined,
-  ): Promise<Message> {
-    await this.#gate.enter(attempts.timeLeft(), signal);
-    try {
-      this.#check(signal);
-      const { transport } = this.#connection;
-      const time = attempts.timeLeft();
-      return (await transport.unary(method, signal, time, undefined, message)).message;
-    } finally {
-      this.#gate.leave();
     }
   }
 
@@ -142,12 +121,11 @@ export class Caller {
     const source = new Source(call, items);
     // What was streamed cannot be sent again from here: it is not kept.
     const attempts = this.#attempts(call, options, null);
-    const own = ownSignal(options.signal);
-    this.#check(own.signal);
+    this.#check(options.signal);
     try {
       const response = await this.#connection.transport.stream(
         call.method as DescMethodClientStreaming,
-        own.signal,
+        options.signal,
         attempts.timeLeft(),
         undefined,
         source.messages(),
@@ -162,9 +140,7 @@ export class Caller {
       return answer;
     } catch (failure) {
       source.throwOwnError();
-      throw this.#errorOf(failure, own.signal);
-    } finally {
-      own.release();
+      throw this.#errorOf(failure, options.signal);
     }
   }
 

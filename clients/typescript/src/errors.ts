@@ -66,7 +66,6 @@ export interface ErrorFacts {
   readonly violations?: readonly FieldViolation[];
   readonly metadata?: Readonly<Record<string, string>>;
   readonly retryAfterMs?: number | undefined;
-  readonly unprocessed?: boolean;
   readonly cause?: unknown;
 }
 
@@ -88,8 +87,6 @@ export class MnemeError extends Error {
   readonly metadata: Readonly<Record<string, string>>;
   /** Milliseconds after which a retry may succeed; undefined when the server did not say. */
   readonly retryAfterMs: number | undefined;
-  /** Whether no server has looked at the call, so that it may be sent again whatever it does. */
-  readonly unprocessed: boolean;
   /** The server's own words, without the fields and the reason that `message` adds. */
   readonly rawMessage: string;
 
@@ -101,7 +98,6 @@ export class MnemeError extends Error {
     this.violations = facts.violations ?? [];
     this.metadata = facts.metadata ?? {};
     this.retryAfterMs = facts.retryAfterMs;
-    this.unprocessed = facts.unprocessed ?? false;
   }
 
   /** The first field at fault, as a path; empty when no field is. */
@@ -136,12 +132,13 @@ export function errorOf(failure: unknown, address: string): MnemeError {
   const [info] = error.findDetails(ErrorInfoSchema);
   const [request] = error.findDetails(BadRequestSchema);
   const [retry] = error.findDetails(RetryInfoSchema);
-  const unprocessed = info === undefined && isRefusedStream(error);
-  const isLost = info === undefined && (unprocessed || isLostConnection(error));
-  const code = isLost ? "UNAVAILABLE" : NAMES[error.code];
-  return new MnemeError(wordsOf(error, address, info === undefined ? code : undefined), {
+  const code = info === undefined && isLostConnection(error) ? "UNAVAILABLE" : NAMES[error.code];
+  const isSilent = info === undefined && code === "UNAVAILABLE";
+  const words = error.rawMessage.startsWith(LOST_STREAM)
+    ? "the connection broke"
+    : error.rawMessage;
+  return new MnemeError(isSilent ? `no Mneme server answers at ${address}: ${words}` : words, {
     code,
-    unprocessed,
     reason: info?.reason ?? "",
     violations: (request?.fieldViolations ?? []).map(({ field, description, reason }) => ({
       field,
@@ -152,23 +149,6 @@ export function errorOf(failure: unknown, address: string): MnemeError {
     retryAfterMs: retry?.retryDelay && toMilliseconds(retry.retryDelay),
     cause: failure,
   });
-}
-
-/** What to say of an error; of one that no server gave a reason for, by its code. */
-function wordsOf(error: ConnectError, address: string, silent: StatusCode | undefined): string {
-  if (silent !== "UNAVAILABLE") {
-    return error.rawMessage;
-  }
-  if (isRefusedStream(error)) {
-    return `the server at ${address} had no room for the call on this connection`;
-  }
-  const words = isCutShort(error) ? "the connection broke" : error.rawMessage;
-  return `no Mneme server answers at ${address}: ${words}`;
-}
-
-/** Whether the server refused the stream and looked at nothing of it: RFC 9113, section 8.7. */
-function isRefusedStream(error: ConnectError): boolean {
-  return causesOf(error).some((cause) => cause.message.includes("REFUSED_STREAM"));
 }
 
 /** What Node.js says when a connection breaks, which Connect calls aborted or internal. */
@@ -196,28 +176,15 @@ const UNTRUSTED = /^ERR_TLS_|^ERR_SSL_|CERT|^UNABLE_TO_|^EPROTO$|^HOSTNAME_MISMA
  */
 const LOST_STREAM = "http/2 stream closed with error code CANCEL";
 
-/** What Connect says of a stream that was cut off in the middle of a message. */
-const CUT_MESSAGE = "protocol error: incomplete envelope";
-
-function isCutShort(error: ConnectError): boolean {
-  return error.rawMessage.startsWith(LOST_STREAM) || error.rawMessage === CUT_MESSAGE;
-}
-
 function isLostConnection(error: ConnectError): boolean {
-  return (
-    isCutShort(error) ||
-    causesOf(error).some((cause) => {
-      const code = "code" in cause && typeof cause.code === "string" ? cause.code : "";
-      return LOST.has(code) || UNTRUSTED.test(code);
-    })
-  );
-}
-
-/** An error, and what is behind it. */
-function causesOf(error: Error): Error[] {
-  const found: Error[] = [];
-  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-    found.push(cause);
+  if (error.rawMessage.startsWith(LOST_STREAM)) {
+    return true;
   }
-  return found;
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    const code = "code" in cause && typeof cause.code === "string" ? cause.code : "";
+    if (LOST.has(code) || UNTRUSTED.test(code)) {
+      return true;
+    }
+  }
+  return false;
 }

@@ -20,16 +20,14 @@ import { type Attempt, type AttemptOptions, attempt } from "./reflecting.js";
 import type { Stream } from "./stream.js";
 
 const DEFAULT_TIMEOUT_MS = 30_000;
+const DEFAULT_RETRIES = 3;
 
 /** How patient to be with the server. */
 export interface Patience {
   /** Milliseconds for a unary call, retries included; null: no limit. Default: 30,000. */
   readonly timeoutMs?: number | null | undefined;
-  /**
-   * How often a call may be sent again; null: as often as its time allows, without a limit for half
-   * a minute. Default: null.
-   */
-  readonly retries?: number | null | undefined;
+  /** How often a call may be sent again. Default: 3. */
+  readonly retries?: number | undefined;
 }
 
 /** The methods of all RPCs, named as the RPCs are. */
@@ -144,8 +142,8 @@ export interface Mneme extends Methods, Walks {
  * @throws ConfigurationError: the options cannot be used; nothing was connected.
  */
 export function mnemeOn(connect: () => Connection, options: Patience): Mneme {
-  const { timeoutMs = DEFAULT_TIMEOUT_MS, retries = null } = options;
-  if (retries !== null && (!Number.isInteger(retries) || retries < 0)) {
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, retries = DEFAULT_RETRIES } = options;
+  if (!Number.isInteger(retries) || retries < 0) {
     throw new ConfigurationError(`retries must be a whole number from 0, not ${retries}`);
   }
   if (timeoutMs !== null && !(timeoutMs > 0)) {

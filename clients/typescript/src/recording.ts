@@ -1,9 +1,9 @@
-import { DEFAULT_PATIENCE_MS, pauseFor } from "./attempts.js";
+import { pauseFor } from "./attempts.js";
 import type { Call, Caller, CallOptions, Items } from "./caller.js";
 import { MnemeError } from "./errors.js";
 import { messageOf, withIds } from "./fields.js";
 import type { StreamEventsRequest, StreamEventsResponse } from "./gen/mneme/v1/event_service_pb.js";
-import { Backoff, isPassing } from "./resuming.js";
+import { Backoff, DEFAULT_PATIENCE_MS, isPassing } from "./resuming.js";
 
 // What may be sent without being acknowledged: it is kept, to be sent again. The server writes a
 // batch when it holds fewer, so it never waits for more than it is sent.
@@ -30,7 +30,7 @@ export interface RecordAllOptions extends CallOptions {
 
 /** How patient the client is. */
 export interface Patience {
-  readonly retries: number | null;
+  readonly retries: number;
   readonly timeoutMs: number | null;
 }
 
@@ -43,7 +43,7 @@ export async function recordAll(
   options: RecordAllOptions,
 ): Promise<Recorded> {
   const { onAcknowledged, timeoutMs = null, signal } = options;
-  const patienceMs = patience.retries === 0 ? 0 : (patience.timeoutMs ?? DEFAULT_PATIENCE_MS);
+  const patienceMs = patience.retries > 0 ? (patience.timeoutMs ?? DEFAULT_PATIENCE_MS) : 0;
   const backoff = new Backoff(patienceMs, timeoutMs);
   const upload = new Upload(call, events);
   try {

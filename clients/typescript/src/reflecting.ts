@@ -102,7 +102,7 @@ export async function attempt<T>(
   if (enabled && includePastLessons > 0) {
     const found = await client.searchReflections({
       taskDescription,
-      filter: { project },
+      filter: project ? { project } : {},
       limit: includePastLessons,
     });
     current.lessons = found.prompt;

@@ -3,6 +3,7 @@ import type { MnemeError } from "./errors.js";
 
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 5_000;
+export const DEFAULT_PATIENCE_MS = 30_000;
 
 /** Whether a stream that ended so may go on: it broke off, or is refused for a while. */
 export function isPassing(error: MnemeError): boolean {

@@ -1,2 +1,6 @@
-/** The version of this package, which a bundle of it cannot look up in its package.json. */
-export const VERSION = "0.1.0";
+import { createRequire } from "node:module";
+
+/** The version of this package. */
+export const VERSION: string = (
+  createRequire(import.meta.url)("../package.json") as { version: string }
+).version;

@@ -178,6 +178,16 @@ test("arguments that do not fit are refused before anything is sent", async () =
   }
 });
 
+test("a filter that is blank is refused, and none is not", async () => {
+  for (const userId of ["", " "]) {
+    const error = await failure(client.recall({ query: "x", userId }));
+    assert.equal(error.reason, "INVALID_FILTER");
+    const other = await failure(client.deleteMemories({ filter: { userId, tags: ["x"] } }));
+    assert.equal(other.reason, "INVALID_FILTER");
+  }
+  assert.ok((await client.recall({ query: "x", userId: undefined })).results);
+});
+
 test("undefined and null leave a field out", async () => {
   const answer = await client.recall({ query: "x", project: undefined, limit: null as never });
   assert.ok(answer.results);

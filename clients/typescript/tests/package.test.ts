@@ -14,7 +14,6 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { build } from "esbuild";
 import { PACKAGE } from "./support/paths.js";
 
 let folder: string;
@@ -75,40 +74,6 @@ void [empty, unknown, text];
   });
   const printed = execFileSync(process.execPath, ["main.js"], { cwd: consumer, encoding: "utf8" });
   assert.equal(printed.trim(), "UNAVAILABLE");
-});
-
-for (const format of ["esm", "cjs"] as const) {
-  test(`what is bundled as ${format} starts elsewhere`, async () => {
-    const elsewhere = join(folder, `bundled-${format}`);
-    mkdirSync(elsewhere);
-    // The application's, which the client must not take for its own.
-    writeFileSync(join(elsewhere, "package.json"), '{ "name": "application" }');
-    const outfile = join(elsewhere, format === "esm" ? "main.mjs" : "main.cjs");
-    await build({
-      stdin: {
-        contents: `import { createMneme } from "@mneme/client";
-const client = createMneme({ retries: 0, address: "127.0.0.1:9" });
-client.getStats().catch((error) => console.log(error.code));`,
-        resolveDir: PACKAGE,
-      },
-      bundle: true,
-      platform: "node",
-      format,
-      outfile,
-      logLevel: "silent",
-    });
-    const printed = execFileSync(process.execPath, [outfile], {
-      cwd: elsewhere,
-      encoding: "utf8",
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    assert.equal(printed.trim(), "UNAVAILABLE");
-  });
-}
-
-test("the client says the version of its package", () => {
-  const { version } = JSON.parse(readFileSync(join(PACKAGE, "package.json"), "utf8"));
-  assert.match(readFileSync(join(PACKAGE, "dist/version.js"), "utf8"), new RegExp(`"${version}"`));
 });
 
 test("the lock file names no registry", () => {

@@ -6,7 +6,6 @@ import { createServer, type Server as NetServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { BackupResponseSchema, createMneme } from "@mneme/client";
 import { failure } from "./support/failing.js";
 import { Server } from "./support/server.js";
@@ -24,12 +23,11 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test("a repeatable call outlives a restart of the server, which takes what it takes", async () => {
-  const client = await server.tenant({ timeoutMs: 120_000 });
+test("a repeatable call outlives a restart of the server", async () => {
+  const client = await server.tenant({ retries: 30, timeoutMs: 120_000 });
   await client.recordEvents({ events: [{ sessionId: "s", eventType: "message", text: "before" }] });
   await server.kill();
   const found = client.getSession({ sessionId: "s" });
-  await sleep(4_000); // Longer than three attempts take.
   await server.restart();
   assert.equal((await found).session?.eventCount, 1n);
 });
@@ -136,7 +134,7 @@ test("a server that says nothing costs no more than the deadline", async () => {
   const stream = client.watchEvents({}, { timeoutMs: 100 });
   assert.equal((await failure(stream.next())).code, "DEADLINE_EXCEEDED");
   const given = client.getStats({}, { signal: AbortSignal.timeout(50), timeoutMs: null });
-  assert.equal((await failure(given)).code, "DEADLINE_EXCEEDED");
+  assert.equal((await failure(given)).code, "CANCELLED");
   const patient = createMneme({ address: addressOf(mute), timeoutMs: null });
   const result = patient.resultOf("id", BackupResponseSchema, { timeoutMs: 100 });
   assert.match((await failure(result)).message, /^the operation has not ended in time/);
@@ -167,25 +165,6 @@ test("an aborted signal ends the wait for a retry", async () => {
   assert.equal((await call).code, "CANCELLED");
   const late = failure(client.getStats({}, { signal: controller.signal }));
   assert.equal((await late).code, "CANCELLED");
-});
-
-test("one signal gives up any number of calls, of which Node.js does not warn", async () => {
-  const warnings: Error[] = [];
-  const warned = (warning: Error) => warnings.push(warning);
-  process.on("warning", warned);
-  const client = await server.tenant();
-  const given = new AbortController();
-  const options = { signal: given.signal };
-  await Promise.all(Array.from({ length: 30 }, () => client.getStats({}, options)));
-  await server.kill();
-  const calls = Array.from({ length: 30 }, () => failure(client.getStats({}, options)));
-  given.abort();
-  for (const error of await Promise.all(calls)) {
-    assert.equal(error.code, "CANCELLED");
-  }
-  await server.restart();
-  process.off("warning", warned);
-  assert.deepEqual(warnings, []);
 });
 
 test("a closed client makes no more calls", async () => {

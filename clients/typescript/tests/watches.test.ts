@@ -1,4 +1,4 @@
-/** More calls and watches at once than one connection takes; and watches that nobody reads. */
+/** More watches than one connection takes: each has a connection of its own. */
 
 import assert from "node:assert/strict";
 import { type AddressInfo, connect, createServer, type Server as Relay } from "node:net";
@@ -62,43 +62,4 @@ test("calls are answered beside more watches than one connection takes", async (
     assert.equal(error.code, "CANCELLED");
   }
   await untilOpen(0);
-});
-
-test("however many calls are made at once, each is answered, and so is a neighbour's", async () => {
-  const client = server.client({ apiKey: await server.newKey(), timeoutMs: 240_000 });
-  await client.remember({ text: "The mill is closed on Mondays." });
-  const neighbour = await server.tenant({ retries: 0 });
-  const calls = Array.from({ length: 10_000 }, () => client.listMemories());
-  let isBusy = true;
-  const all = Promise.all(calls).finally(() => {
-    isBusy = false;
-  });
-  while (isBusy) {
-    await neighbour.getStats();
-  }
-  for (const { memories } of await all) {
-    assert.equal(memories.length, 1);
-  }
-});
-
-test("a watch that was not read for too long goes on where it was", async () => {
-  const narrow = await Server.start({ MNEME_MAX_STREAMS: "2" }); // One for a tenant.
-  try {
-    const client = narrow.client({ apiKey: await narrow.newKey(), timeoutMs: 60_000 });
-    const unread = client.watchEvents();
-    await unread.next();
-    const texts = Array.from({ length: 60 }, (_, n) => `${n} ${"x".repeat(60_000)}`);
-    for (const text of texts) {
-      await client.recordEvents({ events: [{ sessionId: "s", eventType: "message", text }] });
-    }
-    const another = client.watchEvents({}, { timeoutMs: 60_000 });
-    await another.next(); // There is a place for it: the one that nobody reads was cut off.
-    another.close();
-    for (const text of texts) {
-      assert.equal((await unread.next()).value?.event?.text, text);
-    }
-    unread.close();
-  } finally {
-    await narrow.stop();
-  }
 });

@@ -16,7 +16,7 @@ import { announce } from "../components/live";
 import { Text } from "../components/text";
 import { count, num, plural } from "../format";
 import { eventHref, sourceHref } from "../links";
-import { filter, to, withQuery } from "../router";
+import { filter, narrowing, to, withQuery } from "../router";
 import "../styles/context.css";
 
 export default function Context() {
@@ -41,16 +41,17 @@ export default function Context() {
 }
 
 function AtWakeUp() {
-  const [project, agentId] = [filter("project"), filter("agent")];
+  const of = narrowing({ project: "project", agentId: "agent", userId: "user" });
   const woken = useLoad(
-    (signal) => context.wakeUp({ project, agentId }, { signal }),
-    [project, agentId],
+    (signal) => context.wakeUp(of, { signal }),
+    [of.project, of.agentId, of.userId],
   );
   return (
     <>
-      <Filters names={["project", "agent"]}>
+      <Filters names={["project", "agent", "user"]}>
         <TextFilter name="project" label="Project" placeholder="the latest" />
         <AgentFilter />
+        <TextFilter name="user" label="User" />
       </Filters>
       <Show of={woken} lines={8}>
         {(answer) => (
@@ -68,7 +69,7 @@ function AtWakeUp() {
 
 function OnTopic() {
   const topic = filter("topic");
-  const of = { userId: filter("user"), agentId: filter("agent"), project: filter("project") };
+  const of = narrowing({ userId: "user", agentId: "agent", project: "project" });
   const found = useLoad<GetContextResponseJson | null>(
     async (signal) => (topic ? await context.getContext({ topic, ...of }, { signal }) : null),
     [topic, of.userId, of.agentId, of.project],

@@ -18,7 +18,7 @@ import { Pages } from "../components/table";
 import { Id, Json, Text } from "../components/text";
 import { count, duration, num, score } from "../format";
 import type { PageProps } from "../pages";
-import { filter, navigate, to, withQuery } from "../router";
+import { filter, narrowing, navigate, to, withQuery } from "../router";
 import "../styles/remember.css";
 
 const NAMES = ["q", "outcome", "agent", "user", "project", "tag", ...TIME_FILTERS] as const;
@@ -58,9 +58,7 @@ export default function Episodes({ rest: [linked] }: PageProps) {
 
 function episodeFilter(): EpisodeFilterJson {
   return {
-    agentId: filter("agent"),
-    userId: filter("user"),
-    project: filter("project"),
+    ...narrowing({ agentId: "agent", userId: "user", project: "project" }),
     ...(filter("tag") && { tags: [filter("tag")] }),
     onlySuccesses: filter("outcome") === "success",
     onlyFailures: filter("outcome") === "failure",

@@ -21,7 +21,7 @@ import { type Column, Pages, Table } from "../components/table";
 import { Id } from "../components/text";
 import { cost, num, word } from "../format";
 import { eventHref } from "../links";
-import { filter, to } from "../router";
+import { filter, narrowing, to } from "../router";
 import { isError, messageOf } from "./session/steps";
 import "../styles/sessions.css";
 
@@ -97,8 +97,7 @@ export default function Events() {
 function asked() {
   const severity = filter("severity").toUpperCase();
   return {
-    sessionId: filter("session"),
-    agentId: filter("agent"),
+    ...narrowing({ sessionId: "session", agentId: "agent" }),
     name: filter("name"),
     ...(filter("type") && { eventTypes: [filter("type")] }),
     ...(severity && { minSeverity: `SEVERITY_${severity}` as SeverityJson }),

@@ -13,7 +13,7 @@ import {
   timeRange,
 } from "../components/filters";
 import { date, percent, plural } from "../format";
-import { filter, withQuery } from "../router";
+import { filter, narrowing, withQuery } from "../router";
 import { ComparisonView } from "./insights/comparison";
 import { CostView } from "./insights/cost";
 import { ErrorsView } from "./insights/errors";
@@ -73,9 +73,7 @@ export default function Insights() {
 function requestOf(type: Type): ReflectRequestJson {
   return {
     analysis: `ANALYSIS_${type.toUpperCase() as Uppercase<Type>}`,
-    agentId: filter("agent"),
-    project: filter("project"),
-    userId: filter("user"),
+    ...narrowing({ agentId: "agent", project: "project", userId: "user" }),
     limit: LIMIT,
     ...timeRange(),
   };

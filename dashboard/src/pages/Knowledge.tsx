@@ -8,7 +8,7 @@ import { ChoiceFilter, Filters, TextFilter } from "../components/filters";
 import { Text } from "../components/text";
 import { count, percent, plural, word } from "../format";
 import type { PageProps } from "../pages";
-import { filter } from "../router";
+import { filter, narrowing } from "../router";
 import "../styles/remember.css";
 
 const NAMES = ["q", "type", "project", "tag"] as const;
@@ -56,7 +56,7 @@ function Found({ linked }: { linked: string | undefined }) {
   const type = filter("type").toUpperCase();
   const asked = {
     query: filter("q"),
-    project: filter("project"),
+    ...narrowing({ project: "project" }),
     ...(type && { type: `KNOWLEDGE_TYPE_${type}` as KnowledgeTypeJson }),
     ...(filter("tag") && { tags: [filter("tag")] }),
     limit: FOUND,

@@ -10,7 +10,7 @@ import { announce } from "../components/live";
 import { Pages } from "../components/table";
 import { count, num, plural, word } from "../format";
 import type { PageProps } from "../pages";
-import { filter, navigate, setQuery, withQuery } from "../router";
+import { filter, narrowing, navigate, setQuery, withQuery } from "../router";
 import { LessonDetail } from "./lessons/detail";
 import { LessonDialog } from "./lessons/editor";
 import { exportLessons } from "./lessons/files";
@@ -95,9 +95,8 @@ function LessonFilters() {
 export function lessonFilter(): LessonFilterJson {
   const importance = filter("importance").toUpperCase();
   return {
-    agentId: filter("agent"),
+    ...narrowing({ agentId: "agent", project: "project" }),
     category: filter("category"),
-    project: filter("project"),
     ...(filter("tag") && { tags: [filter("tag")] }),
     ...(importance && {
       importance: `IMPORTANCE_${importance}` as NonNullable<LessonFilterJson["importance"]>,

@@ -12,7 +12,7 @@ import { Pages } from "../components/table";
 import { Id, Json, Text } from "../components/text";
 import { num, plural, word } from "../format";
 import type { PageProps } from "../pages";
-import { filter, navigate, setQuery, withQuery } from "../router";
+import { filter, narrowing, navigate, setQuery, withQuery } from "../router";
 import "../styles/remember.css";
 
 const NAMES = ["q", "user", "agent", "project", "tag", "old"] as const;
@@ -50,9 +50,7 @@ export default function Memories({ rest: [linked] }: PageProps) {
 
 function memoryFilter() {
   return {
-    userId: filter("user"),
-    agentId: filter("agent"),
-    project: filter("project"),
+    ...narrowing({ userId: "user", agentId: "agent", project: "project" }),
     ...(filter("tag") && { tags: [filter("tag")] }),
   };
 }

@@ -24,7 +24,7 @@ import {
 import { Table } from "../components/table";
 import { bytes, cost, count, duration, num, percent, plural, short, spanStart } from "../format";
 import { eventHref } from "../links";
-import { filter } from "../router";
+import { filter, narrowing } from "../router";
 import { NoSessions, SESSION_COLUMNS } from "./sessions/parts";
 import "../styles/overview.css";
 
@@ -34,7 +34,7 @@ const LATEST = 6;
 export default function Overview() {
   const stats = useLoad((signal) => admin.getStats({}, { signal }), []);
   const inputs = [filter("agent"), filter("project"), timeKey()];
-  const asked = { agentId: filter("agent"), project: filter("project") };
+  const asked = narrowing({ agentId: "agent", project: "project" });
   const latest = useLoad(
     (signal) => events.listSessions({ ...asked, ...timeRange(), pageSize: LATEST }, { signal }),
     inputs,

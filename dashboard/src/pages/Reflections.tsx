@@ -24,7 +24,7 @@ import { Pages } from "../components/table";
 import { Id, Text } from "../components/text";
 import { count, num, percent, word } from "../format";
 import type { PageProps } from "../pages";
-import { filter, to } from "../router";
+import { filter, narrowing, to } from "../router";
 import "../styles/remember.css";
 
 const NAMES = ["q", "outcome", "agent", "project", "session", "tag"] as const;
@@ -105,16 +105,14 @@ async function find(id: string, signal: AbortSignal): Promise<{ reflection?: Ref
 function reflectionFilter() {
   const outcome = filter("outcome").toUpperCase();
   return {
-    agentId: filter("agent"),
-    project: filter("project"),
-    sessionId: filter("session"),
+    ...narrowing({ agentId: "agent", project: "project", sessionId: "session" }),
     ...(filter("tag") && { tags: [filter("tag")] }),
     ...(outcome && { outcomes: [`OUTCOME_${outcome}` as OutcomeJson] }),
   };
 }
 
 function Summary() {
-  const asked = { project: filter("project"), sessionId: filter("session") };
+  const asked = narrowing({ project: "project", sessionId: "session" });
   const summary = useLoad(
     (signal) => learn.summarizeReflections(asked, { signal }),
     [asked.project, asked.sessionId],

@@ -18,7 +18,7 @@ import { announce } from "../components/live";
 import { Table } from "../components/table";
 import { count, plural, word } from "../format";
 import { sourceHref } from "../links";
-import { filter, setQuery, to, withQuery } from "../router";
+import { filter, narrowing, setQuery, to, withQuery } from "../router";
 import "../styles/search.css";
 
 const NAMES = ["agent", "project", "user", ...TIME_FILTERS] as const;
@@ -44,9 +44,7 @@ export default function Search() {
   const request: RecallRequestJson = {
     query,
     ...(filter("scope") && { scopes: [filter("scope")] }),
-    agentId: filter("agent"),
-    project: filter("project"),
-    userId: filter("user"),
+    ...narrowing({ agentId: "agent", project: "project", userId: "user" }),
     ...timeRange(),
     limit,
   };

@@ -17,7 +17,7 @@ import {
 import { Pages, Table } from "../components/table";
 import { num } from "../format";
 import type { PageProps } from "../pages";
-import { filter, withQuery } from "../router";
+import { filter, narrowing, withQuery } from "../router";
 import { Session } from "./session/Session";
 import { ProjectTimeline } from "./sessions/ProjectTimeline";
 import { NoSessions, SESSION_COLUMNS } from "./sessions/parts";
@@ -68,9 +68,7 @@ function SessionList() {
     const status = filter("status").toUpperCase();
     const page = await events.listSessions(
       {
-        agentId: filter("agent"),
-        userId: filter("user"),
-        project: filter("project"),
+        ...narrowing({ agentId: "agent", userId: "user", project: "project" }),
         ...(filter("tag") && { tags: [filter("tag")] }),
         ...(status && { status: `SESSION_STATUS_${status}` as SessionStatusJson }),
         ...timeRange(),

@@ -11,7 +11,7 @@ import { Pages } from "../components/table";
 import { Id, Json, Text } from "../components/text";
 import { count, duration, num, percent, score, word } from "../format";
 import type { PageProps } from "../pages";
-import { filter, navigate, to, withQuery } from "../router";
+import { filter, narrowing, navigate, to, withQuery } from "../router";
 import "../styles/remember.css";
 
 const NAMES = ["q", "project", "tag"] as const;
@@ -39,7 +39,7 @@ export default function Skills({ rest: [linked] }: PageProps) {
 }
 
 function skillFilter() {
-  return { project: filter("project"), ...(filter("tag") && { tags: [filter("tag")] }) };
+  return { ...narrowing({ project: "project" }), ...(filter("tag") && { tags: [filter("tag")] }) };
 }
 
 function List() {

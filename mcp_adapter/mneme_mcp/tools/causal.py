@@ -160,7 +160,7 @@ class DiscoverArguments(SnakeArguments):
         Labels,
         Field(description='Metadata known before the attempt, e.g. ["difficulty", "tag:hard"].'),
     ] = []
-    project: Annotated[str, Field(description="Only attempts on this project.")] = ""
+    project: Annotated[str | None, Field(description="Only attempts on this project.")] = None
     tags: Annotated[Labels, Field(description="Only attempts with all of these labels.")] = []
 
 

@@ -44,8 +44,8 @@ class CertificateArguments(SnakeArguments):
     alpha: Annotated[float, Field(ge=0, le=1, description="Weight of the similarity.")] = 0.7
     beta: Annotated[float, Field(ge=0, le=1, description="Weight of the causal uplift.")] = 0.2
     gamma: Annotated[float, Field(ge=0, le=1, description="Weight of the latency.")] = 0.1
-    project: Annotated[str, Field(description="Only of this project.")] = ""
-    user_id: Annotated[str, Field(description="Only of this user.")] = ""
+    project: Annotated[str | None, Field(description="Only of this project.")] = None
+    user_id: Annotated[str | None, Field(description="Only of this user.")] = None
     tags: Annotated[Labels, Field(description="Only with all of these labels.")] = []
     token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
 

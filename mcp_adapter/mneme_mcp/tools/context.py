@@ -28,9 +28,11 @@ class ContextArguments(CamelArguments):
             description='What you are about to do or were asked, e.g. "database migrations".',
         ),
     ]
-    user_id: Annotated[str, Field(description='Only sessions for this user, e.g. "user123".')] = ""
-    agent_id: Annotated[str, Field(description="Only sessions of this agent.")] = ""
-    project: Annotated[str, Field(description='Only of this project, e.g. "shop-api".')] = ""
+    user_id: Annotated[str | None, Field(description='Only for this user, e.g. "user123".')] = None
+    agent_id: Annotated[str | None, Field(description="Only of this agent.")] = None
+    project: Annotated[str | None, Field(description='Only of this project, e.g. "shop-api".')] = (
+        None
+    )
     from_: Annotated[
         Time | None, Field(alias="from", description='Active at or after, e.g. "2026-01-01".')
     ] = None

@@ -172,8 +172,8 @@ class QueryArguments(CamelArguments):
 
     synonyms = {"tool": "name", "tool_name": "name", "event_type": "event_types"}
 
-    session_id: Annotated[str, Field(description="Only of this session.")] = ""
-    agent_id: Annotated[str, Field(description="Only of this agent.")] = ""
+    session_id: Annotated[str | None, Field(description="Only of this session.")] = None
+    agent_id: Annotated[str | None, Field(description="Only of this agent.")] = None
     event_types: Annotated[
         Labels, Field(description='Only of these types, e.g. ["tool_error", "error"].')
     ] = []

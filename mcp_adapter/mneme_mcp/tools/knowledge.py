@@ -130,7 +130,7 @@ class QueryArguments(SnakeArguments):
             description='In plain words, e.g. "npm install fails with permission error".',
         ),
     ]
-    project: Annotated[str, Field(description="Only this project; empty: all.")] = ""
+    project: Annotated[str | None, Field(description="Only this project.")] = None
     event_type: Annotated[
         Literal["", "error", "success", "pattern"], Word, Field(description="Only this kind.")
     ] = ""

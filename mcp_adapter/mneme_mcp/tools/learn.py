@@ -99,10 +99,10 @@ class LearnArguments(CamelArguments):
     def filter(self) -> LessonFilterFields:
         """The filters for lists and searches."""
         chosen: dict[str, Any] = {
-            "agent_id": self.agent_id or "",
+            "agent_id": self.agent_id,
             "category": self.category or "",
             "importance": self.importance or None,
-            "project": self.project or "",
+            "project": self.project,
             "tags": self.tags or [],
             "include_archived": self.include_archived,
         }

@@ -92,8 +92,8 @@ class SearchArguments(SnakeArguments):
         Filters,
         Field(description='E.g. {"tags": ["auth"], "metadata": {"priority": "high"}}.'),
     ] = Filters()
-    user_id: Annotated[str, Field(description="About this user.")] = ""
-    project: Annotated[str, Field(description="About this project.")] = ""
+    user_id: Annotated[str | None, Field(description="About this user.")] = None
+    project: Annotated[str | None, Field(description="About this project.")] = None
     rerank: Annotated[
         bool, Field(description="Also rank higher what causal edges show to be helpful.")
     ] = False

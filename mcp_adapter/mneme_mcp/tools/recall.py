@@ -51,12 +51,12 @@ class RecallArguments(CamelArguments):
         Word,
         Field(description='Where to look, e.g. "lessons"; default all.'),
     ] = "all"
-    agent_id: Annotated[str, Field(description='Only of this agent, e.g. "coder-1".')] = ""
-    session_id: Annotated[str, Field(description="Only of this session.")] = ""
-    user_id: Annotated[
-        str, Field(description='Only of sessions for this user, e.g. "user123".')
-    ] = ""
-    project: Annotated[str, Field(description='Only of this project, e.g. "shop-api".')] = ""
+    agent_id: Annotated[str | None, Field(description='Only of this agent, e.g. "coder-1".')] = None
+    session_id: Annotated[str | None, Field(description="Only of this session.")] = None
+    user_id: Annotated[str | None, Field(description='Only for this user, e.g. "user123".')] = None
+    project: Annotated[str | None, Field(description='Only of this project, e.g. "shop-api".')] = (
+        None
+    )
     tags: Annotated[
         Labels, Field(description='Only with all of these labels, e.g. ["billing"].')
     ] = []

@@ -47,10 +47,10 @@ class ReflectArguments(CamelArguments):
             "tag, project, agent, user."
         ),
     ]
-    agent_id: Annotated[str, Field(description='Only of this agent, e.g. "coder-1".')] = ""
-    user_id: Annotated[str, Field(description="Only of sessions for this user.")] = ""
-    project: Annotated[str, Field(description="Only of sessions on this project.")] = ""
-    tags: Annotated[Labels, Field(description="Only of sessions with all of these labels.")] = []
+    agent_id: Annotated[str | None, Field(description='Only of this agent, e.g. "coder-1".')] = None
+    user_id: Annotated[str | None, Field(description="Only for this user.")] = None
+    project: Annotated[str | None, Field(description="Only on this project.")] = None
+    tags: Annotated[Labels, Field(description="Only with all of these labels.")] = []
     from_: Annotated[
         Time | None, Field(alias="from", description='At or after, e.g. "2026-01-01".')
     ] = None

@@ -138,7 +138,7 @@ class SearchArguments(CamelArguments):
         list[Outcome], Field(description='Only with these outcomes, e.g. ["failure"].')
     ] = []
     tags: Annotated[Labels, Field(description="Only with all of these labels.")] = []
-    session_id: Annotated[str, Field(description="Only of this session.")] = ""
+    session_id: Annotated[str | None, Field(description="Only of this session.")] = None
     limit: Annotated[int, Field(ge=1, le=100, description="Maximum reflections.")] = 5
     token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
 
@@ -205,7 +205,7 @@ class SummaryArguments(CamelArguments):
     """What to summarize."""
 
     project: Annotated[str, Field(min_length=1, description='The project, e.g. "shop-api".')]
-    session_id: Annotated[str, Field(description="Only of this session.")] = ""
+    session_id: Annotated[str | None, Field(description="Only of this session.")] = None
 
 
 class Theme(CamelOutput):

@@ -134,8 +134,8 @@ class RetrieveArguments(SnakeArguments):
         None
     )
     tags: Annotated[Labels, Field(description="Only with all of these labels.")] = []
-    session_id: Annotated[str, Field(description="Only of this session.")] = ""
-    project: Annotated[str, Field(description="Only on this project.")] = ""
+    session_id: Annotated[str | None, Field(description="Only of this session.")] = None
+    project: Annotated[str | None, Field(description="Only on this project.")] = None
     token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
 
     @model_validator(mode="after")

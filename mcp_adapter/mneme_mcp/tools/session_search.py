@@ -20,9 +20,9 @@ class SearchArguments(SnakeArguments):
         str,
         Field(min_length=1, max_length=8192, description='In plain words, e.g. "JWT validation".'),
     ]
-    project: Annotated[str, Field(description="Only on this project.")] = ""
-    agent_id: Annotated[str, Field(description="Only of this agent.")] = ""
-    user_id: Annotated[str, Field(description="Only for this user.")] = ""
+    project: Annotated[str | None, Field(description="Only on this project.")] = None
+    agent_id: Annotated[str | None, Field(description="Only of this agent.")] = None
+    user_id: Annotated[str | None, Field(description="Only for this user.")] = None
     from_: Annotated[
         Time | None, Field(alias="from", description='Active at or after, e.g. "2026-01-01".')
     ] = None

@@ -248,9 +248,15 @@ class WakeUpArguments(SnakeArguments):
     """Where to pick up."""
 
     project: Annotated[
-        str, Field(description='The project, e.g. "shop-api"; empty: that of the last handover.')
-    ] = ""
-    agent_id: Annotated[str, Field(description="Only of this agent; empty: of all.")] = ""
+        str | None,
+        Field(description='The project, e.g. "shop-api"; default: the last one.'),
+    ] = None
+    agent_id: Annotated[str | None, Field(description="Only of this agent; left out: of all.")] = (
+        None
+    )
+    user_id: Annotated[
+        str | None, Field(description="Only of sessions for this user; left out: of all.")
+    ] = None
     limit: Annotated[int, Field(ge=1, le=50, description="Related sessions at most.")] = 5
     without_experience: Annotated[
         bool, Field(description="Leave out what episodes and skills suggest.")
@@ -299,6 +305,7 @@ async def wake_up(call: Call, given: WakeUpArguments) -> Reply:
         await call.client.wake_up(
             project=given.project,
             agent_id=given.agent_id,
+            user_id=given.user_id,
             limit=given.limit,
             without_experience=given.without_experience,
         )

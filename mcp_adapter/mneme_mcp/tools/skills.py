@@ -106,7 +106,7 @@ class SearchArguments(SnakeArguments):
         float, Field(ge=0, le=1, description="Only those that succeed at least this often.")
     ] = 0.0
     tags: Annotated[Labels, Field(description="Only with all of these labels.")] = []
-    project: Annotated[str, Field(description="Only for this project.")] = ""
+    project: Annotated[str | None, Field(description="Only for this project.")] = None
     token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
 
 
@@ -119,15 +119,16 @@ class SkillsOutput(SnakeOutput):
 
 async def search(call: Call, given: SearchArguments) -> Reply:
     """Answer `skill_search`."""
+    wanted: Any = {
+        "min_success_rate": given.min_success_rate,
+        "tags": given.tags,
+        "project": given.project,
+    }
     answer = to_dict(
         await call.client.search_skills(
             given.query,
             limit=given.limit,
-            filter={
-                "min_success_rate": given.min_success_rate,
-                "tags": given.tags,
-                "project": given.project,
-            },
+            filter=wanted,
         )
     )
     found = [_found_skill(one) for one in answer["results"]]
@@ -147,7 +148,7 @@ class ConsolidateArguments(SnakeArguments):
         Reward, Field(description="Reward from which an attempt counts as a success.")
     ] = 0.7
     dry_run: Annotated[bool, Field(description="Only say what would be made.")] = False
-    project: Annotated[str, Field(description="Only attempts on this project.")] = ""
+    project: Annotated[str | None, Field(description="Only attempts on this project.")] = None
     tags: Annotated[Labels, Field(description="Only attempts with all of these labels.")] = []
     token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
 
@@ -165,13 +166,14 @@ class ConsolidateOutput(SnakeOutput):
 
 async def consolidate(call: Call, given: ConsolidateArguments) -> Reply:
     """Answer `skill_consolidate`."""
+    wanted: Any = {"project": given.project, "tags": given.tags}
     answer = to_dict(
         await call.waiting_for(
             call.client.consolidate_skills(
                 min_attempts=given.min_attempts,
                 min_reward=given.min_reward,
                 dry_run=given.dry_run,
-                filter={"project": given.project, "tags": given.tags},
+                filter=wanted,
             ),
             "Comparing attempts",
         )

@@ -9,9 +9,11 @@ from functools import cache
 from buf.validate import validate_pb2
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
+from mneme.v1 import options_pb2
 from protovalidate import FieldPathElementPb, Validator, Violation, ViolationPb
 
 from mneme_server.common.errors import Reason
+from mneme_server.common.texts import is_blank
 from mneme_server.transport.errors import InvalidRequest
 from mneme_server.transport.errors import Violation as FieldViolation
 from mneme_server.transport.extensions import extension
@@ -20,6 +22,8 @@ _BOUNDS = frozenset({"gt", "gte", "lt", "lte", "len", "min", "max", "within"})
 """Words of rule ids, such as `int32.gte_lte`, that bound a number, a size or a time."""
 
 _REQUIRED = "required"
+
+_BLANK = "must not be blank; leave it out where it does not matter"
 
 _IN_WORDS = {
     r"^[^\x00-\x1f\x7f]*$": "must be on one line, without control characters",
@@ -44,9 +48,39 @@ def validate(message: Message, prefix: str = "") -> None:
     for path, most in _too_long(message, prefix):
         rule = f"must contain no more than {most} item(s)"
         raise InvalidRequest([FieldViolation(path, rule, Reason.OUT_OF_RANGE)])
-    violations = _validator.collect_violations(message)
+    violations = [_to_field_violation(v, prefix) for v in _validator.collect_violations(message)]
+    violations += [
+        FieldViolation(path, _BLANK, Reason.INVALID_FILTER) for path in _blank(message, prefix)
+    ]
     if violations:
-        raise InvalidRequest([_to_field_violation(v, prefix) for v in violations])
+        raise InvalidRequest(violations)
+
+
+def _blank(message: Message, prefix: str) -> Iterator[str]:
+    """Yield the paths of filters that are given and name nobody."""
+    own, inside = _narrowing(message.DESCRIPTOR)
+    for name in own:
+        if message.HasField(name) and is_blank(getattr(message, name)):
+            yield _joined(prefix, name)
+    for name in inside:
+        if message.HasField(name):
+            yield from _blank(getattr(message, name), _joined(prefix, name))
+
+
+@cache
+def _narrowing(descriptor: Descriptor) -> tuple[list[str], list[str]]:
+    """Return a message's fields that narrow an answer, and those of messages that have some."""
+    own = [field.name for field in descriptor.fields if extension(field, options_pb2.narrows)]
+    inside = [
+        field.name
+        for field in descriptor.fields
+        if field.message_type is not None
+        and not field.is_repeated
+        and field.message_type.file.package == descriptor.file.package
+        and field.message_type is not descriptor
+        and any(_narrowing(field.message_type))
+    ]
+    return own, inside
 
 
 def _too_long(message: Message, prefix: str) -> Iterator[tuple[str, int]]:

@@ -824,10 +824,10 @@ class AdminMethods(SyncCaller):
             tenant_id: The tenant; empty: the caller's. Of the form
                 `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             user_id: This user: sessions, memories and episodes of the user, and events that
-                name the user in their metadata. Up to 200 characters, on one line.
+                name the user in their metadata. Up to 200 characters, on one line; not blank.
             agent_id: This agent: its sessions, its events in others, what it learned, and
-                itself. Up to 200 characters, on one line.
-            session_id: This session. Up to 200 characters, on one line.
+                itself. Up to 200 characters, on one line; not blank.
+            session_id: This session. Up to 200 characters, on one line; not blank.
             items: These things. Those that do not exist, or no longer do, are left out. Up to
                 1,000 entries.
             filter: What matches this filter.
@@ -881,10 +881,10 @@ class AdminMethods(SyncCaller):
             tenant_id: The tenant; empty: the caller's. Of the form
                 `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             user_id: This user: sessions, memories and episodes of the user, and events that
-                name the user in their metadata. Up to 200 characters, on one line.
+                name the user in their metadata. Up to 200 characters, on one line; not blank.
             agent_id: This agent: its sessions, its events in others, what it learned, and
-                itself. Up to 200 characters, on one line.
-            session_id: This session. Up to 200 characters, on one line.
+                itself. Up to 200 characters, on one line; not blank.
+            session_id: This session. Up to 200 characters, on one line; not blank.
             items: These things. Those that do not exist, or no longer do, are left out. Up to
                 1,000 entries.
             filter: What matches this filter.
@@ -1549,10 +1549,10 @@ class AsyncAdminMethods(AsyncCaller):
             tenant_id: The tenant; empty: the caller's. Of the form
                 `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             user_id: This user: sessions, memories and episodes of the user, and events that
-                name the user in their metadata. Up to 200 characters, on one line.
+                name the user in their metadata. Up to 200 characters, on one line; not blank.
             agent_id: This agent: its sessions, its events in others, what it learned, and
-                itself. Up to 200 characters, on one line.
-            session_id: This session. Up to 200 characters, on one line.
+                itself. Up to 200 characters, on one line; not blank.
+            session_id: This session. Up to 200 characters, on one line; not blank.
             items: These things. Those that do not exist, or no longer do, are left out. Up to
                 1,000 entries.
             filter: What matches this filter.
@@ -1606,10 +1606,10 @@ class AsyncAdminMethods(AsyncCaller):
             tenant_id: The tenant; empty: the caller's. Of the form
                 `^([a-z0-9][a-z0-9_-]{0,62})?$`.
             user_id: This user: sessions, memories and episodes of the user, and events that
-                name the user in their metadata. Up to 200 characters, on one line.
+                name the user in their metadata. Up to 200 characters, on one line; not blank.
             agent_id: This agent: its sessions, its events in others, what it learned, and
-                itself. Up to 200 characters, on one line.
-            session_id: This session. Up to 200 characters, on one line.
+                itself. Up to 200 characters, on one line; not blank.
+            session_id: This session. Up to 200 characters, on one line; not blank.
             items: These things. Those that do not exist, or no longer do, are left out. Up to
                 1,000 entries.
             filter: What matches this filter.

@@ -1814,24 +1814,24 @@ class EpisodeFilter(Answer[episode_pb2.EpisodeFilter], of=episode_pb2.EpisodeFil
     match.
     """
 
-    session_id: str
+    session_id: str | None
     """Of this session.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
 
-    agent_id: str
+    agent_id: str | None
     """Of this agent.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
 
-    user_id: str
+    user_id: str | None
     """For this user.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
 
-    project: str
+    project: str | None
     """On this project.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
 
     tags: list[str]

@@ -97,9 +97,11 @@ class ContextMethods(SyncCaller):
 
         Args:
             topic: What context is needed for, in words. Required; up to 8,192 characters.
-            user_id: Of sessions serving this user. Up to 200 characters, on one line.
-            agent_id: Of this agent. Up to 200 characters, on one line.
-            project: Of this project. Up to 200 characters, on one line.
+            user_id: Of sessions serving this user, and what they taught. Lessons and skills
+                that no session or attempt of another user taught are for all. Up to 200
+                characters, on one line; not blank.
+            agent_id: Of this agent. Up to 200 characters, on one line; not blank.
+            project: Of this project. Up to 200 characters, on one line; not blank.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
             limit: Maximum number of sessions. 1 to 50. Default: 5.
@@ -205,6 +207,7 @@ class ContextMethods(SyncCaller):
         agent_id: str | None = None,
         min_similarity: float | None = None,
         without_experience: bool | None = None,
+        user_id: str | None = None,
         timeout: float | None = None,
     ) -> WakeUpResponse:
         """Returns what an agent needs at the start of a session: the last handover,
@@ -217,13 +220,16 @@ class ContextMethods(SyncCaller):
         Errors: INVALID_ARGUMENT.
 
         Args:
-            project: The project; if empty, that of the last handover. Up to 200 characters, on
-                one line.
+            project: The project; if unset, that of the last handover. Up to 200 characters, on
+                one line; not blank.
             limit: Maximum number of related sessions. 1 to 50. Default: 5.
-            agent_id: Of this agent; empty: of all. Up to 200 characters, on one line.
+            agent_id: Of this agent; unset: of all. Up to 200 characters, on one line; not
+                blank.
             min_similarity: Leave out related sessions below this similarity. With the default
                 model, unrelated summaries are mostly below the default. 0 to 1. Default: 0.35.
             without_experience: Leave out what episodes and skills suggest.
+            user_id: What sessions serving this user left and taught, and nothing of another
+                user's; unset: of all. Up to 200 characters, on one line; not blank.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -237,6 +243,7 @@ class ContextMethods(SyncCaller):
                 "agent_id": agent_id,
                 "min_similarity": min_similarity,
                 "without_experience": without_experience,
+                "user_id": user_id,
             },
             timeout,
         )
@@ -262,9 +269,9 @@ class ContextMethods(SyncCaller):
 
         Args:
             query: What to look for, in words. Required; up to 8,192 characters.
-            project: On this project. Up to 200 characters, on one line.
-            agent_id: Of this agent. Up to 200 characters, on one line.
-            user_id: Serving this user. Up to 200 characters, on one line.
+            project: On this project. Up to 200 characters, on one line; not blank.
+            agent_id: Of this agent. Up to 200 characters, on one line; not blank.
+            user_id: Serving this user. Up to 200 characters, on one line; not blank.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
             limit: Maximum number of sessions. 1 to 100. Default: 10.
@@ -299,6 +306,7 @@ class ContextMethods(SyncCaller):
         links: int | None = None,
         page_size: int | None = None,
         page_token: str | None = None,
+        user_id: str | None = None,
         timeout: float | None = None,
     ) -> GetTimelineResponse:
         """Returns a project's sessions in order of time, each with the earlier
@@ -309,8 +317,9 @@ class ContextMethods(SyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            project: The project; if empty, every session. Up to 200 characters, on one line.
-            agent_id: Of this agent. Up to 200 characters, on one line.
+            project: The project; if unset, every session. Up to 200 characters, on one line;
+                not blank.
+            agent_id: Of this agent. Up to 200 characters, on one line; not blank.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
             links: Maximum number of links from each session. 1 to 20. Default: 3.
@@ -318,6 +327,8 @@ class ContextMethods(SyncCaller):
                 Default: 50.
             page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
+            user_id: Serving this user, as do those that they are linked to. Up to 200
+                characters, on one line; not blank.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -333,6 +344,7 @@ class ContextMethods(SyncCaller):
                 "links": links,
                 "page_size": page_size,
                 "page_token": page_token,
+                "user_id": user_id,
             },
             timeout,
         )
@@ -346,6 +358,7 @@ class ContextMethods(SyncCaller):
         end_time: datetime | None = None,
         links: int | None = None,
         page_size: int | None = None,
+        user_id: str | None = None,
         timeout: float | None = None,
     ) -> Iterator[TimelineEntry]:
         """Walks all pages of `get_timeline`, fetching each when it is reached.
@@ -358,13 +371,16 @@ class ContextMethods(SyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            project: The project; if empty, every session. Up to 200 characters, on one line.
-            agent_id: Of this agent. Up to 200 characters, on one line.
+            project: The project; if unset, every session. Up to 200 characters, on one line;
+                not blank.
+            agent_id: Of this agent. Up to 200 characters, on one line; not blank.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
             links: Maximum number of links from each session. 1 to 20. Default: 3.
             page_size: Items per page. Finding each one's links costs a search. 1 to 200.
                 Default: 50.
+            user_id: Serving this user, as do those that they are linked to. Up to 200
+                characters, on one line; not blank.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -376,6 +392,7 @@ class ContextMethods(SyncCaller):
                 "end_time": end_time,
                 "links": links,
                 "page_size": page_size,
+                "user_id": user_id,
             },
             lambda page: page.entries,
             timeout,
@@ -414,9 +431,11 @@ class AsyncContextMethods(AsyncCaller):
 
         Args:
             topic: What context is needed for, in words. Required; up to 8,192 characters.
-            user_id: Of sessions serving this user. Up to 200 characters, on one line.
-            agent_id: Of this agent. Up to 200 characters, on one line.
-            project: Of this project. Up to 200 characters, on one line.
+            user_id: Of sessions serving this user, and what they taught. Lessons and skills
+                that no session or attempt of another user taught are for all. Up to 200
+                characters, on one line; not blank.
+            agent_id: Of this agent. Up to 200 characters, on one line; not blank.
+            project: Of this project. Up to 200 characters, on one line; not blank.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
             limit: Maximum number of sessions. 1 to 50. Default: 5.
@@ -522,6 +541,7 @@ class AsyncContextMethods(AsyncCaller):
         agent_id: str | None = None,
         min_similarity: float | None = None,
         without_experience: bool | None = None,
+        user_id: str | None = None,
         timeout: float | None = None,
     ) -> WakeUpResponse:
         """Returns what an agent needs at the start of a session: the last handover,
@@ -534,13 +554,16 @@ class AsyncContextMethods(AsyncCaller):
         Errors: INVALID_ARGUMENT.
 
         Args:
-            project: The project; if empty, that of the last handover. Up to 200 characters, on
-                one line.
+            project: The project; if unset, that of the last handover. Up to 200 characters, on
+                one line; not blank.
             limit: Maximum number of related sessions. 1 to 50. Default: 5.
-            agent_id: Of this agent; empty: of all. Up to 200 characters, on one line.
+            agent_id: Of this agent; unset: of all. Up to 200 characters, on one line; not
+                blank.
             min_similarity: Leave out related sessions below this similarity. With the default
                 model, unrelated summaries are mostly below the default. 0 to 1. Default: 0.35.
             without_experience: Leave out what episodes and skills suggest.
+            user_id: What sessions serving this user left and taught, and nothing of another
+                user's; unset: of all. Up to 200 characters, on one line; not blank.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -554,6 +577,7 @@ class AsyncContextMethods(AsyncCaller):
                 "agent_id": agent_id,
                 "min_similarity": min_similarity,
                 "without_experience": without_experience,
+                "user_id": user_id,
             },
             timeout,
         )
@@ -579,9 +603,9 @@ class AsyncContextMethods(AsyncCaller):
 
         Args:
             query: What to look for, in words. Required; up to 8,192 characters.
-            project: On this project. Up to 200 characters, on one line.
-            agent_id: Of this agent. Up to 200 characters, on one line.
-            user_id: Serving this user. Up to 200 characters, on one line.
+            project: On this project. Up to 200 characters, on one line; not blank.
+            agent_id: Of this agent. Up to 200 characters, on one line; not blank.
+            user_id: Serving this user. Up to 200 characters, on one line; not blank.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
             limit: Maximum number of sessions. 1 to 100. Default: 10.
@@ -616,6 +640,7 @@ class AsyncContextMethods(AsyncCaller):
         links: int | None = None,
         page_size: int | None = None,
         page_token: str | None = None,
+        user_id: str | None = None,
         timeout: float | None = None,
     ) -> GetTimelineResponse:
         """Returns a project's sessions in order of time, each with the earlier
@@ -626,8 +651,9 @@ class AsyncContextMethods(AsyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            project: The project; if empty, every session. Up to 200 characters, on one line.
-            agent_id: Of this agent. Up to 200 characters, on one line.
+            project: The project; if unset, every session. Up to 200 characters, on one line;
+                not blank.
+            agent_id: Of this agent. Up to 200 characters, on one line; not blank.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
             links: Maximum number of links from each session. 1 to 20. Default: 3.
@@ -635,6 +661,8 @@ class AsyncContextMethods(AsyncCaller):
                 Default: 50.
             page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
+            user_id: Serving this user, as do those that they are linked to. Up to 200
+                characters, on one line; not blank.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -650,6 +678,7 @@ class AsyncContextMethods(AsyncCaller):
                 "links": links,
                 "page_size": page_size,
                 "page_token": page_token,
+                "user_id": user_id,
             },
             timeout,
         )
@@ -663,6 +692,7 @@ class AsyncContextMethods(AsyncCaller):
         end_time: datetime | None = None,
         links: int | None = None,
         page_size: int | None = None,
+        user_id: str | None = None,
         timeout: float | None = None,
     ) -> AsyncIterator[TimelineEntry]:
         """Walks all pages of `get_timeline`, fetching each when it is reached.
@@ -675,13 +705,16 @@ class AsyncContextMethods(AsyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            project: The project; if empty, every session. Up to 200 characters, on one line.
-            agent_id: Of this agent. Up to 200 characters, on one line.
+            project: The project; if unset, every session. Up to 200 characters, on one line;
+                not blank.
+            agent_id: Of this agent. Up to 200 characters, on one line; not blank.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
             links: Maximum number of links from each session. 1 to 20. Default: 3.
             page_size: Items per page. Finding each one's links costs a search. 1 to 200.
                 Default: 50.
+            user_id: Serving this user, as do those that they are linked to. Up to 200
+                characters, on one line; not blank.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -693,6 +726,7 @@ class AsyncContextMethods(AsyncCaller):
                 "end_time": end_time,
                 "links": links,
                 "page_size": page_size,
+                "user_id": user_id,
             },
             lambda page: page.entries,
             timeout,

@@ -349,9 +349,9 @@ class EventMethods(SyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            agent_id: Of this agent. Up to 200 characters, on one line.
-            user_id: Serving this user. Up to 200 characters, on one line.
-            project: On this project. Up to 200 characters, on one line.
+            agent_id: Of this agent. Up to 200 characters, on one line; not blank.
+            user_id: Serving this user. Up to 200 characters, on one line; not blank.
+            project: On this project. Up to 200 characters, on one line; not blank.
             status: In this state.
             tags: With all of these labels. Up to 64 entries, each up to 100 characters, on one
                 line.
@@ -406,9 +406,9 @@ class EventMethods(SyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            agent_id: Of this agent. Up to 200 characters, on one line.
-            user_id: Serving this user. Up to 200 characters, on one line.
-            project: On this project. Up to 200 characters, on one line.
+            agent_id: Of this agent. Up to 200 characters, on one line; not blank.
+            user_id: Serving this user. Up to 200 characters, on one line; not blank.
+            project: On this project. Up to 200 characters, on one line; not blank.
             status: In this state.
             tags: With all of these labels. Up to 64 entries, each up to 100 characters, on one
                 line.
@@ -459,8 +459,8 @@ class EventMethods(SyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            session_id: Of this session. Up to 200 characters, on one line.
-            agent_id: Of this agent. Up to 200 characters, on one line.
+            session_id: Of this session. Up to 200 characters, on one line; not blank.
+            agent_id: Of this agent. Up to 200 characters, on one line; not blank.
             event_types: Of any of these types, known or not. Up to 32 entries, each up to 128
                 characters; of the form `^[A-Za-z][A-Za-z0-9_.:/-]*$`. Known: session_started,
                 session_ended, tool_call, tool_response, tool_error, llm_call, llm_response,
@@ -525,8 +525,8 @@ class EventMethods(SyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            session_id: Of this session. Up to 200 characters, on one line.
-            agent_id: Of this agent. Up to 200 characters, on one line.
+            session_id: Of this session. Up to 200 characters, on one line; not blank.
+            agent_id: Of this agent. Up to 200 characters, on one line; not blank.
             event_types: Of any of these types, known or not. Up to 32 entries, each up to 128
                 characters; of the form `^[A-Za-z][A-Za-z0-9_.:/-]*$`. Known: session_started,
                 session_ended, tool_call, tool_response, tool_error, llm_call, llm_response,
@@ -642,8 +642,8 @@ class EventMethods(SyncCaller):
         deleted in the meantime.
 
         Args:
-            session_id: Of this session. Up to 200 characters, on one line.
-            agent_id: Of this agent. Up to 200 characters, on one line.
+            session_id: Of this session. Up to 200 characters, on one line; not blank.
+            agent_id: Of this agent. Up to 200 characters, on one line; not blank.
             event_types: Of any of these types, known or not. Up to 32 entries, each up to 128
                 characters; of the form `^[A-Za-z][A-Za-z0-9_.:/-]*$`. Known: session_started,
                 session_ended, tool_call, tool_response, tool_error, llm_call, llm_response,
@@ -689,8 +689,8 @@ class EventMethods(SyncCaller):
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
 
         Args:
-            session_id: This session's chain; empty: every chain of the tenant. Up to 200
-                characters, on one line.
+            session_id: This session's chain; unset: every chain of the tenant. Up to 200
+                characters, on one line; not blank.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -935,9 +935,9 @@ class AsyncEventMethods(AsyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            agent_id: Of this agent. Up to 200 characters, on one line.
-            user_id: Serving this user. Up to 200 characters, on one line.
-            project: On this project. Up to 200 characters, on one line.
+            agent_id: Of this agent. Up to 200 characters, on one line; not blank.
+            user_id: Serving this user. Up to 200 characters, on one line; not blank.
+            project: On this project. Up to 200 characters, on one line; not blank.
             status: In this state.
             tags: With all of these labels. Up to 64 entries, each up to 100 characters, on one
                 line.
@@ -992,9 +992,9 @@ class AsyncEventMethods(AsyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            agent_id: Of this agent. Up to 200 characters, on one line.
-            user_id: Serving this user. Up to 200 characters, on one line.
-            project: On this project. Up to 200 characters, on one line.
+            agent_id: Of this agent. Up to 200 characters, on one line; not blank.
+            user_id: Serving this user. Up to 200 characters, on one line; not blank.
+            project: On this project. Up to 200 characters, on one line; not blank.
             status: In this state.
             tags: With all of these labels. Up to 64 entries, each up to 100 characters, on one
                 line.
@@ -1045,8 +1045,8 @@ class AsyncEventMethods(AsyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            session_id: Of this session. Up to 200 characters, on one line.
-            agent_id: Of this agent. Up to 200 characters, on one line.
+            session_id: Of this session. Up to 200 characters, on one line; not blank.
+            agent_id: Of this agent. Up to 200 characters, on one line; not blank.
             event_types: Of any of these types, known or not. Up to 32 entries, each up to 128
                 characters; of the form `^[A-Za-z][A-Za-z0-9_.:/-]*$`. Known: session_started,
                 session_ended, tool_call, tool_response, tool_error, llm_call, llm_response,
@@ -1111,8 +1111,8 @@ class AsyncEventMethods(AsyncCaller):
         token is damaged or was made for other filters.
 
         Args:
-            session_id: Of this session. Up to 200 characters, on one line.
-            agent_id: Of this agent. Up to 200 characters, on one line.
+            session_id: Of this session. Up to 200 characters, on one line; not blank.
+            agent_id: Of this agent. Up to 200 characters, on one line; not blank.
             event_types: Of any of these types, known or not. Up to 32 entries, each up to 128
                 characters; of the form `^[A-Za-z][A-Za-z0-9_.:/-]*$`. Known: session_started,
                 session_ended, tool_call, tool_response, tool_error, llm_call, llm_response,
@@ -1228,8 +1228,8 @@ class AsyncEventMethods(AsyncCaller):
         deleted in the meantime.
 
         Args:
-            session_id: Of this session. Up to 200 characters, on one line.
-            agent_id: Of this agent. Up to 200 characters, on one line.
+            session_id: Of this session. Up to 200 characters, on one line; not blank.
+            agent_id: Of this agent. Up to 200 characters, on one line; not blank.
             event_types: Of any of these types, known or not. Up to 32 entries, each up to 128
                 characters; of the form `^[A-Za-z][A-Za-z0-9_.:/-]*$`. Known: session_started,
                 session_ended, tool_call, tool_response, tool_error, llm_call, llm_response,
@@ -1275,8 +1275,8 @@ class AsyncEventMethods(AsyncCaller):
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
 
         Args:
-            session_id: This session's chain; empty: every chain of the tenant. Up to 200
-                characters, on one line.
+            session_id: This session's chain; unset: every chain of the tenant. Up to 200
+                characters, on one line; not blank.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:

@@ -492,19 +492,19 @@ class EpisodeFilterFields(TypedDict, total=False):
 
     session_id: str
     """Of this session.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     agent_id: str
     """Of this agent.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     user_id: str
     """For this user.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     project: str
     """On this project.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     tags: Iterable[str]
     """With all of these labels.
@@ -605,19 +605,19 @@ class ForgetFilterFields(TypedDict, total=False):
     """
     user_id: str
     """Of this user.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     agent_id: str
     """Of this agent.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     session_id: str
     """Of this session.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     project: str
     """Of this project.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     tags: Iterable[str]
     """With all of these tags.
@@ -725,7 +725,7 @@ class LessonFilterFields(TypedDict, total=False):
 
     agent_id: str
     """For exactly this agent.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     category: str
     """In this category.
@@ -735,7 +735,7 @@ class LessonFilterFields(TypedDict, total=False):
     """Of exactly this importance."""
     project: str
     """About this project.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     tags: Iterable[str]
     """With all of these labels.
@@ -842,15 +842,15 @@ class MemoryFilterFields(TypedDict, total=False):
 
     user_id: str
     """About this user.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     agent_id: str
     """Remembered by this agent.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     project: str
     """About this project.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     tags: Iterable[str]
     """With all of these labels.
@@ -1164,15 +1164,15 @@ class RecordSelectionFields(TypedDict, total=False):
 
     agent_id: str
     """Of this agent.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     user_id: str
     """Of this user.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     project: str
     """Of this project.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     tags: Iterable[str]
     """With all of these labels.
@@ -1212,15 +1212,15 @@ class ReflectionFilterFields(TypedDict, total=False):
 
     session_id: str
     """Of this session.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     project: str
     """Of this project.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     agent_id: str
     """Of this agent.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     outcomes: Iterable[OutcomeChoice]
     """With any of these outcomes.
@@ -1229,6 +1229,10 @@ class ReflectionFilterFields(TypedDict, total=False):
     tags: Iterable[str]
     """With all of these labels.
     Up to 64 entries, each up to 100 characters, on one line.
+    """
+    user_id: str
+    """On attempts in sessions serving this user.
+    Up to 200 characters, on one line; not blank.
     """
 
 
@@ -1352,7 +1356,7 @@ class SkillFilterFields(TypedDict, total=False):
 
     project: str
     """For this project.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     tags: Iterable[str]
     """With all of these labels.

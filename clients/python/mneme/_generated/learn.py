@@ -795,6 +795,7 @@ class LearnMethods(SyncCaller):
         project: str | None = None,
         session_id: str | None = None,
         limit: int | None = None,
+        user_id: str | None = None,
         timeout: float | None = None,
     ) -> SummarizeReflectionsResponse:
         """Summarizes reflections: how often attempts succeeded, what fails again and
@@ -804,9 +805,13 @@ class LearnMethods(SyncCaller):
         Errors: INVALID_ARGUMENT.
 
         Args:
-            project: Of this project; empty: of all. Up to 200 characters, on one line.
-            session_id: Of this session; empty: of all. Up to 200 characters, on one line.
+            project: Of this project; unset: of all. Up to 200 characters, on one line; not
+                blank.
+            session_id: Of this session; unset: of all. Up to 200 characters, on one line; not
+                blank.
             limit: Maximum number of groups of failures, and of strategies. 1 to 50. Default: 5.
+            user_id: On attempts in sessions serving this user; unset: of all. Up to 200
+                characters, on one line; not blank.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -818,6 +823,7 @@ class LearnMethods(SyncCaller):
                 "project": project,
                 "session_id": session_id,
                 "limit": limit,
+                "user_id": user_id,
             },
             timeout,
         )
@@ -899,7 +905,8 @@ class LearnMethods(SyncCaller):
 
         Args:
             query: What to look for, in words. Required; up to 8,192 characters.
-            project: Of this project; empty: of all. Up to 200 characters, on one line.
+            project: Of this project; unset: of all. Up to 200 characters, on one line; not
+                blank.
             type: Of this kind.
             tags: With all of these labels. Up to 64 entries, each up to 100 characters, on one
                 line.
@@ -1552,6 +1559,7 @@ class AsyncLearnMethods(AsyncCaller):
         project: str | None = None,
         session_id: str | None = None,
         limit: int | None = None,
+        user_id: str | None = None,
         timeout: float | None = None,
     ) -> SummarizeReflectionsResponse:
         """Summarizes reflections: how often attempts succeeded, what fails again and
@@ -1561,9 +1569,13 @@ class AsyncLearnMethods(AsyncCaller):
         Errors: INVALID_ARGUMENT.
 
         Args:
-            project: Of this project; empty: of all. Up to 200 characters, on one line.
-            session_id: Of this session; empty: of all. Up to 200 characters, on one line.
+            project: Of this project; unset: of all. Up to 200 characters, on one line; not
+                blank.
+            session_id: Of this session; unset: of all. Up to 200 characters, on one line; not
+                blank.
             limit: Maximum number of groups of failures, and of strategies. 1 to 50. Default: 5.
+            user_id: On attempts in sessions serving this user; unset: of all. Up to 200
+                characters, on one line; not blank.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1575,6 +1587,7 @@ class AsyncLearnMethods(AsyncCaller):
                 "project": project,
                 "session_id": session_id,
                 "limit": limit,
+                "user_id": user_id,
             },
             timeout,
         )
@@ -1656,7 +1669,8 @@ class AsyncLearnMethods(AsyncCaller):
 
         Args:
             query: What to look for, in words. Required; up to 8,192 characters.
-            project: Of this project; empty: of all. Up to 200 characters, on one line.
+            project: Of this project; unset: of all. Up to 200 characters, on one line; not
+                blank.
             type: Of this kind.
             tags: With all of these labels. Up to 64 entries, each up to 100 characters, on one
                 line.

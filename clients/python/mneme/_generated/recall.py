@@ -117,11 +117,11 @@ class RecallMethods(SyncCaller):
                 are ranked by their summaries and by their best events. Kinds: "event",
                 "lesson", "reflection", "knowledge", "session", "memory", "episode", "skill". Up
                 to 16 entries, each of the form `^[A-Za-z][A-Za-z_]{0,31}$`.
-            agent_id: Of this agent. Up to 200 characters, on one line.
-            session_id: Of this session. Up to 200 characters, on one line.
+            agent_id: Of this agent. Up to 200 characters, on one line; not blank.
+            session_id: Of this session. Up to 200 characters, on one line; not blank.
             user_id: Of this user: of sessions serving them, and memories about them. Up to 200
-                characters, on one line.
-            project: Of this project. Up to 200 characters, on one line.
+                characters, on one line; not blank.
+            project: Of this project. Up to 200 characters, on one line; not blank.
             start_time: Dated at or after.
             end_time: Dated before.
             tags: With all of these labels: a session's (for its events), a lesson's, a
@@ -232,10 +232,10 @@ class RecallMethods(SyncCaller):
             alpha: Weight of the similarity. 0 to 1. Default: 0.7.
             beta: Weight of the uplift. 0 to 1. Default: 0.2.
             gamma: Weight of the latency, which is subtracted. 0 to 1. Default: 0.1.
-            agent_id: Of this agent. Up to 200 characters, on one line.
-            session_id: Of this session. Up to 200 characters, on one line.
-            user_id: Of this user. Up to 200 characters, on one line.
-            project: Of this project. Up to 200 characters, on one line.
+            agent_id: Of this agent. Up to 200 characters, on one line; not blank.
+            session_id: Of this session. Up to 200 characters, on one line; not blank.
+            user_id: Of this user. Up to 200 characters, on one line; not blank.
+            project: Of this project. Up to 200 characters, on one line; not blank.
             start_time: Dated at or after.
             end_time: Dated before.
             tags: With all of these labels. Up to 64 entries, each up to 100 characters, on one
@@ -378,11 +378,11 @@ class AsyncRecallMethods(AsyncCaller):
                 are ranked by their summaries and by their best events. Kinds: "event",
                 "lesson", "reflection", "knowledge", "session", "memory", "episode", "skill". Up
                 to 16 entries, each of the form `^[A-Za-z][A-Za-z_]{0,31}$`.
-            agent_id: Of this agent. Up to 200 characters, on one line.
-            session_id: Of this session. Up to 200 characters, on one line.
+            agent_id: Of this agent. Up to 200 characters, on one line; not blank.
+            session_id: Of this session. Up to 200 characters, on one line; not blank.
             user_id: Of this user: of sessions serving them, and memories about them. Up to 200
-                characters, on one line.
-            project: Of this project. Up to 200 characters, on one line.
+                characters, on one line; not blank.
+            project: Of this project. Up to 200 characters, on one line; not blank.
             start_time: Dated at or after.
             end_time: Dated before.
             tags: With all of these labels: a session's (for its events), a lesson's, a
@@ -493,10 +493,10 @@ class AsyncRecallMethods(AsyncCaller):
             alpha: Weight of the similarity. 0 to 1. Default: 0.7.
             beta: Weight of the uplift. 0 to 1. Default: 0.2.
             gamma: Weight of the latency, which is subtracted. 0 to 1. Default: 0.1.
-            agent_id: Of this agent. Up to 200 characters, on one line.
-            session_id: Of this session. Up to 200 characters, on one line.
-            user_id: Of this user. Up to 200 characters, on one line.
-            project: Of this project. Up to 200 characters, on one line.
+            agent_id: Of this agent. Up to 200 characters, on one line; not blank.
+            session_id: Of this session. Up to 200 characters, on one line; not blank.
+            user_id: Of this user. Up to 200 characters, on one line; not blank.
+            project: Of this project. Up to 200 characters, on one line; not blank.
             start_time: Dated at or after.
             end_time: Dated before.
             tags: With all of these labels. Up to 64 entries, each up to 100 characters, on one

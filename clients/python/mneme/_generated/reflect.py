@@ -86,13 +86,14 @@ class ReflectMethods(SyncCaller):
 
         Args:
             analysis: The analysis. Can be left out if parameters are given.
-            agent_id: Of this agent. Up to 200 characters, on one line.
+            agent_id: Of this agent. Up to 200 characters, on one line; not blank.
             start_time: At or after.
             end_time: Before.
             limit: Maximum number of patterns, sequences, operations or shares of each kind.
                 Series over time are always complete. 1 to 100. Default: 10.
-            project: Of sessions on this project. Up to 200 characters, on one line.
-            user_id: Of sessions serving this user. Up to 200 characters, on one line.
+            project: Of sessions on this project. Up to 200 characters, on one line; not blank.
+            user_id: Of sessions serving this user. Up to 200 characters, on one line; not
+                blank.
             tags: Of sessions with all of these labels. Up to 64 entries, each up to 100
                 characters, on one line.
             error_patterns: Parameters of ERROR_PATTERNS.
@@ -181,13 +182,14 @@ class AsyncReflectMethods(AsyncCaller):
 
         Args:
             analysis: The analysis. Can be left out if parameters are given.
-            agent_id: Of this agent. Up to 200 characters, on one line.
+            agent_id: Of this agent. Up to 200 characters, on one line; not blank.
             start_time: At or after.
             end_time: Before.
             limit: Maximum number of patterns, sequences, operations or shares of each kind.
                 Series over time are always complete. 1 to 100. Default: 10.
-            project: Of sessions on this project. Up to 200 characters, on one line.
-            user_id: Of sessions serving this user. Up to 200 characters, on one line.
+            project: Of sessions on this project. Up to 200 characters, on one line; not blank.
+            user_id: Of sessions serving this user. Up to 200 characters, on one line; not
+                blank.
             tags: Of sessions with all of these labels. Up to 64 entries, each up to 100
                 characters, on one line.
             error_patterns: Parameters of ERROR_PATTERNS.

@@ -85,8 +85,8 @@ def _named(
 ) -> dict[str, Any]:
     """Return what the request says to forget."""
     people = {"user_id": user, "agent_id": agent, "session_id": session}
-    given = {name: value for name, value in people.items() if value}
-    narrowed = {name: value for name, value in filtered.items() if value}
+    given = {name: value for name, value in people.items() if value is not None}
+    narrowed = {name: value for name, value in filtered.items() if value is not None}
     if things and (given or narrowed):
         raise InputError("name single things, or say by options what to forget, not both")
     if things:

@@ -78,9 +78,9 @@ def import_(
         "tag" if action_tag is not None else "field" if action_field is not None else "tool"
     )
     selection: dict[str, Any] = {
-        "agent_id": agent or "",
-        "user_id": user or "",
-        "project": project or "",
+        "agent_id": agent,
+        "user_id": user,
+        "project": project,
         "tags": tag or [],
     }
     if start is not None:

@@ -217,7 +217,7 @@ def delete(
         user=user, agent=agent, project=project, tag=tag, any_tag=any_tag, metadata=metadata,
         end=before,
     )  # fmt: skip
-    if not memory_ids and not any(chosen.values()):
+    if not memory_ids and all(value is None for value in chosen.values()):
         raise InputError("give the memories' ids, or an option that picks some")
     with cli.connect() as client:
         answer = client.delete_memories(memory_ids=memory_ids, filter=chosen, dry_run=True)

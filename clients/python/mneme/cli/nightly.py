@@ -48,7 +48,7 @@ def nightly(
     if at is not None and off:
         raise typer.BadParameter("--at and --off say the opposite of each other")
     given: dict[str, Any] = {
-        "filter": {"project": project, "tags": tag} if project or tag else None,
+        "filter": None if project is None and tag is None else {"project": project, "tags": tag},
         "adjust_for": adjust_for,
         "fdr": fdr,
     }

@@ -168,7 +168,7 @@ def _filter(
     }
     if outcome:
         given["outcomes"] = [outcome]
-    chosen = {name: value for name, value in given.items() if value}
+    chosen = {name: value for name, value in given.items() if value is not None}
     return cast("ReflectionFilterFields", chosen)
 
 

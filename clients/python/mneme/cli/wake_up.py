@@ -8,7 +8,7 @@ import typer
 
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
-from mneme.cli.options import Agent, Project, WithoutExperience
+from mneme.cli.options import Agent, Project, User, WithoutExperience
 from mneme.cli.output import Column
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def wake_up(
     *,
     project: Project = None,
     agent: Agent = None,
+    user: User = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=50)] = 5,
     min_similarity: Annotated[
         float | None,
@@ -54,6 +55,7 @@ def wake_up(
         answer = client.wake_up(
             project=project,
             agent_id=agent,
+            user_id=user,
             limit=limit,
             min_similarity=min_similarity,
             without_experience=without_experience,

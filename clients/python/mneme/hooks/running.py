@@ -55,7 +55,7 @@ class Occasion:
 
 def wake_up(client: MnemeClient, occasion: Occasion) -> str:
     """What the host puts before the agent: JSON with the narrative as further context."""
-    woken = client.wake_up(project=occasion.project)
+    woken = client.wake_up(project=occasion.project or None)
     told = {
         "hookEventName": occasion.event or "SessionStart",
         "additionalContext": woken.narrative,

@@ -268,18 +268,20 @@ class SleepResponse(_message.Message):
     def __init__(self, handover: _Optional[_Union[Handover, _Mapping]] = ..., stored: _Optional[bool] = ...) -> None: ...
 
 class WakeUpRequest(_message.Message):
-    __slots__ = ("project", "limit", "agent_id", "min_similarity", "without_experience")
+    __slots__ = ("project", "limit", "agent_id", "min_similarity", "without_experience", "user_id")
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
     MIN_SIMILARITY_FIELD_NUMBER: _ClassVar[int]
     WITHOUT_EXPERIENCE_FIELD_NUMBER: _ClassVar[int]
+    USER_ID_FIELD_NUMBER: _ClassVar[int]
     project: str
     limit: int
     agent_id: str
     min_similarity: float
     without_experience: bool
-    def __init__(self, project: _Optional[str] = ..., limit: _Optional[int] = ..., agent_id: _Optional[str] = ..., min_similarity: _Optional[float] = ..., without_experience: _Optional[bool] = ...) -> None: ...
+    user_id: str
+    def __init__(self, project: _Optional[str] = ..., limit: _Optional[int] = ..., agent_id: _Optional[str] = ..., min_similarity: _Optional[float] = ..., without_experience: _Optional[bool] = ..., user_id: _Optional[str] = ...) -> None: ...
 
 class RelatedSession(_message.Message):
     __slots__ = ("session_id", "summary", "created_at", "similarity", "recency", "importance", "score", "files", "tools", "contexts")
@@ -400,7 +402,7 @@ class SearchSessionsResponse(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[FoundSession, _Mapping]]] = ..., searched_count: _Optional[int] = ..., words_only: _Optional[bool] = ...) -> None: ...
 
 class GetTimelineRequest(_message.Message):
-    __slots__ = ("project", "agent_id", "start_time", "end_time", "links", "page_size", "page_token")
+    __slots__ = ("project", "agent_id", "start_time", "end_time", "links", "page_size", "page_token", "user_id")
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
     START_TIME_FIELD_NUMBER: _ClassVar[int]
@@ -408,6 +410,7 @@ class GetTimelineRequest(_message.Message):
     LINKS_FIELD_NUMBER: _ClassVar[int]
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    USER_ID_FIELD_NUMBER: _ClassVar[int]
     project: str
     agent_id: str
     start_time: _timestamp_pb2.Timestamp
@@ -415,7 +418,8 @@ class GetTimelineRequest(_message.Message):
     links: int
     page_size: int
     page_token: str
-    def __init__(self, project: _Optional[str] = ..., agent_id: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., links: _Optional[int] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+    user_id: str
+    def __init__(self, project: _Optional[str] = ..., agent_id: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., links: _Optional[int] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., user_id: _Optional[str] = ...) -> None: ...
 
 class SessionLink(_message.Message):
     __slots__ = ("session_id", "similarity")

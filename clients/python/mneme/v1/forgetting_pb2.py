@@ -24,9 +24,10 @@ _sym_db = _symbol_database.Default()
 
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from mneme.v1 import options_pb2 as mneme_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19mneme/v1/forgetting.proto\x12\x08mneme.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"p\n\nForgetItem\x12\x31\n\x04kind\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^([a-z][a-z_]{0,31})?$R\x04kind\x12/\n\x02id\x18\x02 \x01(\tB\x1f\xbaH\x1cr\x1a\x10\x01\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x02id\"\xe1\x03\n\x0c\x46orgetFilter\x12\x39\n\x05kinds\x18\x01 \x03(\tB#\xbaH \x92\x01\x1d\x10 \x18\x01\"\x17r\x15\x32\x13^[a-z][a-z_]{0,31}$R\x05kinds\x12\x36\n\x07user_id\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x06userId\x12\x38\n\x08\x61gent_id\x18\x03 \x01(\tB\x1d\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x07\x61gentId\x12<\n\nsession_id\x18\x04 \x01(\tB\x1d\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\tsessionId\x12\x37\n\x07project\x18\x05 \x01(\tB\x1d\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x07project\x12;\n\x04tags\x18\x06 \x03(\tB\'\xbaH$\x92\x01!\x10\x32\x18\x01\"\x1br\x19\x10\x01\x18\x64\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x04tags\x12\x39\n\nstart_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tstartTime\x12\x35\n\x08\x65nd_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07\x65ndTime\":\n\x0e\x46orgottenCount\x12\x12\n\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n\x05\x63ount\x18\x02 \x01(\x03R\x05\x63ount\"5\n\tLeafRange\x12\x14\n\x05\x66irst\x18\x01 \x01(\x03R\x05\x66irst\x12\x12\n\x04last\x18\x02 \x01(\x03R\x04last\"\xef\x03\n\rForgetReceipt\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n\ttenant_id\x18\x02 \x01(\tR\x08tenantId\x12\x30\n\x06\x63ounts\x18\x03 \x03(\x0b\x32\x18.mneme.v1.ForgottenCountR\x06\x63ounts\x12\x1a\n\x08policies\x18\x04 \x03(\tR\x08policies\x12+\n\x06leaves\x18\x05 \x03(\x0b\x32\x13.mneme.v1.LeafRangeR\x06leaves\x12\x18\n\x07\x62\x61\x63kups\x18\x06 \x03(\tR\x07\x62\x61\x63kups\x12\x37\n\thidden_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08hiddenAt\x12\x37\n\terased_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08\x65rasedAt\x12\x1c\n\tstatement\x18\t \x01(\tR\tstatement\x12\x1c\n\tsignature\x18\n \x01(\x0cR\tsignature\x12\x1d\n\npublic_key\x18\x0b \x01(\x0cR\tpublicKey\x12\x39\n\nkept_until\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tkeptUntil\x12\x14\n\x05nodes\x18\r \x03(\tR\x05nodesb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19mneme/v1/forgetting.proto\x12\x08mneme.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16mneme/v1/options.proto\"p\n\nForgetItem\x12\x31\n\x04kind\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^([a-z][a-z_]{0,31})?$R\x04kind\x12/\n\x02id\x18\x02 \x01(\tB\x1f\xbaH\x1cr\x1a\x10\x01\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x02id\"\xb9\x04\n\x0c\x46orgetFilter\x12\x39\n\x05kinds\x18\x01 \x03(\tB#\xbaH \x92\x01\x1d\x10 \x18\x01\"\x17r\x15\x32\x13^[a-z][a-z_]{0,31}$R\x05kinds\x12?\n\x07user_id\x18\x02 \x01(\tB!\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$\xb0\xe5&\x01H\x00R\x06userId\x88\x01\x01\x12\x41\n\x08\x61gent_id\x18\x03 \x01(\tB!\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$\xb0\xe5&\x01H\x01R\x07\x61gentId\x88\x01\x01\x12\x45\n\nsession_id\x18\x04 \x01(\tB!\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$\xb0\xe5&\x01H\x02R\tsessionId\x88\x01\x01\x12@\n\x07project\x18\x05 \x01(\tB!\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$\xb0\xe5&\x01H\x03R\x07project\x88\x01\x01\x12;\n\x04tags\x18\x06 \x03(\tB\'\xbaH$\x92\x01!\x10\x32\x18\x01\"\x1br\x19\x10\x01\x18\x64\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x04tags\x12\x39\n\nstart_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tstartTime\x12\x35\n\x08\x65nd_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07\x65ndTimeB\n\n\x08_user_idB\x0b\n\t_agent_idB\r\n\x0b_session_idB\n\n\x08_project\":\n\x0e\x46orgottenCount\x12\x12\n\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n\x05\x63ount\x18\x02 \x01(\x03R\x05\x63ount\"5\n\tLeafRange\x12\x14\n\x05\x66irst\x18\x01 \x01(\x03R\x05\x66irst\x12\x12\n\x04last\x18\x02 \x01(\x03R\x04last\"\xef\x03\n\rForgetReceipt\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n\ttenant_id\x18\x02 \x01(\tR\x08tenantId\x12\x30\n\x06\x63ounts\x18\x03 \x03(\x0b\x32\x18.mneme.v1.ForgottenCountR\x06\x63ounts\x12\x1a\n\x08policies\x18\x04 \x03(\tR\x08policies\x12+\n\x06leaves\x18\x05 \x03(\x0b\x32\x13.mneme.v1.LeafRangeR\x06leaves\x12\x18\n\x07\x62\x61\x63kups\x18\x06 \x03(\tR\x07\x62\x61\x63kups\x12\x37\n\thidden_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08hiddenAt\x12\x37\n\terased_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08\x65rasedAt\x12\x1c\n\tstatement\x18\t \x01(\tR\tstatement\x12\x1c\n\tsignature\x18\n \x01(\x0cR\tsignature\x12\x1d\n\npublic_key\x18\x0b \x01(\x0cR\tpublicKey\x12\x39\n\nkept_until\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tkeptUntil\x12\x14\n\x05nodes\x18\r \x03(\tR\x05nodesb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,23 +41,23 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_FORGETFILTER'].fields_by_name['kinds']._loaded_options = None
   _globals['_FORGETFILTER'].fields_by_name['kinds']._serialized_options = b'\272H \222\001\035\020 \030\001\"\027r\0252\023^[a-z][a-z_]{0,31}$'
   _globals['_FORGETFILTER'].fields_by_name['user_id']._loaded_options = None
-  _globals['_FORGETFILTER'].fields_by_name['user_id']._serialized_options = b'\272H\032r\030\030\310\0012\023^[^\\x00-\\x1f\\x7f]*$'
+  _globals['_FORGETFILTER'].fields_by_name['user_id']._serialized_options = b'\272H\032r\030\030\310\0012\023^[^\\x00-\\x1f\\x7f]*$\260\345&\001'
   _globals['_FORGETFILTER'].fields_by_name['agent_id']._loaded_options = None
-  _globals['_FORGETFILTER'].fields_by_name['agent_id']._serialized_options = b'\272H\032r\030\030\310\0012\023^[^\\x00-\\x1f\\x7f]*$'
+  _globals['_FORGETFILTER'].fields_by_name['agent_id']._serialized_options = b'\272H\032r\030\030\310\0012\023^[^\\x00-\\x1f\\x7f]*$\260\345&\001'
   _globals['_FORGETFILTER'].fields_by_name['session_id']._loaded_options = None
-  _globals['_FORGETFILTER'].fields_by_name['session_id']._serialized_options = b'\272H\032r\030\030\310\0012\023^[^\\x00-\\x1f\\x7f]*$'
+  _globals['_FORGETFILTER'].fields_by_name['session_id']._serialized_options = b'\272H\032r\030\030\310\0012\023^[^\\x00-\\x1f\\x7f]*$\260\345&\001'
   _globals['_FORGETFILTER'].fields_by_name['project']._loaded_options = None
-  _globals['_FORGETFILTER'].fields_by_name['project']._serialized_options = b'\272H\032r\030\030\310\0012\023^[^\\x00-\\x1f\\x7f]*$'
+  _globals['_FORGETFILTER'].fields_by_name['project']._serialized_options = b'\272H\032r\030\030\310\0012\023^[^\\x00-\\x1f\\x7f]*$\260\345&\001'
   _globals['_FORGETFILTER'].fields_by_name['tags']._loaded_options = None
   _globals['_FORGETFILTER'].fields_by_name['tags']._serialized_options = b'\272H$\222\001!\0202\030\001\"\033r\031\020\001\030d2\023^[^\\x00-\\x1f\\x7f]*$'
-  _globals['_FORGETITEM']._serialized_start=101
-  _globals['_FORGETITEM']._serialized_end=213
-  _globals['_FORGETFILTER']._serialized_start=216
-  _globals['_FORGETFILTER']._serialized_end=697
-  _globals['_FORGOTTENCOUNT']._serialized_start=699
-  _globals['_FORGOTTENCOUNT']._serialized_end=757
-  _globals['_LEAFRANGE']._serialized_start=759
-  _globals['_LEAFRANGE']._serialized_end=812
-  _globals['_FORGETRECEIPT']._serialized_start=815
-  _globals['_FORGETRECEIPT']._serialized_end=1310
+  _globals['_FORGETITEM']._serialized_start=125
+  _globals['_FORGETITEM']._serialized_end=237
+  _globals['_FORGETFILTER']._serialized_start=240
+  _globals['_FORGETFILTER']._serialized_end=809
+  _globals['_FORGOTTENCOUNT']._serialized_start=811
+  _globals['_FORGOTTENCOUNT']._serialized_end=869
+  _globals['_LEAFRANGE']._serialized_start=871
+  _globals['_LEAFRANGE']._serialized_end=924
+  _globals['_FORGETRECEIPT']._serialized_start=927
+  _globals['_FORGETRECEIPT']._serialized_end=1422
 # @@protoc_insertion_point(module_scope)

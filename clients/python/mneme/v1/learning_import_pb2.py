@@ -28,7 +28,7 @@ from mneme.v1 import learning_pb2 as mneme_dot_v1_dot_learning__pb2
 from mneme.v1 import options_pb2 as mneme_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1emneme/v1/learning_import.proto\x12\x08mneme.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17mneme/v1/learning.proto\x1a\x16mneme/v1/options.proto\"\xe9\x02\n\x0fRecordSelection\x12\x38\n\x08\x61gent_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x07\x61gentId\x12\x36\n\x07user_id\x18\x02 \x01(\tB\x1d\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x06userId\x12\x37\n\x07project\x18\x03 \x01(\tB\x1d\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x07project\x12\x39\n\x04tags\x18\x04 \x03(\tB%\xbaH\"\x92\x01\x1f\x10@\"\x1br\x19\x10\x01\x18\x64\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x04tags\x12\x39\n\nstart_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tstartTime\x12\x35\n\x08\x65nd_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07\x65ndTime\"t\n\nStateField\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x04name\x12\x33\n\x04path\x18\x02 \x01(\tB\x1f\xbaH\x1cr\x1a\x10\x01\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x04path\"\xed\x04\n\x17ImportExperienceRequest\x12>\n\nsession_id\x18\x01 \x01(\tB\x1f\xbaH\x1cr\x1a\x10\x01\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\tsessionId\x12>\n\x04kind\x18\x02 \x01(\x0e\x32\x14.mneme.v1.RecordKindB\x14\xbaH\x05\x82\x01\x02\x10\x01\x8a\xe5&\x08SESSIONSR\x04kind\x12\x37\n\tselection\x18\x03 \x01(\x0b\x32\x19.mneme.v1.RecordSelectionR\tselection\x12\x43\n\x0cstate_fields\x18\x04 \x03(\x0b\x32\x14.mneme.v1.StateFieldB\n\xbaH\x07\x92\x01\x04\x08\x01\x10@R\x0bstateFields\x12M\n\raction_source\x18\x05 \x01(\x0e\x32\x16.mneme.v1.ActionSourceB\x10\xbaH\x05\x82\x01\x02\x10\x01\x8a\xe5&\x04TOOLR\x0c\x61\x63tionSource\x12>\n\x0b\x61\x63tion_name\x18\x06 \x01(\tB\x1d\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\nactionName\x12@\n\x0creward_field\x18\x07 \x01(\tB\x1d\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x0brewardField\x12\x35\n\x12\x66\x61iled_call_reward\x18\x08 \x01(\x01\x42\x07\xbaH\x04\x12\x02@\x01R\x10\x66\x61iledCallReward\x12\x17\n\x07\x64ry_run\x18\t \x01(\x08R\x06\x64ryRun\x12\x33\n\rexample_count\x18\n \x01(\x05\x42\x0e\xbaH\x06\x1a\x04\x18\x14(\x00\x8a\xe5&\x01\x33R\x0c\x65xampleCount\"Z\n\x0eSkippedRecords\x12\x16\n\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n\x05\x63ount\x18\x02 \x01(\x03R\x05\x63ount\x12\x1a\n\x08\x65xamples\x18\x03 \x03(\tR\x08\x65xamples\"\x9f\x01\n\x12ImportedTrajectory\x12\x1b\n\trecord_id\x18\x01 \x01(\tR\x08recordId\x12*\n\x05steps\x18\x02 \x03(\x0b\x32\x14.mneme.v1.ExperienceR\x05steps\x12\x1d\n\nstep_count\x18\x03 \x01(\x03R\tstepCount\x12!\n\x0ctotal_reward\x18\x04 \x01(\x01R\x0btotalReward\"\xf9\x02\n\x18ImportExperienceResponse\x12!\n\x0crecords_read\x18\x01 \x01(\x03R\x0brecordsRead\x12\x18\n\x07records\x18\x02 \x01(\x03R\x07records\x12\x1a\n\x08imported\x18\x03 \x01(\x03R\x08imported\x12\x14\n\x05known\x18\x04 \x01(\x03R\x05known\x12\x14\n\x05steps\x18\x05 \x01(\x03R\x05steps\x12\x32\n\x07skipped\x18\x06 \x03(\x0b\x32\x18.mneme.v1.SkippedRecordsR\x07skipped\x12\x38\n\x08\x65xamples\x18\x07 \x03(\x0b\x32\x1c.mneme.v1.ImportedTrajectoryR\x08\x65xamples\x12/\n\x07\x61\x63tions\x18\x08 \x03(\x0b\x32\x15.mneme.v1.ActionCountR\x07\x61\x63tions\x12 \n\x0btransitions\x18\t \x01(\x03R\x0btransitions\x12\x17\n\x07\x64ry_run\x18\n \x01(\x08R\x06\x64ryRun\"n\n\x0b\x41\x63tionCount\x12(\n\x06\x61\x63tion\x18\x01 \x01(\x0b\x32\x10.mneme.v1.ActionR\x06\x61\x63tion\x12\x14\n\x05\x63ount\x18\x02 \x01(\x03R\x05\x63ount\x12\x1f\n\x0bmean_reward\x18\x03 \x01(\x01R\nmeanReward*]\n\nRecordKind\x12\x1b\n\x17RECORD_KIND_UNSPECIFIED\x10\x00\x12\x18\n\x14RECORD_KIND_SESSIONS\x10\x01\x12\x18\n\x14RECORD_KIND_EPISODES\x10\x02*u\n\x0c\x41\x63tionSource\x12\x1d\n\x19\x41\x43TION_SOURCE_UNSPECIFIED\x10\x00\x12\x16\n\x12\x41\x43TION_SOURCE_TOOL\x10\x01\x12\x15\n\x11\x41\x43TION_SOURCE_TAG\x10\x02\x12\x17\n\x13\x41\x43TION_SOURCE_FIELD\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1emneme/v1/learning_import.proto\x12\x08mneme.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17mneme/v1/learning.proto\x1a\x16mneme/v1/options.proto\"\xa9\x03\n\x0fRecordSelection\x12\x41\n\x08\x61gent_id\x18\x01 \x01(\tB!\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$\xb0\xe5&\x01H\x00R\x07\x61gentId\x88\x01\x01\x12?\n\x07user_id\x18\x02 \x01(\tB!\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$\xb0\xe5&\x01H\x01R\x06userId\x88\x01\x01\x12@\n\x07project\x18\x03 \x01(\tB!\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$\xb0\xe5&\x01H\x02R\x07project\x88\x01\x01\x12\x39\n\x04tags\x18\x04 \x03(\tB%\xbaH\"\x92\x01\x1f\x10@\"\x1br\x19\x10\x01\x18\x64\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x04tags\x12\x39\n\nstart_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tstartTime\x12\x35\n\x08\x65nd_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07\x65ndTimeB\x0b\n\t_agent_idB\n\n\x08_user_idB\n\n\x08_project\"t\n\nStateField\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x04name\x12\x33\n\x04path\x18\x02 \x01(\tB\x1f\xbaH\x1cr\x1a\x10\x01\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x04path\"\xed\x04\n\x17ImportExperienceRequest\x12>\n\nsession_id\x18\x01 \x01(\tB\x1f\xbaH\x1cr\x1a\x10\x01\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\tsessionId\x12>\n\x04kind\x18\x02 \x01(\x0e\x32\x14.mneme.v1.RecordKindB\x14\xbaH\x05\x82\x01\x02\x10\x01\x8a\xe5&\x08SESSIONSR\x04kind\x12\x37\n\tselection\x18\x03 \x01(\x0b\x32\x19.mneme.v1.RecordSelectionR\tselection\x12\x43\n\x0cstate_fields\x18\x04 \x03(\x0b\x32\x14.mneme.v1.StateFieldB\n\xbaH\x07\x92\x01\x04\x08\x01\x10@R\x0bstateFields\x12M\n\raction_source\x18\x05 \x01(\x0e\x32\x16.mneme.v1.ActionSourceB\x10\xbaH\x05\x82\x01\x02\x10\x01\x8a\xe5&\x04TOOLR\x0c\x61\x63tionSource\x12>\n\x0b\x61\x63tion_name\x18\x06 \x01(\tB\x1d\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\nactionName\x12@\n\x0creward_field\x18\x07 \x01(\tB\x1d\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x0brewardField\x12\x35\n\x12\x66\x61iled_call_reward\x18\x08 \x01(\x01\x42\x07\xbaH\x04\x12\x02@\x01R\x10\x66\x61iledCallReward\x12\x17\n\x07\x64ry_run\x18\t \x01(\x08R\x06\x64ryRun\x12\x33\n\rexample_count\x18\n \x01(\x05\x42\x0e\xbaH\x06\x1a\x04\x18\x14(\x00\x8a\xe5&\x01\x33R\x0c\x65xampleCount\"Z\n\x0eSkippedRecords\x12\x16\n\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n\x05\x63ount\x18\x02 \x01(\x03R\x05\x63ount\x12\x1a\n\x08\x65xamples\x18\x03 \x03(\tR\x08\x65xamples\"\x9f\x01\n\x12ImportedTrajectory\x12\x1b\n\trecord_id\x18\x01 \x01(\tR\x08recordId\x12*\n\x05steps\x18\x02 \x03(\x0b\x32\x14.mneme.v1.ExperienceR\x05steps\x12\x1d\n\nstep_count\x18\x03 \x01(\x03R\tstepCount\x12!\n\x0ctotal_reward\x18\x04 \x01(\x01R\x0btotalReward\"\xf9\x02\n\x18ImportExperienceResponse\x12!\n\x0crecords_read\x18\x01 \x01(\x03R\x0brecordsRead\x12\x18\n\x07records\x18\x02 \x01(\x03R\x07records\x12\x1a\n\x08imported\x18\x03 \x01(\x03R\x08imported\x12\x14\n\x05known\x18\x04 \x01(\x03R\x05known\x12\x14\n\x05steps\x18\x05 \x01(\x03R\x05steps\x12\x32\n\x07skipped\x18\x06 \x03(\x0b\x32\x18.mneme.v1.SkippedRecordsR\x07skipped\x12\x38\n\x08\x65xamples\x18\x07 \x03(\x0b\x32\x1c.mneme.v1.ImportedTrajectoryR\x08\x65xamples\x12/\n\x07\x61\x63tions\x18\x08 \x03(\x0b\x32\x15.mneme.v1.ActionCountR\x07\x61\x63tions\x12 \n\x0btransitions\x18\t \x01(\x03R\x0btransitions\x12\x17\n\x07\x64ry_run\x18\n \x01(\x08R\x06\x64ryRun\"n\n\x0b\x41\x63tionCount\x12(\n\x06\x61\x63tion\x18\x01 \x01(\x0b\x32\x10.mneme.v1.ActionR\x06\x61\x63tion\x12\x14\n\x05\x63ount\x18\x02 \x01(\x03R\x05\x63ount\x12\x1f\n\x0bmean_reward\x18\x03 \x01(\x01R\nmeanReward*]\n\nRecordKind\x12\x1b\n\x17RECORD_KIND_UNSPECIFIED\x10\x00\x12\x18\n\x14RECORD_KIND_SESSIONS\x10\x01\x12\x18\n\x14RECORD_KIND_EPISODES\x10\x02*u\n\x0c\x41\x63tionSource\x12\x1d\n\x19\x41\x43TION_SOURCE_UNSPECIFIED\x10\x00\x12\x16\n\x12\x41\x43TION_SOURCE_TOOL\x10\x01\x12\x15\n\x11\x41\x43TION_SOURCE_TAG\x10\x02\x12\x17\n\x13\x41\x43TION_SOURCE_FIELD\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,11 +36,11 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'mneme.v1.learning_import_pb
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_RECORDSELECTION'].fields_by_name['agent_id']._loaded_options = None
-  _globals['_RECORDSELECTION'].fields_by_name['agent_id']._serialized_options = b'\272H\032r\030\030\310\0012\023^[^\\x00-\\x1f\\x7f]*$'
+  _globals['_RECORDSELECTION'].fields_by_name['agent_id']._serialized_options = b'\272H\032r\030\030\310\0012\023^[^\\x00-\\x1f\\x7f]*$\260\345&\001'
   _globals['_RECORDSELECTION'].fields_by_name['user_id']._loaded_options = None
-  _globals['_RECORDSELECTION'].fields_by_name['user_id']._serialized_options = b'\272H\032r\030\030\310\0012\023^[^\\x00-\\x1f\\x7f]*$'
+  _globals['_RECORDSELECTION'].fields_by_name['user_id']._serialized_options = b'\272H\032r\030\030\310\0012\023^[^\\x00-\\x1f\\x7f]*$\260\345&\001'
   _globals['_RECORDSELECTION'].fields_by_name['project']._loaded_options = None
-  _globals['_RECORDSELECTION'].fields_by_name['project']._serialized_options = b'\272H\032r\030\030\310\0012\023^[^\\x00-\\x1f\\x7f]*$'
+  _globals['_RECORDSELECTION'].fields_by_name['project']._serialized_options = b'\272H\032r\030\030\310\0012\023^[^\\x00-\\x1f\\x7f]*$\260\345&\001'
   _globals['_RECORDSELECTION'].fields_by_name['tags']._loaded_options = None
   _globals['_RECORDSELECTION'].fields_by_name['tags']._serialized_options = b'\272H\"\222\001\037\020@\"\033r\031\020\001\030d2\023^[^\\x00-\\x1f\\x7f]*$'
   _globals['_STATEFIELD'].fields_by_name['name']._loaded_options = None
@@ -63,22 +63,22 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_IMPORTEXPERIENCEREQUEST'].fields_by_name['failed_call_reward']._serialized_options = b'\272H\004\022\002@\001'
   _globals['_IMPORTEXPERIENCEREQUEST'].fields_by_name['example_count']._loaded_options = None
   _globals['_IMPORTEXPERIENCEREQUEST'].fields_by_name['example_count']._serialized_options = b'\272H\006\032\004\030\024(\000\212\345&\0013'
-  _globals['_RECORDKIND']._serialized_start=2007
-  _globals['_RECORDKIND']._serialized_end=2100
-  _globals['_ACTIONSOURCE']._serialized_start=2102
-  _globals['_ACTIONSOURCE']._serialized_end=2219
+  _globals['_RECORDKIND']._serialized_start=2071
+  _globals['_RECORDKIND']._serialized_end=2164
+  _globals['_ACTIONSOURCE']._serialized_start=2166
+  _globals['_ACTIONSOURCE']._serialized_end=2283
   _globals['_RECORDSELECTION']._serialized_start=156
-  _globals['_RECORDSELECTION']._serialized_end=517
-  _globals['_STATEFIELD']._serialized_start=519
-  _globals['_STATEFIELD']._serialized_end=635
-  _globals['_IMPORTEXPERIENCEREQUEST']._serialized_start=638
-  _globals['_IMPORTEXPERIENCEREQUEST']._serialized_end=1259
-  _globals['_SKIPPEDRECORDS']._serialized_start=1261
-  _globals['_SKIPPEDRECORDS']._serialized_end=1351
-  _globals['_IMPORTEDTRAJECTORY']._serialized_start=1354
-  _globals['_IMPORTEDTRAJECTORY']._serialized_end=1513
-  _globals['_IMPORTEXPERIENCERESPONSE']._serialized_start=1516
-  _globals['_IMPORTEXPERIENCERESPONSE']._serialized_end=1893
-  _globals['_ACTIONCOUNT']._serialized_start=1895
-  _globals['_ACTIONCOUNT']._serialized_end=2005
+  _globals['_RECORDSELECTION']._serialized_end=581
+  _globals['_STATEFIELD']._serialized_start=583
+  _globals['_STATEFIELD']._serialized_end=699
+  _globals['_IMPORTEXPERIENCEREQUEST']._serialized_start=702
+  _globals['_IMPORTEXPERIENCEREQUEST']._serialized_end=1323
+  _globals['_SKIPPEDRECORDS']._serialized_start=1325
+  _globals['_SKIPPEDRECORDS']._serialized_end=1415
+  _globals['_IMPORTEDTRAJECTORY']._serialized_start=1418
+  _globals['_IMPORTEDTRAJECTORY']._serialized_end=1577
+  _globals['_IMPORTEXPERIENCERESPONSE']._serialized_start=1580
+  _globals['_IMPORTEXPERIENCERESPONSE']._serialized_end=1957
+  _globals['_ACTIONCOUNT']._serialized_start=1959
+  _globals['_ACTIONCOUNT']._serialized_end=2069
 # @@protoc_insertion_point(module_scope)

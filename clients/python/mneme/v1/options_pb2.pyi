@@ -36,6 +36,8 @@ KNOWN_FIELD_NUMBER: _ClassVar[int]
 known: _descriptor.FieldDescriptor
 NAMES_KIND_FIELD_NUMBER: _ClassVar[int]
 names_kind: _descriptor.FieldDescriptor
+NARROWS_FIELD_NUMBER: _ClassVar[int]
+narrows: _descriptor.FieldDescriptor
 JSON_LIMITS_FIELD_NUMBER: _ClassVar[int]
 json_limits: _descriptor.FieldDescriptor
 

@@ -94,18 +94,20 @@ class StoreReflectionResponse(_message.Message):
     def __init__(self, reflection: _Optional[_Union[Reflection, _Mapping]] = ..., pruned_count: _Optional[int] = ...) -> None: ...
 
 class ReflectionFilter(_message.Message):
-    __slots__ = ("session_id", "project", "agent_id", "outcomes", "tags")
+    __slots__ = ("session_id", "project", "agent_id", "outcomes", "tags", "user_id")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
     OUTCOMES_FIELD_NUMBER: _ClassVar[int]
     TAGS_FIELD_NUMBER: _ClassVar[int]
+    USER_ID_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     project: str
     agent_id: str
     outcomes: _containers.RepeatedScalarFieldContainer[Outcome]
     tags: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, session_id: _Optional[str] = ..., project: _Optional[str] = ..., agent_id: _Optional[str] = ..., outcomes: _Optional[_Iterable[_Union[Outcome, str]]] = ..., tags: _Optional[_Iterable[str]] = ...) -> None: ...
+    user_id: str
+    def __init__(self, session_id: _Optional[str] = ..., project: _Optional[str] = ..., agent_id: _Optional[str] = ..., outcomes: _Optional[_Iterable[_Union[Outcome, str]]] = ..., tags: _Optional[_Iterable[str]] = ..., user_id: _Optional[str] = ...) -> None: ...
 
 class ListReflectionsRequest(_message.Message):
     __slots__ = ("filter", "page_size", "page_token")
@@ -166,14 +168,16 @@ class SearchReflectionsResponse(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[FoundReflection, _Mapping]]] = ..., prompt: _Optional[str] = ..., searched_count: _Optional[int] = ..., words_only: _Optional[bool] = ...) -> None: ...
 
 class SummarizeReflectionsRequest(_message.Message):
-    __slots__ = ("project", "session_id", "limit")
+    __slots__ = ("project", "session_id", "limit", "user_id")
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
+    USER_ID_FIELD_NUMBER: _ClassVar[int]
     project: str
     session_id: str
     limit: int
-    def __init__(self, project: _Optional[str] = ..., session_id: _Optional[str] = ..., limit: _Optional[int] = ...) -> None: ...
+    user_id: str
+    def __init__(self, project: _Optional[str] = ..., session_id: _Optional[str] = ..., limit: _Optional[int] = ..., user_id: _Optional[str] = ...) -> None: ...
 
 class Theme(_message.Message):
     __slots__ = ("text", "count", "reflection_ids", "variants")

@@ -33,14 +33,6 @@ export interface EnumNames {
     | "learn"
     | "admin"
   ];
-  OperationState: [
-    OperationState,
-    | "queued"
-    | "running"
-    | "succeeded"
-    | "failed"
-    | "cancelled"
-  ];
   ErrorReason: [
     ErrorReason,
     | "invalid_parameter"
@@ -76,6 +68,14 @@ export interface EnumNames {
     | "internal_error"
     | "work_failed"
     | "work_interrupted"
+  ];
+  OperationState: [
+    OperationState,
+    | "queued"
+    | "running"
+    | "succeeded"
+    | "failed"
+    | "cancelled"
   ];
   AlertCondition: [
     AlertCondition,

@@ -7,7 +7,7 @@ import { Confirm } from "../../components/dialog";
 import { Plan, useDryRun } from "../../components/dryrun";
 import { Field } from "../../components/field";
 import { announce } from "../../components/live";
-import { filter } from "../../router";
+import { filter, notBlank } from "../../router";
 import { Operations } from "./operations";
 
 /** Asks of whom everything is to go; tells what that is; asks again. */
@@ -18,7 +18,10 @@ export function Forgetting() {
   const [session, setSession] = useState(filter("session"));
   const [asking, setAsking] = useState(false);
   const [round, setRound] = useState(0);
-  const target = { tenantId: tenant, userId: user, agentId: agent, sessionId: session };
+  const target = {
+    tenantId: tenant,
+    ...notBlank({ userId: user, agentId: agent, sessionId: session }),
+  };
   const named = user || agent || session;
   const { plan, busy, error, look, drop } = useDryRun(target);
   // A plan is for what it was made for: whatever is typed then needs another.

@@ -8,7 +8,7 @@ import { timeKey, timeRange } from "../../components/filters";
 import { Pages } from "../../components/table";
 import { Text } from "../../components/text";
 import { date, percent, plural, word } from "../../format";
-import { filter, to } from "../../router";
+import { filter, narrowing, to } from "../../router";
 import { NoSessions, StatusBadge } from "./parts";
 
 /** The timeline of a project, or of all. */
@@ -17,8 +17,7 @@ export function ProjectTimeline() {
   const pages = usePages<TimelineEntryJson>(async (pageToken, signal) => {
     const page = await context.getTimeline(
       {
-        project: filter("project"),
-        agentId: filter("agent"),
+        ...narrowing({ project: "project", agentId: "agent" }),
         ...timeRange(),
         links: 2,
         pageSize: 25,

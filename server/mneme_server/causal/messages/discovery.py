@@ -87,7 +87,7 @@ def _request(kept: Question) -> pb.DiscoverRequest:
 def _filter(kept: EpisodeFilter) -> episode_pb2.EpisodeFilter | None:
     """Return the message of a filter that names nobody; None of one that leaves all."""
     message = episode_pb2.EpisodeFilter(
-        project=kept.project,
+        project=kept.project or None,
         tags=kept.tags,
         only_successes=kept.success is True,
         only_failures=kept.success is False,

@@ -16,10 +16,10 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/certificate.proto.
  */
 export const file_mneme_v1_certificate: GenFile = /*@__PURE__*/
-  fileDesc("ChptbmVtZS92MS9jZXJ0aWZpY2F0ZS5wcm90bxIIbW5lbWUudjEi9AUKHFJlY2FsbFdpdGhDZXJ0aWZpY2F0ZVJlcXVlc3QSJQoFcXVlcnkYASABKAlCFrpIE3IREAEYgEAyCl5bXlx4MDBdKiQSOwoGc2NvcGVzGAIgAygJQiu6SCSSASEQECIdchsyGV5bQS1aYS16XVtBLVphLXpfXXswLDMxfSSg5SYBEh4KBWxpbWl0GAMgASgFQg+6SAYaBBhkKACK5SYCMTISMgoFYWxwaGEYBCABKAFCHrpIFBISGQAAAAAAAPA/KQAAAAAAAAAAiuUmAzAuN0gAiAEBEjEKBGJldGEYBSABKAFCHrpIFBISGQAAAAAAAPA/KQAAAAAAAAAAiuUmAzAuMkgBiAEBEjIKBWdhbW1hGAYgASgBQh66SBQSEhkAAAAAAADwPykAAAAAAAAAAIrlJgMwLjFIAogBARIvCghhZ2VudF9pZBgHIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSMQoKc2Vzc2lvbl9pZBgIIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoHdXNlcl9pZBgJIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoHcHJvamVjdBgKIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoKc3RhcnRfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjMKBHRhZ3MYDSADKAlCJbpIIpIBHxBAIhtyGRABGGQyE15bXlx4MDAtXHgxZlx4N2ZdKiQSQQoMYWNjZXNzX2xldmVsGA4gASgOMhUubW5lbWUudjEuQWNjZXNzTGV2ZWxCFLpIBYIBAhABiuUmCElOVEVSTkFMQggKBl9hbHBoYUIHCgVfYmV0YUIICgZfZ2FtbWEihQIKHVJlY2FsbFdpdGhDZXJ0aWZpY2F0ZVJlc3BvbnNlEioKB3Jlc3VsdHMYASADKAsyGS5tbmVtZS52MS5DZXJ0aWZpZWRSZXN1bHQSKgoLY2VydGlmaWNhdGUYAiABKAsyFS5tbmVtZS52MS5DZXJ0aWZpY2F0ZRISCgpyZWR1bmRhbmN5GAMgASgBEhQKDGNvbXBsZXRlbmVzcxgEIAEoARIUCgx1cGxpZnRfa25vd24YBSABKAgSFgoOc2VhcmNoZWRfY291bnQYBiABKAMSEQoJc2VhcmNoX21zGAcgASgBEhAKCHByb29mX21zGAggASgBEg8KB3BhcnRpYWwYCSABKAgijQIKD0NlcnRpZmllZFJlc3VsdBITCgtzb3VyY2VfdHlwZRgBIAEoCRIRCglzb3VyY2VfaWQYAiABKAkSDAoEdGV4dBgDIAEoCRINCgVzY29yZRgEIAEoARIXCgpzaW1pbGFyaXR5GAUgASgBSACIAQESDgoGdXBsaWZ0GAYgASgBEg8KB2xhdGVuY3kYByABKAESJgoGcmVhc29uGAggASgOMhYubW5lbWUudjEuUmVjYWxsUmVhc29uEhEKCW5lY2Vzc2l0eRgJIAEoARIMCgRwYXRoGAogAygJEg8KB21pbmltYWwYCyABKAgSEgoKbGVhZl9pbmRleBgMIAEoA0INCgtfc2ltaWxhcml0eSJXCgtDZXJ0aWZpY2F0ZRIKCgJpZBgBIAEoCRIMCgRqc29uGAIgASgJEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIlAKFUdldENlcnRpZmljYXRlUmVxdWVzdBI3Cg5jZXJ0aWZpY2F0ZV9pZBgBIAEoCUIfukgcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJCJEChZHZXRDZXJ0aWZpY2F0ZVJlc3BvbnNlEioKC2NlcnRpZmljYXRlGAEgASgLMhUubW5lbWUudjEuQ2VydGlmaWNhdGUiQgoYVmVyaWZ5Q2VydGlmaWNhdGVSZXF1ZXN0EiYKBGpzb24YASABKAlCGLpIFXITEAEYgICAAjIKXlteXHgwMF0qJCK1AQoZVmVyaWZ5Q2VydGlmaWNhdGVSZXNwb25zZRINCgV2YWxpZBgBIAEoCBIuCghwcm9ibGVtcxgCIAMoCzIcLm1uZW1lLnYxLkNlcnRpZmljYXRlUHJvYmxlbRIpCgdyZXN1bHRzGAMgAygLMhgubW5lbWUudjEuQ2VydGlmaWVkU3RhdGUSLgoKY3JlYXRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiMwoSQ2VydGlmaWNhdGVQcm9ibGVtEgwKBHBhcnQYASABKAkSDwoHbWVzc2FnZRgCIAEoCSLhAQoOQ2VydGlmaWVkU3RhdGUSEwoLc291cmNlX3R5cGUYASABKAkSEQoJc291cmNlX2lkGAIgASgJEisKBXN0YXRlGAMgASgOMhwubW5lbWUudjEuQ2VydGlmaWVkU3RhdGVLaW5kEhIKCmxlYWZfaW5kZXgYBCABKAMSHgoRbmV3ZXN0X2xlYWZfaW5kZXgYBSABKANIAIgBARIwCgxmb3Jnb3R0ZW5fYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhQKEl9uZXdlc3RfbGVhZl9pbmRleCqbAQoLQWNjZXNzTGV2ZWwSHAoYQUNDRVNTX0xFVkVMX1VOU1BFQ0lGSUVEEAASFwoTQUNDRVNTX0xFVkVMX1BVQkxJQxABEhkKFUFDQ0VTU19MRVZFTF9JTlRFUk5BTBACEh0KGUFDQ0VTU19MRVZFTF9DT05GSURFTlRJQUwQAxIbChdBQ0NFU1NfTEVWRUxfUkVTVFJJQ1RFRBAEKqwBCgxSZWNhbGxSZWFzb24SHQoZUkVDQUxMX1JFQVNPTl9VTlNQRUNJRklFRBAAEiAKHFJFQ0FMTF9SRUFTT05fU0VNQU5USUNfTUFUQ0gQARIdChlSRUNBTExfUkVBU09OX0NBVVNBTF9MSU5LEAISHgoaUkVDQUxMX1JFQVNPTl9QUkVSRVFVSVNJVEUQAxIcChhSRUNBTExfUkVBU09OX0NPTlNUUkFJTlQQBCrGAQoSQ2VydGlmaWVkU3RhdGVLaW5kEiQKIENFUlRJRklFRF9TVEFURV9LSU5EX1VOU1BFQ0lGSUVEEAASIgoeQ0VSVElGSUVEX1NUQVRFX0tJTkRfVU5DSEFOR0VEEAESIAocQ0VSVElGSUVEX1NUQVRFX0tJTkRfQ0hBTkdFRBACEiAKHENFUlRJRklFRF9TVEFURV9LSU5EX1JFTU9WRUQQAxIiCh5DRVJUSUZJRURfU1RBVEVfS0lORF9GT1JHT1RURU4QBGIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_mneme_v1_options]);
+  fileDesc("ChptbmVtZS92MS9jZXJ0aWZpY2F0ZS5wcm90bxIIbW5lbWUudjEizAYKHFJlY2FsbFdpdGhDZXJ0aWZpY2F0ZVJlcXVlc3QSJQoFcXVlcnkYASABKAlCFrpIE3IREAEYgEAyCl5bXlx4MDBdKiQSOwoGc2NvcGVzGAIgAygJQiu6SCSSASEQECIdchsyGV5bQS1aYS16XVtBLVphLXpfXXswLDMxfSSg5SYBEh4KBWxpbWl0GAMgASgFQg+6SAYaBBhkKACK5SYCMTISMgoFYWxwaGEYBCABKAFCHrpIFBISGQAAAAAAAPA/KQAAAAAAAAAAiuUmAzAuN0gAiAEBEjEKBGJldGEYBSABKAFCHrpIFBISGQAAAAAAAPA/KQAAAAAAAAAAiuUmAzAuMkgBiAEBEjIKBWdhbW1hGAYgASgBQh66SBQSEhkAAAAAAADwPykAAAAAAAAAAIrlJgMwLjFIAogBARI4CghhZ2VudF9pZBgHIAEoCUIhukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiSw5SYBSAOIAQESOgoKc2Vzc2lvbl9pZBgIIAEoCUIhukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiSw5SYBSASIAQESNwoHdXNlcl9pZBgJIAEoCUIhukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiSw5SYBSAWIAQESNwoHcHJvamVjdBgKIAEoCUIhukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiSw5SYBSAaIAQESLgoKc3RhcnRfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjMKBHRhZ3MYDSADKAlCJbpIIpIBHxBAIhtyGRABGGQyE15bXlx4MDAtXHgxZlx4N2ZdKiQSQQoMYWNjZXNzX2xldmVsGA4gASgOMhUubW5lbWUudjEuQWNjZXNzTGV2ZWxCFLpIBYIBAhABiuUmCElOVEVSTkFMQggKBl9hbHBoYUIHCgVfYmV0YUIICgZfZ2FtbWFCCwoJX2FnZW50X2lkQg0KC19zZXNzaW9uX2lkQgoKCF91c2VyX2lkQgoKCF9wcm9qZWN0IoUCCh1SZWNhbGxXaXRoQ2VydGlmaWNhdGVSZXNwb25zZRIqCgdyZXN1bHRzGAEgAygLMhkubW5lbWUudjEuQ2VydGlmaWVkUmVzdWx0EioKC2NlcnRpZmljYXRlGAIgASgLMhUubW5lbWUudjEuQ2VydGlmaWNhdGUSEgoKcmVkdW5kYW5jeRgDIAEoARIUCgxjb21wbGV0ZW5lc3MYBCABKAESFAoMdXBsaWZ0X2tub3duGAUgASgIEhYKDnNlYXJjaGVkX2NvdW50GAYgASgDEhEKCXNlYXJjaF9tcxgHIAEoARIQCghwcm9vZl9tcxgIIAEoARIPCgdwYXJ0aWFsGAkgASgIIo0CCg9DZXJ0aWZpZWRSZXN1bHQSEwoLc291cmNlX3R5cGUYASABKAkSEQoJc291cmNlX2lkGAIgASgJEgwKBHRleHQYAyABKAkSDQoFc2NvcmUYBCABKAESFwoKc2ltaWxhcml0eRgFIAEoAUgAiAEBEg4KBnVwbGlmdBgGIAEoARIPCgdsYXRlbmN5GAcgASgBEiYKBnJlYXNvbhgIIAEoDjIWLm1uZW1lLnYxLlJlY2FsbFJlYXNvbhIRCgluZWNlc3NpdHkYCSABKAESDAoEcGF0aBgKIAMoCRIPCgdtaW5pbWFsGAsgASgIEhIKCmxlYWZfaW5kZXgYDCABKANCDQoLX3NpbWlsYXJpdHkiVwoLQ2VydGlmaWNhdGUSCgoCaWQYASABKAkSDAoEanNvbhgCIAEoCRIuCgpjcmVhdGVkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJQChVHZXRDZXJ0aWZpY2F0ZVJlcXVlc3QSNwoOY2VydGlmaWNhdGVfaWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQiRAoWR2V0Q2VydGlmaWNhdGVSZXNwb25zZRIqCgtjZXJ0aWZpY2F0ZRgBIAEoCzIVLm1uZW1lLnYxLkNlcnRpZmljYXRlIkIKGFZlcmlmeUNlcnRpZmljYXRlUmVxdWVzdBImCgRqc29uGAEgASgJQhi6SBVyExABGICAgAIyCl5bXlx4MDBdKiQitQEKGVZlcmlmeUNlcnRpZmljYXRlUmVzcG9uc2USDQoFdmFsaWQYASABKAgSLgoIcHJvYmxlbXMYAiADKAsyHC5tbmVtZS52MS5DZXJ0aWZpY2F0ZVByb2JsZW0SKQoHcmVzdWx0cxgDIAMoCzIYLm1uZW1lLnYxLkNlcnRpZmllZFN0YXRlEi4KCmNyZWF0ZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjMKEkNlcnRpZmljYXRlUHJvYmxlbRIMCgRwYXJ0GAEgASgJEg8KB21lc3NhZ2UYAiABKAki4QEKDkNlcnRpZmllZFN0YXRlEhMKC3NvdXJjZV90eXBlGAEgASgJEhEKCXNvdXJjZV9pZBgCIAEoCRIrCgVzdGF0ZRgDIAEoDjIcLm1uZW1lLnYxLkNlcnRpZmllZFN0YXRlS2luZBISCgpsZWFmX2luZGV4GAQgASgDEh4KEW5ld2VzdF9sZWFmX2luZGV4GAUgASgDSACIAQESMAoMZm9yZ290dGVuX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIUChJfbmV3ZXN0X2xlYWZfaW5kZXgqmwEKC0FjY2Vzc0xldmVsEhwKGEFDQ0VTU19MRVZFTF9VTlNQRUNJRklFRBAAEhcKE0FDQ0VTU19MRVZFTF9QVUJMSUMQARIZChVBQ0NFU1NfTEVWRUxfSU5URVJOQUwQAhIdChlBQ0NFU1NfTEVWRUxfQ09ORklERU5USUFMEAMSGwoXQUNDRVNTX0xFVkVMX1JFU1RSSUNURUQQBCqsAQoMUmVjYWxsUmVhc29uEh0KGVJFQ0FMTF9SRUFTT05fVU5TUEVDSUZJRUQQABIgChxSRUNBTExfUkVBU09OX1NFTUFOVElDX01BVENIEAESHQoZUkVDQUxMX1JFQVNPTl9DQVVTQUxfTElOSxACEh4KGlJFQ0FMTF9SRUFTT05fUFJFUkVRVUlTSVRFEAMSHAoYUkVDQUxMX1JFQVNPTl9DT05TVFJBSU5UEAQqxgEKEkNlcnRpZmllZFN0YXRlS2luZBIkCiBDRVJUSUZJRURfU1RBVEVfS0lORF9VTlNQRUNJRklFRBAAEiIKHkNFUlRJRklFRF9TVEFURV9LSU5EX1VOQ0hBTkdFRBABEiAKHENFUlRJRklFRF9TVEFURV9LSU5EX0NIQU5HRUQQAhIgChxDRVJUSUZJRURfU1RBVEVfS0lORF9SRU1PVkVEEAMSIgoeQ0VSVElGSUVEX1NUQVRFX0tJTkRfRk9SR09UVEVOEARiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_mneme_v1_options]);
 
 /**
- * A request to recall with a certificate. Empty filters do not filter; given
+ * A request to recall with a certificate. Filters that are left out do not filter; given
  * ones must all match.
  *
  * @generated from message mneme.v1.RecallWithCertificateRequest
@@ -78,35 +78,35 @@ export type RecallWithCertificateRequest = Message<"mneme.v1.RecallWithCertifica
 
   /**
    * Of this agent.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string agent_id = 7;
+   * @generated from field: optional string agent_id = 7;
    */
-  agentId: string;
+  agentId?: string;
 
   /**
    * Of this session.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string session_id = 8;
+   * @generated from field: optional string session_id = 8;
    */
-  sessionId: string;
+  sessionId?: string;
 
   /**
    * Of this user.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string user_id = 9;
+   * @generated from field: optional string user_id = 9;
    */
-  userId: string;
+  userId?: string;
 
   /**
    * Of this project.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string project = 10;
+   * @generated from field: optional string project = 10;
    */
-  project: string;
+  project?: string;
 
   /**
    * Dated at or after.
@@ -140,7 +140,7 @@ export type RecallWithCertificateRequest = Message<"mneme.v1.RecallWithCertifica
 };
 
 /**
- * A request to recall with a certificate. Empty filters do not filter; given
+ * A request to recall with a certificate. Filters that are left out do not filter; given
  * ones must all match.
  *
  * @generated from message mneme.v1.RecallWithCertificateRequest
@@ -199,33 +199,33 @@ export type RecallWithCertificateRequestJson = {
 
   /**
    * Of this agent.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string agent_id = 7;
+   * @generated from field: optional string agent_id = 7;
    */
   agentId?: string;
 
   /**
    * Of this session.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string session_id = 8;
+   * @generated from field: optional string session_id = 8;
    */
   sessionId?: string;
 
   /**
    * Of this user.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string user_id = 9;
+   * @generated from field: optional string user_id = 9;
    */
   userId?: string;
 
   /**
    * Of this project.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string project = 10;
+   * @generated from field: optional string project = 10;
    */
   project?: string;
 

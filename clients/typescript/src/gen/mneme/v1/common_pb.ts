@@ -17,6 +17,11 @@
 // Tenant ids have their own form and are chosen by the operator; API key ids
 // are made by the server.
 //
+// Filters by user, agent, session and project. Left out, such a filter leaves
+// nothing out. Given, it must name somebody: a blank one is refused
+// (INVALID_FILTER), so that who has lost a name is not answered, and deletes
+// nothing, across all of them.
+//
 // Page tokens. A list answers with `next_page_token` until its last page. Send
 // it back as `page_token` with the same filters; another `page_size` is fine.
 // With other filters, in another RPC, or when damaged, it is refused

@@ -24,7 +24,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/context_service.proto.
  */
 export const file_mneme_v1_context_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch5tbmVtZS92MS9jb250ZXh0X3NlcnZpY2UucHJvdG8SCG1uZW1lLnYxIscBCg5TZXNzaW9uU3VtbWFyeRISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3N1bW1hcnkYAiABKAkSDgoGdG9waWNzGAMgAygJEhUKDXRvb2xfc2VxdWVuY2UYBCADKAkSFQoNZXJyb3Jfc3VtbWFyeRgFIAEoCRIiCgdvdXRjb21lGAYgASgOMhEubW5lbWUudjEuT3V0Y29tZRIuCgp1cGRhdGVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKBAQoIS2V5RXZlbnQSEAoIZXZlbnRfaWQYASABKAkSIwoKZXZlbnRfdHlwZRgCIAEoCUIP0uUmCwoJRXZlbnRUeXBlEg8KB3N1bW1hcnkYAyABKAkSLQoJdGltZXN0YW1wGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLyAgoRR2V0Q29udGV4dFJlcXVlc3QSJQoFdG9waWMYASABKAlCFrpIE3IREAEYgEAyCl5bXlx4MDBdKiQSLgoHdXNlcl9pZBgCIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLwoIYWdlbnRfaWQYAyABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3Byb2plY3QYBCABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KCnN0YXJ0X3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIdCgVsaW1pdBgHIAEoBUIOukgGGgQYMigAiuUmATUSGgoSd2l0aG91dF9leHBlcmllbmNlGAggASgIEgwKBHBlZWsYCSABKAgizQEKDkNvbnRleHRFcGlzb2RlEhIKCmVwaXNvZGVfaWQYASABKAkSDAoEdGFzaxgCIAEoCRIPCgdzdWNjZXNzGAMgASgIEg4KBnJld2FyZBgEIAEoARIQCghjcml0aXF1ZRgFIAEoCRIvCgtvY2N1cnJlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFc2NvcmUYByABKAESFwoKc2ltaWxhcml0eRgIIAEoAUgAiAEBQg0KC19zaW1pbGFyaXR5Is8BCgxDb250ZXh0U2tpbGwSEAoIc2tpbGxfaWQYASABKAkSDAoEbmFtZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRIRCgl1c2VfY291bnQYBCABKAMSFQoNc3VjY2Vzc19jb3VudBgFIAEoAxITCgtzdWNjZXNzX2xvdxgGIAEoARIUCgxzdWNjZXNzX2hpZ2gYByABKAESDQoFc2NvcmUYCCABKAESFwoKc2ltaWxhcml0eRgJIAEoAUgAiAEBQg0KC19zaW1pbGFyaXR5IrICCg5Db250ZXh0U2Vzc2lvbhISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3N1bW1hcnkYAiABKAkSFwoPcmVsZXZhbmNlX3Njb3JlGAMgASgBEhcKCnNpbWlsYXJpdHkYBCABKAFIAIgBARIuCgpzdGFydGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoKa2V5X2V2ZW50cxgHIAMoCzISLm1uZW1lLnYxLktleUV2ZW50EhAKCGFnZW50X2lkGAggASgJEiIKB291dGNvbWUYCSABKA4yES5tbmVtZS52MS5PdXRjb21lQg0KC19zaW1pbGFyaXR5IqgCChJHZXRDb250ZXh0UmVzcG9uc2USKgoIc2Vzc2lvbnMYASADKAsyGC5tbmVtZS52MS5Db250ZXh0U2Vzc2lvbhImCgdsZXNzb25zGAIgAygLMhUubW5lbWUudjEuRm91bmRMZXNzb24SLgoLcmVmbGVjdGlvbnMYAyADKAsyGS5tbmVtZS52MS5Gb3VuZFJlZmxlY3Rpb24SFgoOdG90YWxfc2Vzc2lvbnMYBCABKAMSDgoGcHJvbXB0GAUgASgJEhIKCndvcmRzX29ubHkYBiABKAgSKgoIZXBpc29kZXMYByADKAsyGC5tbmVtZS52MS5Db250ZXh0RXBpc29kZRImCgZza2lsbHMYCCADKAsyFi5tbmVtZS52MS5Db250ZXh0U2tpbGwiTAoEVG9kbxInCgdjb250ZW50GAEgASgJQha6SBNyERABGNAPMgpeW15ceDAwXSokEhsKCHByaW9yaXR5GAIgASgFQgm6SAYaBBgFKAAiXQoIRGVjaXNpb24SKAoIZGVjaXNpb24YASABKAlCFrpIE3IREAEY0A8yCl5bXlx4MDBdKiQSJwoJcmF0aW9uYWxlGAIgASgJQhS6SBFyDxjQDzIKXlteXHgwMF0qJCJvCg1Mb2NrZWRDb250ZXh0Ei4KBWxhYmVsGAEgASgJQh+6SBxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3ZlcnNpb24YAiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokItUDCgxTbGVlcFJlcXVlc3QSMQoKc2Vzc2lvbl9pZBgBIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoHcHJvamVjdBgCIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLwoIcHJvZ3Jlc3MYAyADKAlCHbpIGpIBFxBkIhNyERABGNAPMgpeW15ceDAwXSokEjYKD2NvbXBsZXRlZF90b2RvcxgEIAMoCUIdukgakgEXEGQiE3IREAEY0A8yCl5bXlx4MDBdKiQSLAoKb3Blbl90b2RvcxgFIAMoCzIOLm1uZW1lLnYxLlRvZG9CCLpIBZIBAhBkEi8KCWRlY2lzaW9ucxgGIAMoCzISLm1uZW1lLnYxLkRlY2lzaW9uQgi6SAWSAQIQZBI6Cg9sb2NrZWRfY29udGV4dHMYByADKAsyFy5tbmVtZS52MS5Mb2NrZWRDb250ZXh0Qgi6SAWSAQIQZBItCgVmaWxlcxgIIAMoCUIeukgbkgEYEPQDIhNyERABGOgHMgpeW15ceDAwXSokEi8KCGFnZW50X2lkGAkgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJCJYCg5Db2xsZWN0ZWRFbnRyeRIkCgRraW5kGAEgASgOMhYubW5lbWUudjEuSGFuZG92ZXJMaXN0Eg0KBWluZGV4GAIgASgFEhEKCWV2ZW50X2lkcxgDIAMoCSKqAwoISGFuZG92ZXISEgoKc2Vzc2lvbl9pZBgBIAEoCRIPCgdwcm9qZWN0GAIgASgJEhAKCHByb2dyZXNzGAMgAygJEhcKD2NvbXBsZXRlZF90b2RvcxgEIAMoCRIiCgpvcGVuX3RvZG9zGAUgAygLMg4ubW5lbWUudjEuVG9kbxIlCglkZWNpc2lvbnMYBiADKAsyEi5tbmVtZS52MS5EZWNpc2lvbhIwCg9sb2NrZWRfY29udGV4dHMYByADKAsyFy5tbmVtZS52MS5Mb2NrZWRDb250ZXh0Eg0KBWZpbGVzGAggAygJEg0KBXRvb2xzGAkgAygJEhgKEGR1cmF0aW9uX3NlY29uZHMYCiABKAMSDwoHc3VtbWFyeRgLIAEoCRIuCgpjcmVhdGVkX2F0GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghhZ2VudF9pZBgNIAEoCRIZChF1bnJlc29sdmVkX2Vycm9ycxgOIAMoCRIrCgljb2xsZWN0ZWQYDyADKAsyGC5tbmVtZS52MS5Db2xsZWN0ZWRFbnRyeSJFCg1TbGVlcFJlc3BvbnNlEiQKCGhhbmRvdmVyGAEgASgLMhIubW5lbWUudjEuSGFuZG92ZXISDgoGc3RvcmVkGAIgASgIIvwBCg1XYWtlVXBSZXF1ZXN0Ei4KB3Byb2plY3QYASABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEh0KBWxpbWl0GAIgASgFQg66SAYaBBgyKACK5SYBNRIvCghhZ2VudF9pZBgDIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSPAoObWluX3NpbWlsYXJpdHkYBCABKAFCH7pIFBISGQAAAAAAAPA/KQAAAAAAAAAAiuUmBDAuMzVIAIgBARIaChJ3aXRob3V0X2V4cGVyaWVuY2UYBSABKAhCEQoPX21pbl9zaW1pbGFyaXR5It0BCg5SZWxhdGVkU2Vzc2lvbhISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3N1bW1hcnkYAiABKAkSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKc2ltaWxhcml0eRgEIAEoARIPCgdyZWNlbmN5GAUgASgBEhIKCmltcG9ydGFuY2UYBiABKAESDQoFc2NvcmUYByABKAESDQoFZmlsZXMYCCADKAkSDQoFdG9vbHMYCSADKAkSEAoIY29udGV4dHMYCiADKAkiWAoLV29ya1BhdHRlcm4SDAoEdHlwZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRITCgtzZXNzaW9uX2lkcxgDIAMoCRIRCglldmVudF9pZHMYBCADKAkiqwEKClN1Z2dlc3Rpb24SDAoEdHlwZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRITCgtzZXNzaW9uX2lkcxgDIAMoCRIRCglldmVudF9pZHMYBCADKAkSEgoKbGVzc29uX2lkcxgFIAMoCRIWCg5yZWZsZWN0aW9uX2lkcxgGIAMoCRITCgtlcGlzb2RlX2lkcxgHIAMoCRIRCglza2lsbF9pZHMYCCADKAkisAIKDldha2VVcFJlc3BvbnNlEikKDWxhc3RfaGFuZG92ZXIYASABKAsyEi5tbmVtZS52MS5IYW5kb3ZlchIpCgdyZWxhdGVkGAIgAygLMhgubW5lbWUudjEuUmVsYXRlZFNlc3Npb24SJwoIcGF0dGVybnMYAyADKAsyFS5tbmVtZS52MS5Xb3JrUGF0dGVybhIpCgtzdWdnZXN0aW9ucxgEIAMoCzIULm1uZW1lLnYxLlN1Z2dlc3Rpb24SEQoJbmFycmF0aXZlGAUgASgJEhsKE3Nlc3Npb25zX2NvbnNpZGVyZWQYBiABKAMSLgoMbGFzdF9zdW1tYXJ5GAcgASgLMhgubW5lbWUudjEuU2Vzc2lvblN1bW1hcnkSFAoMbm90X2NvbXBhcmVkGAggASgIIvkCChVTZWFyY2hTZXNzaW9uc1JlcXVlc3QSJQoFcXVlcnkYASABKAlCFrpIE3IREAEYgEAyCl5bXlx4MDBdKiQSLgoHcHJvamVjdBgCIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLwoIYWdlbnRfaWQYAyABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3VzZXJfaWQYBCABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KCnN0YXJ0X3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIeCgVsaW1pdBgHIAEoBUIPukgGGgQYZCgAiuUmAjEwEioKCW1pbl9zY29yZRgIIAEoAUIXukgUEhIZAAAAAAAA8D8pAAAAAAAAAAAilAEKDEZvdW5kU2Vzc2lvbhIiCgdzZXNzaW9uGAEgASgLMhEubW5lbWUudjEuU2Vzc2lvbhIpCgdzdW1tYXJ5GAIgASgLMhgubW5lbWUudjEuU2Vzc2lvblN1bW1hcnkSDQoFc2NvcmUYAyABKAESFwoKc2ltaWxhcml0eRgEIAEoAUgAiAEBQg0KC19zaW1pbGFyaXR5Im0KFlNlYXJjaFNlc3Npb25zUmVzcG9uc2USJwoHcmVzdWx0cxgBIAMoCzIWLm1uZW1lLnYxLkZvdW5kU2Vzc2lvbhIWCg5zZWFyY2hlZF9jb3VudBgCIAEoAxISCgp3b3Jkc19vbmx5GAMgASgIIrUCChJHZXRUaW1lbGluZVJlcXVlc3QSLgoHcHJvamVjdBgBIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLwoIYWdlbnRfaWQYAiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KCnN0YXJ0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIdCgVsaW5rcxgFIAEoBUIOukgGGgQYFCgAiuUmATMSIwoJcGFnZV9zaXplGAYgASgFQhC6SAcaBRjIASgAiuUmAjUwEhwKCnBhZ2VfdG9rZW4YByABKAlCCLpIBXIDGNAPIjUKC1Nlc3Npb25MaW5rEhIKCnNlc3Npb25faWQYASABKAkSEgoKc2ltaWxhcml0eRgCIAEoASKGAQoNVGltZWxpbmVFbnRyeRIiCgdzZXNzaW9uGAEgASgLMhEubW5lbWUudjEuU2Vzc2lvbhIpCgdzdW1tYXJ5GAIgASgLMhgubW5lbWUudjEuU2Vzc2lvblN1bW1hcnkSJgoHcmVsYXRlZBgDIAMoCzIVLm1uZW1lLnYxLlNlc3Npb25MaW5rIlgKE0dldFRpbWVsaW5lUmVzcG9uc2USKAoHZW50cmllcxgBIAMoCzIXLm1uZW1lLnYxLlRpbWVsaW5lRW50cnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJKuUBCgxIYW5kb3Zlckxpc3QSHQoZSEFORE9WRVJfTElTVF9VTlNQRUNJRklFRBAAEhoKFkhBTkRPVkVSX0xJU1RfUFJPR1JFU1MQARIhCh1IQU5ET1ZFUl9MSVNUX0NPTVBMRVRFRF9UT0RPUxACEhwKGEhBTkRPVkVSX0xJU1RfT1BFTl9UT0RPUxADEhsKF0hBTkRPVkVSX0xJU1RfREVDSVNJT05TEAQSFwoTSEFORE9WRVJfTElTVF9GSUxFUxAFEiMKH0hBTkRPVkVSX0xJU1RfVU5SRVNPTFZFRF9FUlJPUlMQBjKDCAoOQ29udGV4dFNlcnZpY2USagoKR2V0Q29udGV4dBIbLm1uZW1lLnYxLkdldENvbnRleHRSZXF1ZXN0GhwubW5lbWUudjEuR2V0Q29udGV4dFJlc3BvbnNlIiGQAgG45CYByuQmAggDgtPkkwIOEgwvYXBpL2NvbnRleHQSmAMKBVNsZWVwEhYubW5lbWUudjEuU2xlZXBSZXF1ZXN0GhcubW5lbWUudjEuU2xlZXBSZXNwb25zZSLdApACArjkJgLK5CYCCAPK5CYuCAMQAhoobmVpdGhlciBhIHNlc3Npb24gbm9yIGEgcHJvamVjdCBpcyBnaXZlbsrkJk4IBRAWGkhub3RoaW5nIGlzIGdpdmVuLCBhbmQgdGhlIHNlc3Npb24gZG9lcyBub3QgZXhpc3Qgb3IgdGhlIHByb2plY3QgaGFzIG5vbmXK5CY1CAkQFxovdGhlIHNlc3Npb24gYmVsb25ncyB0byBhbm90aGVyIHByb2plY3Qgb3IgYWdlbnTK5CZhCAgQHxpbaXQgY2Fubm90IGJlIGVtYmVkZGVkIHJpZ2h0IGF3YXkgYW5kIHRvbyBtYW55IHRleHRzIGFyZSBhbHJlYWR5IHdhaXRpbmcgKG5vdGhpbmcgaXMgc3RvcmVkKYLT5JMCKCIjL2FwaS9zZXNzaW9ucy97c2Vzc2lvbl9pZH0vaGFuZG92ZXI6ASoSXQoGV2FrZVVwEhcubW5lbWUudjEuV2FrZVVwUmVxdWVzdBoYLm1uZW1lLnYxLldha2VVcFJlc3BvbnNlIiCQAgG45CYByuQmAggDgtPkkwINEgsvYXBpL3dha2V1cBJ+Cg5TZWFyY2hTZXNzaW9ucxIfLm1uZW1lLnYxLlNlYXJjaFNlc3Npb25zUmVxdWVzdBogLm1uZW1lLnYxLlNlYXJjaFNlc3Npb25zUmVzcG9uc2UiKZACAbjkJgHK5CYCCAOC0+STAhYSFC9hcGkvc2VhcmNoL3Nlc3Npb25zEq8BCgtHZXRUaW1lbGluZRIcLm1uZW1lLnYxLkdldFRpbWVsaW5lUmVxdWVzdBodLm1uZW1lLnYxLkdldFRpbWVsaW5lUmVzcG9uc2UiY5ACAbjkJgHK5CYCCAPK5CY9CAMQBRo3dGhlIHBhZ2UgdG9rZW4gaXMgZGFtYWdlZCBvciB3YXMgbWFkZSBmb3Igb3RoZXIgZmlsdGVyc4LT5JMCDxINL2FwaS90aW1lbGluZRpZ6uMmVQoHc2Vzc2lvbhJKVGhlIHN1bW1hcnkgb2YgYSBzZXNzaW9uLiBNZXRhZGF0YTogb3V0Y29tZSwgdG9waWNzLCB0b29scywgZXJyb3Jfc3VtbWFyeS5iBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_mneme_v1_event_service, file_mneme_v1_learn_service, file_mneme_v1_options, file_mneme_v1_reflection]);
+  fileDesc("Ch5tbmVtZS92MS9jb250ZXh0X3NlcnZpY2UucHJvdG8SCG1uZW1lLnYxIscBCg5TZXNzaW9uU3VtbWFyeRISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3N1bW1hcnkYAiABKAkSDgoGdG9waWNzGAMgAygJEhUKDXRvb2xfc2VxdWVuY2UYBCADKAkSFQoNZXJyb3Jfc3VtbWFyeRgFIAEoCRIiCgdvdXRjb21lGAYgASgOMhEubW5lbWUudjEuT3V0Y29tZRIuCgp1cGRhdGVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKBAQoIS2V5RXZlbnQSEAoIZXZlbnRfaWQYASABKAkSIwoKZXZlbnRfdHlwZRgCIAEoCUIP0uUmCwoJRXZlbnRUeXBlEg8KB3N1bW1hcnkYAyABKAkSLQoJdGltZXN0YW1wGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKyAwoRR2V0Q29udGV4dFJlcXVlc3QSJQoFdG9waWMYASABKAlCFrpIE3IREAEYgEAyCl5bXlx4MDBdKiQSNwoHdXNlcl9pZBgCIAEoCUIhukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiSw5SYBSACIAQESOAoIYWdlbnRfaWQYAyABKAlCIbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSoksOUmAUgBiAEBEjcKB3Byb2plY3QYBCABKAlCIbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSoksOUmAUgCiAEBEi4KCnN0YXJ0X3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIdCgVsaW1pdBgHIAEoBUIOukgGGgQYMigAiuUmATUSGgoSd2l0aG91dF9leHBlcmllbmNlGAggASgIEgwKBHBlZWsYCSABKAhCCgoIX3VzZXJfaWRCCwoJX2FnZW50X2lkQgoKCF9wcm9qZWN0Is0BCg5Db250ZXh0RXBpc29kZRISCgplcGlzb2RlX2lkGAEgASgJEgwKBHRhc2sYAiABKAkSDwoHc3VjY2VzcxgDIAEoCBIOCgZyZXdhcmQYBCABKAESEAoIY3JpdGlxdWUYBSABKAkSLwoLb2NjdXJyZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBXNjb3JlGAcgASgBEhcKCnNpbWlsYXJpdHkYCCABKAFIAIgBAUINCgtfc2ltaWxhcml0eSLPAQoMQ29udGV4dFNraWxsEhAKCHNraWxsX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSEQoJdXNlX2NvdW50GAQgASgDEhUKDXN1Y2Nlc3NfY291bnQYBSABKAMSEwoLc3VjY2Vzc19sb3cYBiABKAESFAoMc3VjY2Vzc19oaWdoGAcgASgBEg0KBXNjb3JlGAggASgBEhcKCnNpbWlsYXJpdHkYCSABKAFIAIgBAUINCgtfc2ltaWxhcml0eSKyAgoOQ29udGV4dFNlc3Npb24SEgoKc2Vzc2lvbl9pZBgBIAEoCRIPCgdzdW1tYXJ5GAIgASgJEhcKD3JlbGV2YW5jZV9zY29yZRgDIAEoARIXCgpzaW1pbGFyaXR5GAQgASgBSACIAQESLgoKc3RhcnRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKCmtleV9ldmVudHMYByADKAsyEi5tbmVtZS52MS5LZXlFdmVudBIQCghhZ2VudF9pZBgIIAEoCRIiCgdvdXRjb21lGAkgASgOMhEubW5lbWUudjEuT3V0Y29tZUINCgtfc2ltaWxhcml0eSKoAgoSR2V0Q29udGV4dFJlc3BvbnNlEioKCHNlc3Npb25zGAEgAygLMhgubW5lbWUudjEuQ29udGV4dFNlc3Npb24SJgoHbGVzc29ucxgCIAMoCzIVLm1uZW1lLnYxLkZvdW5kTGVzc29uEi4KC3JlZmxlY3Rpb25zGAMgAygLMhkubW5lbWUudjEuRm91bmRSZWZsZWN0aW9uEhYKDnRvdGFsX3Nlc3Npb25zGAQgASgDEg4KBnByb21wdBgFIAEoCRISCgp3b3Jkc19vbmx5GAYgASgIEioKCGVwaXNvZGVzGAcgAygLMhgubW5lbWUudjEuQ29udGV4dEVwaXNvZGUSJgoGc2tpbGxzGAggAygLMhYubW5lbWUudjEuQ29udGV4dFNraWxsIkwKBFRvZG8SJwoHY29udGVudBgBIAEoCUIWukgTchEQARjQDzIKXlteXHgwMF0qJBIbCghwcmlvcml0eRgCIAEoBUIJukgGGgQYBSgAIl0KCERlY2lzaW9uEigKCGRlY2lzaW9uGAEgASgJQha6SBNyERABGNAPMgpeW15ceDAwXSokEicKCXJhdGlvbmFsZRgCIAEoCUIUukgRcg8Y0A8yCl5bXlx4MDBdKiQibwoNTG9ja2VkQ29udGV4dBIuCgVsYWJlbBgBIAEoCUIfukgcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgd2ZXJzaW9uGAIgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJCLVAwoMU2xlZXBSZXF1ZXN0EjEKCnNlc3Npb25faWQYASABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3Byb2plY3QYAiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi8KCHByb2dyZXNzGAMgAygJQh26SBqSARcQZCITchEQARjQDzIKXlteXHgwMF0qJBI2Cg9jb21wbGV0ZWRfdG9kb3MYBCADKAlCHbpIGpIBFxBkIhNyERABGNAPMgpeW15ceDAwXSokEiwKCm9wZW5fdG9kb3MYBSADKAsyDi5tbmVtZS52MS5Ub2RvQgi6SAWSAQIQZBIvCglkZWNpc2lvbnMYBiADKAsyEi5tbmVtZS52MS5EZWNpc2lvbkIIukgFkgECEGQSOgoPbG9ja2VkX2NvbnRleHRzGAcgAygLMhcubW5lbWUudjEuTG9ja2VkQ29udGV4dEIIukgFkgECEGQSLQoFZmlsZXMYCCADKAlCHrpIG5IBGBD0AyITchEQARjoBzIKXlteXHgwMF0qJBIvCghhZ2VudF9pZBgJIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQiWAoOQ29sbGVjdGVkRW50cnkSJAoEa2luZBgBIAEoDjIWLm1uZW1lLnYxLkhhbmRvdmVyTGlzdBINCgVpbmRleBgCIAEoBRIRCglldmVudF9pZHMYAyADKAkiqgMKCEhhbmRvdmVyEhIKCnNlc3Npb25faWQYASABKAkSDwoHcHJvamVjdBgCIAEoCRIQCghwcm9ncmVzcxgDIAMoCRIXCg9jb21wbGV0ZWRfdG9kb3MYBCADKAkSIgoKb3Blbl90b2RvcxgFIAMoCzIOLm1uZW1lLnYxLlRvZG8SJQoJZGVjaXNpb25zGAYgAygLMhIubW5lbWUudjEuRGVjaXNpb24SMAoPbG9ja2VkX2NvbnRleHRzGAcgAygLMhcubW5lbWUudjEuTG9ja2VkQ29udGV4dBINCgVmaWxlcxgIIAMoCRINCgV0b29scxgJIAMoCRIYChBkdXJhdGlvbl9zZWNvbmRzGAogASgDEg8KB3N1bW1hcnkYCyABKAkSLgoKY3JlYXRlZF9hdBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIYWdlbnRfaWQYDSABKAkSGQoRdW5yZXNvbHZlZF9lcnJvcnMYDiADKAkSKwoJY29sbGVjdGVkGA8gAygLMhgubW5lbWUudjEuQ29sbGVjdGVkRW50cnkiRQoNU2xlZXBSZXNwb25zZRIkCghoYW5kb3ZlchgBIAEoCzISLm1uZW1lLnYxLkhhbmRvdmVyEg4KBnN0b3JlZBgCIAEoCCLsAgoNV2FrZVVwUmVxdWVzdBI3Cgdwcm9qZWN0GAEgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJLDlJgFIAIgBARIdCgVsaW1pdBgCIAEoBUIOukgGGgQYMigAiuUmATUSOAoIYWdlbnRfaWQYAyABKAlCIbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSoksOUmAUgBiAEBEjwKDm1pbl9zaW1pbGFyaXR5GAQgASgBQh+6SBQSEhkAAAAAAADwPykAAAAAAAAAAIrlJgQwLjM1SAKIAQESGgoSd2l0aG91dF9leHBlcmllbmNlGAUgASgIEjcKB3VzZXJfaWQYBiABKAlCIbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSoksOUmAUgDiAEBQgoKCF9wcm9qZWN0QgsKCV9hZ2VudF9pZEIRCg9fbWluX3NpbWlsYXJpdHlCCgoIX3VzZXJfaWQi3QEKDlJlbGF0ZWRTZXNzaW9uEhIKCnNlc3Npb25faWQYASABKAkSDwoHc3VtbWFyeRgCIAEoCRIuCgpjcmVhdGVkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpzaW1pbGFyaXR5GAQgASgBEg8KB3JlY2VuY3kYBSABKAESEgoKaW1wb3J0YW5jZRgGIAEoARINCgVzY29yZRgHIAEoARINCgVmaWxlcxgIIAMoCRINCgV0b29scxgJIAMoCRIQCghjb250ZXh0cxgKIAMoCSJYCgtXb3JrUGF0dGVybhIMCgR0eXBlGAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEhMKC3Nlc3Npb25faWRzGAMgAygJEhEKCWV2ZW50X2lkcxgEIAMoCSKrAQoKU3VnZ2VzdGlvbhIMCgR0eXBlGAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEhMKC3Nlc3Npb25faWRzGAMgAygJEhEKCWV2ZW50X2lkcxgEIAMoCRISCgpsZXNzb25faWRzGAUgAygJEhYKDnJlZmxlY3Rpb25faWRzGAYgAygJEhMKC2VwaXNvZGVfaWRzGAcgAygJEhEKCXNraWxsX2lkcxgIIAMoCSKwAgoOV2FrZVVwUmVzcG9uc2USKQoNbGFzdF9oYW5kb3ZlchgBIAEoCzISLm1uZW1lLnYxLkhhbmRvdmVyEikKB3JlbGF0ZWQYAiADKAsyGC5tbmVtZS52MS5SZWxhdGVkU2Vzc2lvbhInCghwYXR0ZXJucxgDIAMoCzIVLm1uZW1lLnYxLldvcmtQYXR0ZXJuEikKC3N1Z2dlc3Rpb25zGAQgAygLMhQubW5lbWUudjEuU3VnZ2VzdGlvbhIRCgluYXJyYXRpdmUYBSABKAkSGwoTc2Vzc2lvbnNfY29uc2lkZXJlZBgGIAEoAxIuCgxsYXN0X3N1bW1hcnkYByABKAsyGC5tbmVtZS52MS5TZXNzaW9uU3VtbWFyeRIUCgxub3RfY29tcGFyZWQYCCABKAgiuQMKFVNlYXJjaFNlc3Npb25zUmVxdWVzdBIlCgVxdWVyeRgBIAEoCUIWukgTchEQARiAQDIKXlteXHgwMF0qJBI3Cgdwcm9qZWN0GAIgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJLDlJgFIAIgBARI4CghhZ2VudF9pZBgDIAEoCUIhukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiSw5SYBSAGIAQESNwoHdXNlcl9pZBgEIAEoCUIhukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiSw5SYBSAKIAQESLgoKc3RhcnRfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEh4KBWxpbWl0GAcgASgFQg+6SAYaBBhkKACK5SYCMTASKgoJbWluX3Njb3JlGAggASgBQhe6SBQSEhkAAAAAAADwPykAAAAAAAAAAEIKCghfcHJvamVjdEILCglfYWdlbnRfaWRCCgoIX3VzZXJfaWQilAEKDEZvdW5kU2Vzc2lvbhIiCgdzZXNzaW9uGAEgASgLMhEubW5lbWUudjEuU2Vzc2lvbhIpCgdzdW1tYXJ5GAIgASgLMhgubW5lbWUudjEuU2Vzc2lvblN1bW1hcnkSDQoFc2NvcmUYAyABKAESFwoKc2ltaWxhcml0eRgEIAEoAUgAiAEBQg0KC19zaW1pbGFyaXR5Im0KFlNlYXJjaFNlc3Npb25zUmVzcG9uc2USJwoHcmVzdWx0cxgBIAMoCzIWLm1uZW1lLnYxLkZvdW5kU2Vzc2lvbhIWCg5zZWFyY2hlZF9jb3VudBgCIAEoAxISCgp3b3Jkc19vbmx5GAMgASgIIqUDChJHZXRUaW1lbGluZVJlcXVlc3QSNwoHcHJvamVjdBgBIAEoCUIhukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiSw5SYBSACIAQESOAoIYWdlbnRfaWQYAiABKAlCIbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSoksOUmAUgBiAEBEi4KCnN0YXJ0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIdCgVsaW5rcxgFIAEoBUIOukgGGgQYFCgAiuUmATMSIwoJcGFnZV9zaXplGAYgASgFQhC6SAcaBRjIASgAiuUmAjUwEhwKCnBhZ2VfdG9rZW4YByABKAlCCLpIBXIDGNAPEjcKB3VzZXJfaWQYCCABKAlCIbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSoksOUmAUgCiAEBQgoKCF9wcm9qZWN0QgsKCV9hZ2VudF9pZEIKCghfdXNlcl9pZCI1CgtTZXNzaW9uTGluaxISCgpzZXNzaW9uX2lkGAEgASgJEhIKCnNpbWlsYXJpdHkYAiABKAEihgEKDVRpbWVsaW5lRW50cnkSIgoHc2Vzc2lvbhgBIAEoCzIRLm1uZW1lLnYxLlNlc3Npb24SKQoHc3VtbWFyeRgCIAEoCzIYLm1uZW1lLnYxLlNlc3Npb25TdW1tYXJ5EiYKB3JlbGF0ZWQYAyADKAsyFS5tbmVtZS52MS5TZXNzaW9uTGluayJYChNHZXRUaW1lbGluZVJlc3BvbnNlEigKB2VudHJpZXMYASADKAsyFy5tbmVtZS52MS5UaW1lbGluZUVudHJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSrlAQoMSGFuZG92ZXJMaXN0Eh0KGUhBTkRPVkVSX0xJU1RfVU5TUEVDSUZJRUQQABIaChZIQU5ET1ZFUl9MSVNUX1BST0dSRVNTEAESIQodSEFORE9WRVJfTElTVF9DT01QTEVURURfVE9ET1MQAhIcChhIQU5ET1ZFUl9MSVNUX09QRU5fVE9ET1MQAxIbChdIQU5ET1ZFUl9MSVNUX0RFQ0lTSU9OUxAEEhcKE0hBTkRPVkVSX0xJU1RfRklMRVMQBRIjCh9IQU5ET1ZFUl9MSVNUX1VOUkVTT0xWRURfRVJST1JTEAYygwgKDkNvbnRleHRTZXJ2aWNlEmoKCkdldENvbnRleHQSGy5tbmVtZS52MS5HZXRDb250ZXh0UmVxdWVzdBocLm1uZW1lLnYxLkdldENvbnRleHRSZXNwb25zZSIhkAIBuOQmAcrkJgIIA4LT5JMCDhIML2FwaS9jb250ZXh0EpgDCgVTbGVlcBIWLm1uZW1lLnYxLlNsZWVwUmVxdWVzdBoXLm1uZW1lLnYxLlNsZWVwUmVzcG9uc2Ui3QKQAgK45CYCyuQmAggDyuQmLggDEAIaKG5laXRoZXIgYSBzZXNzaW9uIG5vciBhIHByb2plY3QgaXMgZ2l2ZW7K5CZOCAUQFhpIbm90aGluZyBpcyBnaXZlbiwgYW5kIHRoZSBzZXNzaW9uIGRvZXMgbm90IGV4aXN0IG9yIHRoZSBwcm9qZWN0IGhhcyBub25lyuQmNQgJEBcaL3RoZSBzZXNzaW9uIGJlbG9uZ3MgdG8gYW5vdGhlciBwcm9qZWN0IG9yIGFnZW50yuQmYQgIEB8aW2l0IGNhbm5vdCBiZSBlbWJlZGRlZCByaWdodCBhd2F5IGFuZCB0b28gbWFueSB0ZXh0cyBhcmUgYWxyZWFkeSB3YWl0aW5nIChub3RoaW5nIGlzIHN0b3JlZCmC0+STAigiIy9hcGkvc2Vzc2lvbnMve3Nlc3Npb25faWR9L2hhbmRvdmVyOgEqEl0KBldha2VVcBIXLm1uZW1lLnYxLldha2VVcFJlcXVlc3QaGC5tbmVtZS52MS5XYWtlVXBSZXNwb25zZSIgkAIBuOQmAcrkJgIIA4LT5JMCDRILL2FwaS93YWtldXASfgoOU2VhcmNoU2Vzc2lvbnMSHy5tbmVtZS52MS5TZWFyY2hTZXNzaW9uc1JlcXVlc3QaIC5tbmVtZS52MS5TZWFyY2hTZXNzaW9uc1Jlc3BvbnNlIimQAgG45CYByuQmAggDgtPkkwIWEhQvYXBpL3NlYXJjaC9zZXNzaW9ucxKvAQoLR2V0VGltZWxpbmUSHC5tbmVtZS52MS5HZXRUaW1lbGluZVJlcXVlc3QaHS5tbmVtZS52MS5HZXRUaW1lbGluZVJlc3BvbnNlImOQAgG45CYByuQmAggDyuQmPQgDEAUaN3RoZSBwYWdlIHRva2VuIGlzIGRhbWFnZWQgb3Igd2FzIG1hZGUgZm9yIG90aGVyIGZpbHRlcnOC0+STAg8SDS9hcGkvdGltZWxpbmUaWerjJlUKB3Nlc3Npb24SSlRoZSBzdW1tYXJ5IG9mIGEgc2Vzc2lvbi4gTWV0YWRhdGE6IG91dGNvbWUsIHRvcGljcywgdG9vbHMsIGVycm9yX3N1bW1hcnkuYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_mneme_v1_event_service, file_mneme_v1_learn_service, file_mneme_v1_options, file_mneme_v1_reflection]);
 
 /**
  * SessionSummary says what happened in a session. It is made without a language
@@ -235,7 +235,7 @@ export const KeyEventSchema: GenMessage<KeyEvent, {jsonType: KeyEventJson}> = /*
   messageDesc(file_mneme_v1_context_service, 1);
 
 /**
- * A request for context. Empty filters do not filter; given ones must all
+ * A request for context. Filters that are left out do not filter; given ones must all
  * match.
  *
  * @generated from message mneme.v1.GetContextRequest
@@ -250,28 +250,29 @@ export type GetContextRequest = Message<"mneme.v1.GetContextRequest"> & {
   topic: string;
 
   /**
-   * Of sessions serving this user.
-   * Up to 200 characters, on one line.
+   * Of sessions serving this user, and what they taught. Lessons and skills that
+   * no session or attempt of another user taught are for all.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string user_id = 2;
+   * @generated from field: optional string user_id = 2;
    */
-  userId: string;
+  userId?: string;
 
   /**
    * Of this agent.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string agent_id = 3;
+   * @generated from field: optional string agent_id = 3;
    */
-  agentId: string;
+  agentId?: string;
 
   /**
    * Of this project.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string project = 4;
+   * @generated from field: optional string project = 4;
    */
-  project: string;
+  project?: string;
 
   /**
    * That ended, or were last active, at or after this time.
@@ -312,7 +313,7 @@ export type GetContextRequest = Message<"mneme.v1.GetContextRequest"> & {
 };
 
 /**
- * A request for context. Empty filters do not filter; given ones must all
+ * A request for context. Filters that are left out do not filter; given ones must all
  * match.
  *
  * @generated from message mneme.v1.GetContextRequest
@@ -327,26 +328,27 @@ export type GetContextRequestJson = {
   topic?: string;
 
   /**
-   * Of sessions serving this user.
-   * Up to 200 characters, on one line.
+   * Of sessions serving this user, and what they taught. Lessons and skills that
+   * no session or attempt of another user taught are for all.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string user_id = 2;
+   * @generated from field: optional string user_id = 2;
    */
   userId?: string;
 
   /**
    * Of this agent.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string agent_id = 3;
+   * @generated from field: optional string agent_id = 3;
    */
   agentId?: string;
 
   /**
    * Of this project.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string project = 4;
+   * @generated from field: optional string project = 4;
    */
   project?: string;
 
@@ -1665,12 +1667,12 @@ export const SleepResponseSchema: GenMessage<SleepResponse, {jsonType: SleepResp
  */
 export type WakeUpRequest = Message<"mneme.v1.WakeUpRequest"> & {
   /**
-   * The project; if empty, that of the last handover.
-   * Up to 200 characters, on one line.
+   * The project; if unset, that of the last handover.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string project = 1;
+   * @generated from field: optional string project = 1;
    */
-  project: string;
+  project?: string;
 
   /**
    * Maximum number of related sessions.
@@ -1681,12 +1683,12 @@ export type WakeUpRequest = Message<"mneme.v1.WakeUpRequest"> & {
   limit: number;
 
   /**
-   * Of this agent; empty: of all.
-   * Up to 200 characters, on one line.
+   * Of this agent; unset: of all.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string agent_id = 3;
+   * @generated from field: optional string agent_id = 3;
    */
-  agentId: string;
+  agentId?: string;
 
   /**
    * Leave out related sessions below this similarity. With the default model,
@@ -1703,6 +1705,15 @@ export type WakeUpRequest = Message<"mneme.v1.WakeUpRequest"> & {
    * @generated from field: bool without_experience = 5;
    */
   withoutExperience: boolean;
+
+  /**
+   * What sessions serving this user left and taught, and nothing of another
+   * user's; unset: of all.
+   * Up to 200 characters, on one line; not blank.
+   *
+   * @generated from field: optional string user_id = 6;
+   */
+  userId?: string;
 };
 
 /**
@@ -1712,10 +1723,10 @@ export type WakeUpRequest = Message<"mneme.v1.WakeUpRequest"> & {
  */
 export type WakeUpRequestJson = {
   /**
-   * The project; if empty, that of the last handover.
-   * Up to 200 characters, on one line.
+   * The project; if unset, that of the last handover.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string project = 1;
+   * @generated from field: optional string project = 1;
    */
   project?: string;
 
@@ -1728,10 +1739,10 @@ export type WakeUpRequestJson = {
   limit?: number;
 
   /**
-   * Of this agent; empty: of all.
-   * Up to 200 characters, on one line.
+   * Of this agent; unset: of all.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string agent_id = 3;
+   * @generated from field: optional string agent_id = 3;
    */
   agentId?: string;
 
@@ -1750,6 +1761,15 @@ export type WakeUpRequestJson = {
    * @generated from field: bool without_experience = 5;
    */
   withoutExperience?: boolean;
+
+  /**
+   * What sessions serving this user left and taught, and nothing of another
+   * user's; unset: of all.
+   * Up to 200 characters, on one line; not blank.
+   *
+   * @generated from field: optional string user_id = 6;
+   */
+  userId?: string;
 };
 
 /**
@@ -2276,7 +2296,7 @@ export const WakeUpResponseSchema: GenMessage<WakeUpResponse, {jsonType: WakeUpR
   messageDesc(file_mneme_v1_context_service, 18);
 
 /**
- * A request to search sessions. Empty filters do not filter; given ones must
+ * A request to search sessions. Filters that are left out do not filter; given ones must
  * all match.
  *
  * @generated from message mneme.v1.SearchSessionsRequest
@@ -2292,27 +2312,27 @@ export type SearchSessionsRequest = Message<"mneme.v1.SearchSessionsRequest"> & 
 
   /**
    * On this project.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string project = 2;
+   * @generated from field: optional string project = 2;
    */
-  project: string;
+  project?: string;
 
   /**
    * Of this agent.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string agent_id = 3;
+   * @generated from field: optional string agent_id = 3;
    */
-  agentId: string;
+  agentId?: string;
 
   /**
    * Serving this user.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string user_id = 4;
+   * @generated from field: optional string user_id = 4;
    */
-  userId: string;
+  userId?: string;
 
   /**
    * That ended, or were last active, at or after this time.
@@ -2346,7 +2366,7 @@ export type SearchSessionsRequest = Message<"mneme.v1.SearchSessionsRequest"> & 
 };
 
 /**
- * A request to search sessions. Empty filters do not filter; given ones must
+ * A request to search sessions. Filters that are left out do not filter; given ones must
  * all match.
  *
  * @generated from message mneme.v1.SearchSessionsRequest
@@ -2362,25 +2382,25 @@ export type SearchSessionsRequestJson = {
 
   /**
    * On this project.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string project = 2;
+   * @generated from field: optional string project = 2;
    */
   project?: string;
 
   /**
    * Of this agent.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string agent_id = 3;
+   * @generated from field: optional string agent_id = 3;
    */
   agentId?: string;
 
   /**
    * Serving this user.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string user_id = 4;
+   * @generated from field: optional string user_id = 4;
    */
   userId?: string;
 
@@ -2571,20 +2591,20 @@ export const SearchSessionsResponseSchema: GenMessage<SearchSessionsResponse, {j
  */
 export type GetTimelineRequest = Message<"mneme.v1.GetTimelineRequest"> & {
   /**
-   * The project; if empty, every session.
-   * Up to 200 characters, on one line.
+   * The project; if unset, every session.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string project = 1;
+   * @generated from field: optional string project = 1;
    */
-  project: string;
+  project?: string;
 
   /**
    * Of this agent.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string agent_id = 2;
+   * @generated from field: optional string agent_id = 2;
    */
-  agentId: string;
+  agentId?: string;
 
   /**
    * That ended, or were last active, at or after this time.
@@ -2623,6 +2643,14 @@ export type GetTimelineRequest = Message<"mneme.v1.GetTimelineRequest"> & {
    * @generated from field: string page_token = 7;
    */
   pageToken: string;
+
+  /**
+   * Serving this user, as do those that they are linked to.
+   * Up to 200 characters, on one line; not blank.
+   *
+   * @generated from field: optional string user_id = 8;
+   */
+  userId?: string;
 };
 
 /**
@@ -2632,18 +2660,18 @@ export type GetTimelineRequest = Message<"mneme.v1.GetTimelineRequest"> & {
  */
 export type GetTimelineRequestJson = {
   /**
-   * The project; if empty, every session.
-   * Up to 200 characters, on one line.
+   * The project; if unset, every session.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string project = 1;
+   * @generated from field: optional string project = 1;
    */
   project?: string;
 
   /**
    * Of this agent.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string agent_id = 2;
+   * @generated from field: optional string agent_id = 2;
    */
   agentId?: string;
 
@@ -2684,6 +2712,14 @@ export type GetTimelineRequestJson = {
    * @generated from field: string page_token = 7;
    */
   pageToken?: string;
+
+  /**
+   * Serving this user, as do those that they are linked to.
+   * Up to 200 characters, on one line; not blank.
+   *
+   * @generated from field: optional string user_id = 8;
+   */
+  userId?: string;
 };
 
 /**

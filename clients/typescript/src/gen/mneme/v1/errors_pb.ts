@@ -70,8 +70,8 @@ export enum ErrorReason {
   OUT_OF_RANGE = 4,
 
   /**
-   * Filters contradict each other, or a page token was made for other filters or
-   * is damaged.
+   * A filter is blank, filters contradict each other, or a page token was made for
+   * other filters or is damaged.
    * Status: INVALID_ARGUMENT.
    *
    * @generated from enum value: ERROR_REASON_INVALID_FILTER = 5;

@@ -9,13 +9,14 @@ import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "../../buf/validate/validate_pb.js";
 import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import { file_mneme_v1_options } from "./options_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file mneme/v1/forgetting.proto.
  */
 export const file_mneme_v1_forgetting: GenFile = /*@__PURE__*/
-  fileDesc("ChltbmVtZS92MS9mb3JnZXR0aW5nLnByb3RvEghtbmVtZS52MSJmCgpGb3JnZXRJdGVtEisKBGtpbmQYASABKAlCHbpIGnIYMhZeKFthLXpdW2Etel9dezAsMzF9KT8kEisKAmlkGAIgASgJQh+6SBxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokIpsDCgxGb3JnZXRGaWx0ZXISMgoFa2luZHMYASADKAlCI7pIIJIBHRAgGAEiF3IVMhNeW2Etel1bYS16X117MCwzMX0kEi4KB3VzZXJfaWQYAiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi8KCGFnZW50X2lkGAMgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIxCgpzZXNzaW9uX2lkGAQgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgdwcm9qZWN0GAUgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBI1CgR0YWdzGAYgAygJQie6SCSSASEQMhgBIhtyGRABGGQyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoKc3RhcnRfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIi0KDkZvcmdvdHRlbkNvdW50EgwKBGtpbmQYASABKAkSDQoFY291bnQYAiABKAMiKAoJTGVhZlJhbmdlEg0KBWZpcnN0GAEgASgDEgwKBGxhc3QYAiABKAMi9wIKDUZvcmdldFJlY2VpcHQSCgoCaWQYASABKAkSEQoJdGVuYW50X2lkGAIgASgJEigKBmNvdW50cxgDIAMoCzIYLm1uZW1lLnYxLkZvcmdvdHRlbkNvdW50EhAKCHBvbGljaWVzGAQgAygJEiMKBmxlYXZlcxgFIAMoCzITLm1uZW1lLnYxLkxlYWZSYW5nZRIPCgdiYWNrdXBzGAYgAygJEi0KCWhpZGRlbl9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZXJhc2VkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglzdGF0ZW1lbnQYCSABKAkSEQoJc2lnbmF0dXJlGAogASgMEhIKCnB1YmxpY19rZXkYCyABKAwSLgoKa2VwdF91bnRpbBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFbm9kZXMYDSADKAliBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp]);
+  fileDesc("ChltbmVtZS92MS9mb3JnZXR0aW5nLnByb3RvEghtbmVtZS52MSJmCgpGb3JnZXRJdGVtEisKBGtpbmQYASABKAlCHbpIGnIYMhZeKFthLXpdW2Etel9dezAsMzF9KT8kEisKAmlkGAIgASgJQh+6SBxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokIvMDCgxGb3JnZXRGaWx0ZXISMgoFa2luZHMYASADKAlCI7pIIJIBHRAgGAEiF3IVMhNeW2Etel1bYS16X117MCwzMX0kEjcKB3VzZXJfaWQYAiABKAlCIbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSoksOUmAUgAiAEBEjgKCGFnZW50X2lkGAMgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJLDlJgFIAYgBARI6CgpzZXNzaW9uX2lkGAQgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJLDlJgFIAogBARI3Cgdwcm9qZWN0GAUgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJLDlJgFIA4gBARI1CgR0YWdzGAYgAygJQie6SCSSASEQMhgBIhtyGRABGGQyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoKc3RhcnRfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgoKCF91c2VyX2lkQgsKCV9hZ2VudF9pZEINCgtfc2Vzc2lvbl9pZEIKCghfcHJvamVjdCItCg5Gb3Jnb3R0ZW5Db3VudBIMCgRraW5kGAEgASgJEg0KBWNvdW50GAIgASgDIigKCUxlYWZSYW5nZRINCgVmaXJzdBgBIAEoAxIMCgRsYXN0GAIgASgDIvcCCg1Gb3JnZXRSZWNlaXB0EgoKAmlkGAEgASgJEhEKCXRlbmFudF9pZBgCIAEoCRIoCgZjb3VudHMYAyADKAsyGC5tbmVtZS52MS5Gb3Jnb3R0ZW5Db3VudBIQCghwb2xpY2llcxgEIAMoCRIjCgZsZWF2ZXMYBSADKAsyEy5tbmVtZS52MS5MZWFmUmFuZ2USDwoHYmFja3VwcxgGIAMoCRItCgloaWRkZW5fYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWVyYXNlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJc3RhdGVtZW50GAkgASgJEhEKCXNpZ25hdHVyZRgKIAEoDBISCgpwdWJsaWNfa2V5GAsgASgMEi4KCmtlcHRfdW50aWwYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBW5vZGVzGA0gAygJYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_mneme_v1_options]);
 
 /**
  * ForgetItem names one thing.
@@ -93,35 +94,35 @@ export type ForgetFilter = Message<"mneme.v1.ForgetFilter"> & {
 
   /**
    * Of this user.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string user_id = 2;
+   * @generated from field: optional string user_id = 2;
    */
-  userId: string;
+  userId?: string;
 
   /**
    * Of this agent.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string agent_id = 3;
+   * @generated from field: optional string agent_id = 3;
    */
-  agentId: string;
+  agentId?: string;
 
   /**
    * Of this session.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string session_id = 4;
+   * @generated from field: optional string session_id = 4;
    */
-  sessionId: string;
+  sessionId?: string;
 
   /**
    * Of this project.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string project = 5;
+   * @generated from field: optional string project = 5;
    */
-  project: string;
+  project?: string;
 
   /**
    * With all of these tags.
@@ -163,33 +164,33 @@ export type ForgetFilterJson = {
 
   /**
    * Of this user.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string user_id = 2;
+   * @generated from field: optional string user_id = 2;
    */
   userId?: string;
 
   /**
    * Of this agent.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string agent_id = 3;
+   * @generated from field: optional string agent_id = 3;
    */
   agentId?: string;
 
   /**
    * Of this session.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string session_id = 4;
+   * @generated from field: optional string session_id = 4;
    */
   sessionId?: string;
 
   /**
    * Of this project.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string project = 5;
+   * @generated from field: optional string project = 5;
    */
   project?: string;
 

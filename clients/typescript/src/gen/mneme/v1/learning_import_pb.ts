@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/learning_import.proto.
  */
 export const file_mneme_v1_learning_import: GenFile = /*@__PURE__*/
-  fileDesc("Ch5tbmVtZS92MS9sZWFybmluZ19pbXBvcnQucHJvdG8SCG1uZW1lLnYxIrUCCg9SZWNvcmRTZWxlY3Rpb24SLwoIYWdlbnRfaWQYASABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3VzZXJfaWQYAiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3Byb2plY3QYAyABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjMKBHRhZ3MYBCADKAlCJbpIIpIBHxBAIhtyGRABGGQyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoKc3RhcnRfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wImgKClN0YXRlRmllbGQSKwoEbmFtZRgBIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLQoEcGF0aBgCIAEoCUIfukgcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJCL1AwoXSW1wb3J0RXhwZXJpZW5jZVJlcXVlc3QSMwoKc2Vzc2lvbl9pZBgBIAEoCUIfukgcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBI4CgRraW5kGAIgASgOMhQubW5lbWUudjEuUmVjb3JkS2luZEIUukgFggECEAGK5SYIU0VTU0lPTlMSLAoJc2VsZWN0aW9uGAMgASgLMhkubW5lbWUudjEuUmVjb3JkU2VsZWN0aW9uEjYKDHN0YXRlX2ZpZWxkcxgEIAMoCzIULm1uZW1lLnYxLlN0YXRlRmllbGRCCrpIB5IBBAgBEEASPwoNYWN0aW9uX3NvdXJjZRgFIAEoDjIWLm1uZW1lLnYxLkFjdGlvblNvdXJjZUIQukgFggECEAGK5SYEVE9PTBIyCgthY3Rpb25fbmFtZRgGIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSMwoMcmV3YXJkX2ZpZWxkGAcgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIjChJmYWlsZWRfY2FsbF9yZXdhcmQYCCABKAFCB7pIBBICQAESDwoHZHJ5X3J1bhgJIAEoCBIlCg1leGFtcGxlX2NvdW50GAogASgFQg66SAYaBBgUKACK5SYBMyJBCg5Ta2lwcGVkUmVjb3JkcxIOCgZyZWFzb24YASABKAkSDQoFY291bnQYAiABKAMSEAoIZXhhbXBsZXMYAyADKAkidgoSSW1wb3J0ZWRUcmFqZWN0b3J5EhEKCXJlY29yZF9pZBgBIAEoCRIjCgVzdGVwcxgCIAMoCzIULm1uZW1lLnYxLkV4cGVyaWVuY2USEgoKc3RlcF9jb3VudBgDIAEoAxIUCgx0b3RhbF9yZXdhcmQYBCABKAEimgIKGEltcG9ydEV4cGVyaWVuY2VSZXNwb25zZRIUCgxyZWNvcmRzX3JlYWQYASABKAMSDwoHcmVjb3JkcxgCIAEoAxIQCghpbXBvcnRlZBgDIAEoAxINCgVrbm93bhgEIAEoAxINCgVzdGVwcxgFIAEoAxIpCgdza2lwcGVkGAYgAygLMhgubW5lbWUudjEuU2tpcHBlZFJlY29yZHMSLgoIZXhhbXBsZXMYByADKAsyHC5tbmVtZS52MS5JbXBvcnRlZFRyYWplY3RvcnkSJgoHYWN0aW9ucxgIIAMoCzIVLm1uZW1lLnYxLkFjdGlvbkNvdW50EhMKC3RyYW5zaXRpb25zGAkgASgDEg8KB2RyeV9ydW4YCiABKAgiUwoLQWN0aW9uQ291bnQSIAoGYWN0aW9uGAEgASgLMhAubW5lbWUudjEuQWN0aW9uEg0KBWNvdW50GAIgASgDEhMKC21lYW5fcmV3YXJkGAMgASgBKl0KClJlY29yZEtpbmQSGwoXUkVDT1JEX0tJTkRfVU5TUEVDSUZJRUQQABIYChRSRUNPUkRfS0lORF9TRVNTSU9OUxABEhgKFFJFQ09SRF9LSU5EX0VQSVNPREVTEAIqdQoMQWN0aW9uU291cmNlEh0KGUFDVElPTl9TT1VSQ0VfVU5TUEVDSUZJRUQQABIWChJBQ1RJT05fU09VUkNFX1RPT0wQARIVChFBQ1RJT05fU09VUkNFX1RBRxACEhcKE0FDVElPTl9TT1VSQ0VfRklFTEQQA2IGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_mneme_v1_learning, file_mneme_v1_options]);
+  fileDesc("Ch5tbmVtZS92MS9sZWFybmluZ19pbXBvcnQucHJvdG8SCG1uZW1lLnYxIvUCCg9SZWNvcmRTZWxlY3Rpb24SOAoIYWdlbnRfaWQYASABKAlCIbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSoksOUmAUgAiAEBEjcKB3VzZXJfaWQYAiABKAlCIbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSoksOUmAUgBiAEBEjcKB3Byb2plY3QYAyABKAlCIbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSoksOUmAUgCiAEBEjMKBHRhZ3MYBCADKAlCJbpIIpIBHxBAIhtyGRABGGQyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoKc3RhcnRfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgsKCV9hZ2VudF9pZEIKCghfdXNlcl9pZEIKCghfcHJvamVjdCJoCgpTdGF0ZUZpZWxkEisKBG5hbWUYASABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi0KBHBhdGgYAiABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQi9QMKF0ltcG9ydEV4cGVyaWVuY2VSZXF1ZXN0EjMKCnNlc3Npb25faWQYASABKAlCH7pIHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSOAoEa2luZBgCIAEoDjIULm1uZW1lLnYxLlJlY29yZEtpbmRCFLpIBYIBAhABiuUmCFNFU1NJT05TEiwKCXNlbGVjdGlvbhgDIAEoCzIZLm1uZW1lLnYxLlJlY29yZFNlbGVjdGlvbhI2CgxzdGF0ZV9maWVsZHMYBCADKAsyFC5tbmVtZS52MS5TdGF0ZUZpZWxkQgq6SAeSAQQIARBAEj8KDWFjdGlvbl9zb3VyY2UYBSABKA4yFi5tbmVtZS52MS5BY3Rpb25Tb3VyY2VCELpIBYIBAhABiuUmBFRPT0wSMgoLYWN0aW9uX25hbWUYBiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjMKDHJld2FyZF9maWVsZBgHIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSIwoSZmFpbGVkX2NhbGxfcmV3YXJkGAggASgBQge6SAQSAkABEg8KB2RyeV9ydW4YCSABKAgSJQoNZXhhbXBsZV9jb3VudBgKIAEoBUIOukgGGgQYFCgAiuUmATMiQQoOU2tpcHBlZFJlY29yZHMSDgoGcmVhc29uGAEgASgJEg0KBWNvdW50GAIgASgDEhAKCGV4YW1wbGVzGAMgAygJInYKEkltcG9ydGVkVHJhamVjdG9yeRIRCglyZWNvcmRfaWQYASABKAkSIwoFc3RlcHMYAiADKAsyFC5tbmVtZS52MS5FeHBlcmllbmNlEhIKCnN0ZXBfY291bnQYAyABKAMSFAoMdG90YWxfcmV3YXJkGAQgASgBIpoCChhJbXBvcnRFeHBlcmllbmNlUmVzcG9uc2USFAoMcmVjb3Jkc19yZWFkGAEgASgDEg8KB3JlY29yZHMYAiABKAMSEAoIaW1wb3J0ZWQYAyABKAMSDQoFa25vd24YBCABKAMSDQoFc3RlcHMYBSABKAMSKQoHc2tpcHBlZBgGIAMoCzIYLm1uZW1lLnYxLlNraXBwZWRSZWNvcmRzEi4KCGV4YW1wbGVzGAcgAygLMhwubW5lbWUudjEuSW1wb3J0ZWRUcmFqZWN0b3J5EiYKB2FjdGlvbnMYCCADKAsyFS5tbmVtZS52MS5BY3Rpb25Db3VudBITCgt0cmFuc2l0aW9ucxgJIAEoAxIPCgdkcnlfcnVuGAogASgIIlMKC0FjdGlvbkNvdW50EiAKBmFjdGlvbhgBIAEoCzIQLm1uZW1lLnYxLkFjdGlvbhINCgVjb3VudBgCIAEoAxITCgttZWFuX3Jld2FyZBgDIAEoASpdCgpSZWNvcmRLaW5kEhsKF1JFQ09SRF9LSU5EX1VOU1BFQ0lGSUVEEAASGAoUUkVDT1JEX0tJTkRfU0VTU0lPTlMQARIYChRSRUNPUkRfS0lORF9FUElTT0RFUxACKnUKDEFjdGlvblNvdXJjZRIdChlBQ1RJT05fU09VUkNFX1VOU1BFQ0lGSUVEEAASFgoSQUNUSU9OX1NPVVJDRV9UT09MEAESFQoRQUNUSU9OX1NPVVJDRV9UQUcQAhIXChNBQ1RJT05fU09VUkNFX0ZJRUxEEANiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_mneme_v1_learning, file_mneme_v1_options]);
 
 /**
  * RecordSelection says which records are meant. Empty fields do not filter; given
@@ -29,27 +29,27 @@ export const file_mneme_v1_learning_import: GenFile = /*@__PURE__*/
 export type RecordSelection = Message<"mneme.v1.RecordSelection"> & {
   /**
    * Of this agent.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string agent_id = 1;
+   * @generated from field: optional string agent_id = 1;
    */
-  agentId: string;
+  agentId?: string;
 
   /**
    * Of this user.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string user_id = 2;
+   * @generated from field: optional string user_id = 2;
    */
-  userId: string;
+  userId?: string;
 
   /**
    * Of this project.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string project = 3;
+   * @generated from field: optional string project = 3;
    */
-  project: string;
+  project?: string;
 
   /**
    * With all of these labels.
@@ -83,25 +83,25 @@ export type RecordSelection = Message<"mneme.v1.RecordSelection"> & {
 export type RecordSelectionJson = {
   /**
    * Of this agent.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string agent_id = 1;
+   * @generated from field: optional string agent_id = 1;
    */
   agentId?: string;
 
   /**
    * Of this user.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string user_id = 2;
+   * @generated from field: optional string user_id = 2;
    */
   userId?: string;
 
   /**
    * Of this project.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string project = 3;
+   * @generated from field: optional string project = 3;
    */
   project?: string;
 

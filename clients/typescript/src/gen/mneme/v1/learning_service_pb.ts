@@ -661,7 +661,7 @@ export const GetLearningSessionResponseSchema: GenMessage<GetLearningSessionResp
   messageDesc(file_mneme_v1_learning_service, 7);
 
 /**
- * A request to list sessions. Empty filters do not filter; given ones must all
+ * A request to list sessions. Filters that are left out do not filter; given ones must all
  * match.
  *
  * @generated from message mneme.v1.ListLearningSessionsRequest
@@ -700,7 +700,7 @@ export type ListLearningSessionsRequest = Message<"mneme.v1.ListLearningSessions
 };
 
 /**
- * A request to list sessions. Empty filters do not filter; given ones must all
+ * A request to list sessions. Filters that are left out do not filter; given ones must all
  * match.
  *
  * @generated from message mneme.v1.ListLearningSessionsRequest

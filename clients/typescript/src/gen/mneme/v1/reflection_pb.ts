@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/reflection.proto.
  */
 export const file_mneme_v1_reflection: GenFile = /*@__PURE__*/
-  fileDesc("ChltbmVtZS92MS9yZWZsZWN0aW9uLnByb3RvEghtbmVtZS52MSLmAgoKUmVmbGVjdGlvbhIKCgJpZBgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEg8KB3Byb2plY3QYAyABKAkSEAoIYWdlbnRfaWQYBCABKAkSGAoQdGFza19kZXNjcmlwdGlvbhgFIAEoCRIWCg5hdHRlbXB0X251bWJlchgGIAEoBRIiCgdvdXRjb21lGAcgASgOMhEubW5lbWUudjEuT3V0Y29tZRITCgt3aGF0X3dvcmtlZBgIIAMoCRIZChF3aGF0X2RpZF9ub3Rfd29yaxgJIAMoCRIVCg1uZXh0X3N0cmF0ZWd5GAogASgJEgwKBHRhZ3MYCyADKAkSGgoScmVsYXRlZF9lbnRpdHlfaWRzGAwgAygJEh4KFmFwcGxpZWRfcmVmbGVjdGlvbl9pZHMYDSADKAkSLgoKY3JlYXRlZF9hdBgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiywUKFlN0b3JlUmVmbGVjdGlvblJlcXVlc3QSMwoKc2Vzc2lvbl9pZBgBIAEoCUIfukgcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgdwcm9qZWN0GAIgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIwChB0YXNrX2Rlc2NyaXB0aW9uGAMgASgJQha6SBNyERABGIBAMgpeW15ceDAwXSokEiMKDmF0dGVtcHRfbnVtYmVyGAQgASgFQgu6SAgaBhjAhD0oABIuCgdvdXRjb21lGAUgASgOMhEubW5lbWUudjEuT3V0Y29tZUIKukgHggEEEAEgABIyCgt3aGF0X3dvcmtlZBgGIAMoCUIdukgakgEXEDIiE3IREAEYgCAyCl5bXlx4MDBdKiQSOAoRd2hhdF9kaWRfbm90X3dvcmsYByADKAlCHbpIGpIBFxAyIhNyERABGIAgMgpeW15ceDAwXSokEisKDW5leHRfc3RyYXRlZ3kYCCABKAlCFLpIEXIPGIBAMgpeW15ceDAwXSokEjMKBHRhZ3MYCSADKAlCJbpIIpIBHxBAIhtyGRABGGQyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLwoIYWdlbnRfaWQYCiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEkIKEnJlbGF0ZWRfZW50aXR5X2lkcxgLIAMoCUImukgjkgEgEGQiHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSRgoWYXBwbGllZF9yZWZsZWN0aW9uX2lkcxgMIAMoCUImukgjkgEgEGQiHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSOAoNcmVmbGVjdGlvbl9pZBgNIAEoCUIhukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiSY5SYBIlkKF1N0b3JlUmVmbGVjdGlvblJlc3BvbnNlEigKCnJlZmxlY3Rpb24YASABKAsyFC5tbmVtZS52MS5SZWZsZWN0aW9uEhQKDHBydW5lZF9jb3VudBgCIAEoBSKTAgoQUmVmbGVjdGlvbkZpbHRlchIxCgpzZXNzaW9uX2lkGAEgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgdwcm9qZWN0GAIgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIvCghhZ2VudF9pZBgDIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSNgoIb3V0Y29tZXMYBCADKA4yES5tbmVtZS52MS5PdXRjb21lQhG6SA6SAQsQAyIHggEEEAEgABIzCgR0YWdzGAUgAygJQiW6SCKSAR8QQCIbchkQARhkMhNeW15ceDAwLVx4MWZceDdmXSokIocBChZMaXN0UmVmbGVjdGlvbnNSZXF1ZXN0EioKBmZpbHRlchgBIAEoCzIaLm1uZW1lLnYxLlJlZmxlY3Rpb25GaWx0ZXISIwoJcGFnZV9zaXplGAIgASgFQhC6SAcaBRjoBygAiuUmAjUwEhwKCnBhZ2VfdG9rZW4YAyABKAlCCLpIBXIDGNAPIoEBChdMaXN0UmVmbGVjdGlvbnNSZXNwb25zZRIpCgtyZWZsZWN0aW9ucxgBIAMoCzIULm1uZW1lLnYxLlJlZmxlY3Rpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhIKCnRvdGFsX3NpemUYAyABKAMSDgoGcHJvbXB0GAQgASgJItEBChhTZWFyY2hSZWZsZWN0aW9uc1JlcXVlc3QSMAoQdGFza19kZXNjcmlwdGlvbhgBIAEoCUIWukgTchEQARiAQDIKXlteXHgwMF0qJBIqCgZmaWx0ZXIYAiABKAsyGi5tbmVtZS52MS5SZWZsZWN0aW9uRmlsdGVyEh0KBWxpbWl0GAMgASgFQg66SAYaBBhkKACK5SYBNRIqCgltaW5fc2NvcmUYBCABKAFCF7pIFBISGQAAAAAAAPA/KQAAAAAAAAAAEgwKBHBlZWsYBSABKAgicgoPRm91bmRSZWZsZWN0aW9uEigKCnJlZmxlY3Rpb24YASABKAsyFC5tbmVtZS52MS5SZWZsZWN0aW9uEg0KBXNjb3JlGAIgASgBEhcKCnNpbWlsYXJpdHkYAyABKAFIAIgBAUINCgtfc2ltaWxhcml0eSKDAQoZU2VhcmNoUmVmbGVjdGlvbnNSZXNwb25zZRIqCgdyZXN1bHRzGAEgAygLMhkubW5lbWUudjEuRm91bmRSZWZsZWN0aW9uEg4KBnByb21wdBgCIAEoCRIWCg5zZWFyY2hlZF9jb3VudBgDIAEoAxISCgp3b3Jkc19vbmx5GAQgASgIIp8BChtTdW1tYXJpemVSZWZsZWN0aW9uc1JlcXVlc3QSLgoHcHJvamVjdBgBIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSMQoKc2Vzc2lvbl9pZBgCIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSHQoFbGltaXQYAyABKAVCDrpIBhoEGDIoAIrlJgE1Ik4KBVRoZW1lEgwKBHRleHQYASABKAkSDQoFY291bnQYAiABKAUSFgoOcmVmbGVjdGlvbl9pZHMYAyADKAkSEAoIdmFyaWFudHMYBCADKAkiwwEKEVJlZmxlY3Rpb25NZXRyaWNzEhMKC3N0b3JlX2NvdW50GAEgASgDEhQKDHNlYXJjaF9jb3VudBgCIAEoAxIVCghoaXRfcmF0ZRgDIAEoAUgAiAEBEiUKGG91dGNvbWVfaW1wcm92ZW1lbnRfcmF0ZRgEIAEoAUgBiAEBEhsKE2Nyb3NzX3Nlc3Npb25fcmV1c2UYBSABKANCCwoJX2hpdF9yYXRlQhsKGV9vdXRjb21lX2ltcHJvdmVtZW50X3JhdGUihAIKHFN1bW1hcml6ZVJlZmxlY3Rpb25zUmVzcG9uc2USGQoRdG90YWxfcmVmbGVjdGlvbnMYASABKAMSFAoMc3VjY2Vzc19yYXRlGAIgASgBEigKD2NvbW1vbl9mYWlsdXJlcxgDIAMoCzIPLm1uZW1lLnYxLlRoZW1lEi0KFGVmZmVjdGl2ZV9zdHJhdGVnaWVzGAQgAygLMg8ubW5lbWUudjEuVGhlbWUSLAoOcmVjZW50X2xlc3NvbnMYBSADKAsyFC5tbmVtZS52MS5SZWZsZWN0aW9uEiwKB21ldHJpY3MYBiABKAsyGy5tbmVtZS52MS5SZWZsZWN0aW9uTWV0cmljcyphCgdPdXRjb21lEhcKE09VVENPTUVfVU5TUEVDSUZJRUQQABITCg9PVVRDT01FX1NVQ0NFU1MQARITCg9PVVRDT01FX1BBUlRJQUwQAhITCg9PVVRDT01FX0ZBSUxVUkUQA2IGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_mneme_v1_options]);
+  fileDesc("ChltbmVtZS92MS9yZWZsZWN0aW9uLnByb3RvEghtbmVtZS52MSLmAgoKUmVmbGVjdGlvbhIKCgJpZBgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEg8KB3Byb2plY3QYAyABKAkSEAoIYWdlbnRfaWQYBCABKAkSGAoQdGFza19kZXNjcmlwdGlvbhgFIAEoCRIWCg5hdHRlbXB0X251bWJlchgGIAEoBRIiCgdvdXRjb21lGAcgASgOMhEubW5lbWUudjEuT3V0Y29tZRITCgt3aGF0X3dvcmtlZBgIIAMoCRIZChF3aGF0X2RpZF9ub3Rfd29yaxgJIAMoCRIVCg1uZXh0X3N0cmF0ZWd5GAogASgJEgwKBHRhZ3MYCyADKAkSGgoScmVsYXRlZF9lbnRpdHlfaWRzGAwgAygJEh4KFmFwcGxpZWRfcmVmbGVjdGlvbl9pZHMYDSADKAkSLgoKY3JlYXRlZF9hdBgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiywUKFlN0b3JlUmVmbGVjdGlvblJlcXVlc3QSMwoKc2Vzc2lvbl9pZBgBIAEoCUIfukgcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIuCgdwcm9qZWN0GAIgASgJQh26SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIwChB0YXNrX2Rlc2NyaXB0aW9uGAMgASgJQha6SBNyERABGIBAMgpeW15ceDAwXSokEiMKDmF0dGVtcHRfbnVtYmVyGAQgASgFQgu6SAgaBhjAhD0oABIuCgdvdXRjb21lGAUgASgOMhEubW5lbWUudjEuT3V0Y29tZUIKukgHggEEEAEgABIyCgt3aGF0X3dvcmtlZBgGIAMoCUIdukgakgEXEDIiE3IREAEYgCAyCl5bXlx4MDBdKiQSOAoRd2hhdF9kaWRfbm90X3dvcmsYByADKAlCHbpIGpIBFxAyIhNyERABGIAgMgpeW15ceDAwXSokEisKDW5leHRfc3RyYXRlZ3kYCCABKAlCFLpIEXIPGIBAMgpeW15ceDAwXSokEjMKBHRhZ3MYCSADKAlCJbpIIpIBHxBAIhtyGRABGGQyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLwoIYWdlbnRfaWQYCiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEkIKEnJlbGF0ZWRfZW50aXR5X2lkcxgLIAMoCUImukgjkgEgEGQiHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSRgoWYXBwbGllZF9yZWZsZWN0aW9uX2lkcxgMIAMoCUImukgjkgEgEGQiHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSOAoNcmVmbGVjdGlvbl9pZBgNIAEoCUIhukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiSY5SYBIlkKF1N0b3JlUmVmbGVjdGlvblJlc3BvbnNlEigKCnJlZmxlY3Rpb24YASABKAsyFC5tbmVtZS52MS5SZWZsZWN0aW9uEhQKDHBydW5lZF9jb3VudBgCIAEoBSKbAwoQUmVmbGVjdGlvbkZpbHRlchI6CgpzZXNzaW9uX2lkGAEgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJLDlJgFIAIgBARI3Cgdwcm9qZWN0GAIgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJLDlJgFIAYgBARI4CghhZ2VudF9pZBgDIAEoCUIhukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiSw5SYBSAKIAQESNgoIb3V0Y29tZXMYBCADKA4yES5tbmVtZS52MS5PdXRjb21lQhG6SA6SAQsQAyIHggEEEAEgABIzCgR0YWdzGAUgAygJQiW6SCKSAR8QQCIbchkQARhkMhNeW15ceDAwLVx4MWZceDdmXSokEjcKB3VzZXJfaWQYBiABKAlCIbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSoksOUmAUgDiAEBQg0KC19zZXNzaW9uX2lkQgoKCF9wcm9qZWN0QgsKCV9hZ2VudF9pZEIKCghfdXNlcl9pZCKHAQoWTGlzdFJlZmxlY3Rpb25zUmVxdWVzdBIqCgZmaWx0ZXIYASABKAsyGi5tbmVtZS52MS5SZWZsZWN0aW9uRmlsdGVyEiMKCXBhZ2Vfc2l6ZRgCIAEoBUIQukgHGgUY6AcoAIrlJgI1MBIcCgpwYWdlX3Rva2VuGAMgASgJQgi6SAVyAxjQDyKBAQoXTGlzdFJlZmxlY3Rpb25zUmVzcG9uc2USKQoLcmVmbGVjdGlvbnMYASADKAsyFC5tbmVtZS52MS5SZWZsZWN0aW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRISCgp0b3RhbF9zaXplGAMgASgDEg4KBnByb21wdBgEIAEoCSLRAQoYU2VhcmNoUmVmbGVjdGlvbnNSZXF1ZXN0EjAKEHRhc2tfZGVzY3JpcHRpb24YASABKAlCFrpIE3IREAEYgEAyCl5bXlx4MDBdKiQSKgoGZmlsdGVyGAIgASgLMhoubW5lbWUudjEuUmVmbGVjdGlvbkZpbHRlchIdCgVsaW1pdBgDIAEoBUIOukgGGgQYZCgAiuUmATUSKgoJbWluX3Njb3JlGAQgASgBQhe6SBQSEhkAAAAAAADwPykAAAAAAAAAABIMCgRwZWVrGAUgASgIInIKD0ZvdW5kUmVmbGVjdGlvbhIoCgpyZWZsZWN0aW9uGAEgASgLMhQubW5lbWUudjEuUmVmbGVjdGlvbhINCgVzY29yZRgCIAEoARIXCgpzaW1pbGFyaXR5GAMgASgBSACIAQFCDQoLX3NpbWlsYXJpdHkigwEKGVNlYXJjaFJlZmxlY3Rpb25zUmVzcG9uc2USKgoHcmVzdWx0cxgBIAMoCzIZLm1uZW1lLnYxLkZvdW5kUmVmbGVjdGlvbhIOCgZwcm9tcHQYAiABKAkSFgoOc2VhcmNoZWRfY291bnQYAyABKAMSEgoKd29yZHNfb25seRgEIAEoCCKRAgobU3VtbWFyaXplUmVmbGVjdGlvbnNSZXF1ZXN0EjcKB3Byb2plY3QYASABKAlCIbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSoksOUmAUgAiAEBEjoKCnNlc3Npb25faWQYAiABKAlCIbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSoksOUmAUgBiAEBEh0KBWxpbWl0GAMgASgFQg66SAYaBBgyKACK5SYBNRI3Cgd1c2VyX2lkGAQgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJLDlJgFIAogBAUIKCghfcHJvamVjdEINCgtfc2Vzc2lvbl9pZEIKCghfdXNlcl9pZCJOCgVUaGVtZRIMCgR0ZXh0GAEgASgJEg0KBWNvdW50GAIgASgFEhYKDnJlZmxlY3Rpb25faWRzGAMgAygJEhAKCHZhcmlhbnRzGAQgAygJIsMBChFSZWZsZWN0aW9uTWV0cmljcxITCgtzdG9yZV9jb3VudBgBIAEoAxIUCgxzZWFyY2hfY291bnQYAiABKAMSFQoIaGl0X3JhdGUYAyABKAFIAIgBARIlChhvdXRjb21lX2ltcHJvdmVtZW50X3JhdGUYBCABKAFIAYgBARIbChNjcm9zc19zZXNzaW9uX3JldXNlGAUgASgDQgsKCV9oaXRfcmF0ZUIbChlfb3V0Y29tZV9pbXByb3ZlbWVudF9yYXRlIoQCChxTdW1tYXJpemVSZWZsZWN0aW9uc1Jlc3BvbnNlEhkKEXRvdGFsX3JlZmxlY3Rpb25zGAEgASgDEhQKDHN1Y2Nlc3NfcmF0ZRgCIAEoARIoCg9jb21tb25fZmFpbHVyZXMYAyADKAsyDy5tbmVtZS52MS5UaGVtZRItChRlZmZlY3RpdmVfc3RyYXRlZ2llcxgEIAMoCzIPLm1uZW1lLnYxLlRoZW1lEiwKDnJlY2VudF9sZXNzb25zGAUgAygLMhQubW5lbWUudjEuUmVmbGVjdGlvbhIsCgdtZXRyaWNzGAYgASgLMhsubW5lbWUudjEuUmVmbGVjdGlvbk1ldHJpY3MqYQoHT3V0Y29tZRIXChNPVVRDT01FX1VOU1BFQ0lGSUVEEAASEwoPT1VUQ09NRV9TVUNDRVNTEAESEwoPT1VUQ09NRV9QQVJUSUFMEAISEwoPT1VUQ09NRV9GQUlMVVJFEANiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_mneme_v1_options]);
 
 /**
  * Reflection is what an agent concluded from one attempt at a task.
@@ -528,27 +528,27 @@ export const StoreReflectionResponseSchema: GenMessage<StoreReflectionResponse, 
 export type ReflectionFilter = Message<"mneme.v1.ReflectionFilter"> & {
   /**
    * Of this session.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string session_id = 1;
+   * @generated from field: optional string session_id = 1;
    */
-  sessionId: string;
+  sessionId?: string;
 
   /**
    * Of this project.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string project = 2;
+   * @generated from field: optional string project = 2;
    */
-  project: string;
+  project?: string;
 
   /**
    * Of this agent.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string agent_id = 3;
+   * @generated from field: optional string agent_id = 3;
    */
-  agentId: string;
+  agentId?: string;
 
   /**
    * With any of these outcomes.
@@ -565,6 +565,14 @@ export type ReflectionFilter = Message<"mneme.v1.ReflectionFilter"> & {
    * @generated from field: repeated string tags = 5;
    */
   tags: string[];
+
+  /**
+   * On attempts in sessions serving this user.
+   * Up to 200 characters, on one line; not blank.
+   *
+   * @generated from field: optional string user_id = 6;
+   */
+  userId?: string;
 };
 
 /**
@@ -576,25 +584,25 @@ export type ReflectionFilter = Message<"mneme.v1.ReflectionFilter"> & {
 export type ReflectionFilterJson = {
   /**
    * Of this session.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string session_id = 1;
+   * @generated from field: optional string session_id = 1;
    */
   sessionId?: string;
 
   /**
    * Of this project.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string project = 2;
+   * @generated from field: optional string project = 2;
    */
   project?: string;
 
   /**
    * Of this agent.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string agent_id = 3;
+   * @generated from field: optional string agent_id = 3;
    */
   agentId?: string;
 
@@ -613,6 +621,14 @@ export type ReflectionFilterJson = {
    * @generated from field: repeated string tags = 5;
    */
   tags?: string[];
+
+  /**
+   * On attempts in sessions serving this user.
+   * Up to 200 characters, on one line; not blank.
+   *
+   * @generated from field: optional string user_id = 6;
+   */
+  userId?: string;
 };
 
 /**
@@ -1014,20 +1030,20 @@ export const SearchReflectionsResponseSchema: GenMessage<SearchReflectionsRespon
  */
 export type SummarizeReflectionsRequest = Message<"mneme.v1.SummarizeReflectionsRequest"> & {
   /**
-   * Of this project; empty: of all.
-   * Up to 200 characters, on one line.
+   * Of this project; unset: of all.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string project = 1;
+   * @generated from field: optional string project = 1;
    */
-  project: string;
+  project?: string;
 
   /**
-   * Of this session; empty: of all.
-   * Up to 200 characters, on one line.
+   * Of this session; unset: of all.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string session_id = 2;
+   * @generated from field: optional string session_id = 2;
    */
-  sessionId: string;
+  sessionId?: string;
 
   /**
    * Maximum number of groups of failures, and of strategies.
@@ -1036,6 +1052,14 @@ export type SummarizeReflectionsRequest = Message<"mneme.v1.SummarizeReflections
    * @generated from field: int32 limit = 3;
    */
   limit: number;
+
+  /**
+   * On attempts in sessions serving this user; unset: of all.
+   * Up to 200 characters, on one line; not blank.
+   *
+   * @generated from field: optional string user_id = 4;
+   */
+  userId?: string;
 };
 
 /**
@@ -1045,18 +1069,18 @@ export type SummarizeReflectionsRequest = Message<"mneme.v1.SummarizeReflections
  */
 export type SummarizeReflectionsRequestJson = {
   /**
-   * Of this project; empty: of all.
-   * Up to 200 characters, on one line.
+   * Of this project; unset: of all.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string project = 1;
+   * @generated from field: optional string project = 1;
    */
   project?: string;
 
   /**
-   * Of this session; empty: of all.
-   * Up to 200 characters, on one line.
+   * Of this session; unset: of all.
+   * Up to 200 characters, on one line; not blank.
    *
-   * @generated from field: string session_id = 2;
+   * @generated from field: optional string session_id = 2;
    */
   sessionId?: string;
 
@@ -1067,6 +1091,14 @@ export type SummarizeReflectionsRequestJson = {
    * @generated from field: int32 limit = 3;
    */
   limit?: number;
+
+  /**
+   * On attempts in sessions serving this user; unset: of all.
+   * Up to 200 characters, on one line; not blank.
+   *
+   * @generated from field: optional string user_id = 4;
+   */
+  userId?: string;
 };
 
 /**
