@@ -65,10 +65,11 @@ class ExperienceSearch(Protocol):
         ...
 
     def skills_on(
-        self, tenant_id: str, topic: str, project: str, limit: int, near: Near
+        self, tenant_id: str, topic: str, filter_: ActivityFilter, limit: int, near: Near
     ) -> Sequence[ProvenSkill]:
         """Return the skills near a topic that were used and do not fail more often than not, the
-        best first; a project's, or those of none."""
+        best first; a project's, or those of none; for a user none that attempts for another one
+        taught."""
         ...
 
 
@@ -91,12 +92,12 @@ class Experience:
         return self._search.attempts_on(tenant_id, topic, filter_, limit, near)
 
     def skills_on(
-        self, tenant_id: str, topic: str, project: str, limit: int, near: Near
+        self, tenant_id: str, topic: str, filter_: ActivityFilter, limit: int, near: Near
     ) -> Sequence[ProvenSkill]:
         """See `ExperienceSearch`."""
         if self._search is None:
             return ()
-        return self._search.skills_on(tenant_id, topic, project, limit, near)
+        return self._search.skills_on(tenant_id, topic, filter_, limit, near)
 
 
 def told(attempts: Sequence[Attempt], skills: Sequence[ProvenSkill], now_us: int) -> list[str]:

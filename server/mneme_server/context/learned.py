@@ -59,17 +59,16 @@ class Learned:
         """Return the lessons that bear on a topic, the best first, and count the accesses if they
         are to be `counted`.
 
-        A lesson of another project or agent is left out; one of none is for all.
+        A lesson of another project or agent is left out, and for a user what another one's session
+        taught; one of none is for all.
         """
         answer = self.recall(tenant_id, _query(topic, LESSON, filter_))
-        near = [found for found in answer.results if bears_on(topic, found, self.recall.scale)][
-            :limit
-        ]
+        near = [found for found in answer.results if bears_on(topic, found, self.recall.scale)]
+        stored = self._lessons(tenant_id, near, filter_.user_id)
+        near = [found for found in near if found.document.source_id in stored][:limit]
         if not near:
             return []
-        ids = [found.document.source_id for found in near]
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
-            stored = unit.lessons.get_many(ids)
+        stored = {found.document.source_id: stored[found.document.source_id] for found in near}
         if counted:
             self.usage.lessons_read(tenant_id, stored)
         return [
@@ -79,8 +78,25 @@ class Learned:
                 found.similarity,
             )
             for found in near
-            if found.document.source_id in stored
         ]
+
+    def _lessons(
+        self, tenant_id: str, found: Sequence[Recalled], user_id: str
+    ) -> dict[str, Lesson]:
+        """Return the lessons that were recalled, by id, without those that a session of another
+        user taught."""
+        if not found:
+            return {}
+        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+            stored = unit.lessons.get_many([one.document.source_id for one in found])
+            if not user_id:
+                return stored
+            taught = {one.source_session_id for one in stored.values() if one.source_session_id}
+            sessions = unit.sessions.get_many(taught)
+        others = {key for key, session in sessions.items() if session.user_id not in ("", user_id)}
+        return {
+            key: lesson for key, lesson in stored.items() if lesson.source_session_id not in others
+        }
 
     def reflections_on(
         self,
@@ -91,10 +107,13 @@ class Learned:
         *,
         counted: bool = True,
     ) -> Sequence[FoundReflection]:
-        """Return the reflections on the project and of the agent that bear on a topic; count the
-        search if it is to be `counted`."""
+        """Return the reflections on the project, of the agent and of the user that bear on a
+        topic; count the search if it is to be `counted`."""
         stored = DocumentFilter(
-            kinds=frozenset({REFLECTION}), project=filter_.project, agent_id=filter_.agent_id
+            kinds=frozenset({REFLECTION}),
+            project=filter_.project,
+            agent_id=filter_.agent_id,
+            user_id=filter_.user_id,
         )
         with self.tenants.open(tenant_id) as memory:
             if not memory.index.select(stored).count:
@@ -102,7 +121,9 @@ class Learned:
         found, _ = self.reflections.search(
             tenant_id,
             topic,
-            ReflectionFilter(project=filter_.project, agent_id=filter_.agent_id),
+            ReflectionFilter(
+                project=filter_.project, agent_id=filter_.agent_id, user_id=filter_.user_id
+            ),
             limit=limit,
             min_score=0.0,
             min_confidence=RECALLED_BY_DEFAULT,
@@ -110,24 +131,26 @@ class Learned:
         )
         return [one for one in found if _is_near(topic, one, self.recall.scale)]
 
-    def advice_on(self, tenant_id: str, error: str) -> Advice | None:
-        """Return what a lesson or a reflection says about an error; None when none addresses it."""
-        best: Recalled | None = None
+    def advice_on(self, tenant_id: str, error: str, user_id: str) -> Advice | None:
+        """Return what a lesson or a reflection says about an error; None when none addresses it.
+
+        With a user, nothing that sessions of other ones taught.
+        """
         enough = self.recall.scale.of_usual(ADDRESSES)
-        for kind in (LESSON, REFLECTION):
-            query = _query(error, kind, ActivityFilter(), limit=1)
-            for found in self.recall(tenant_id, query).results:
-                similarity = found.similarity or 0.0
-                if similarity >= enough and similarity > (best.similarity or 0.0 if best else 0):
-                    best = found
+        limit = _LOOKED_AT if user_id else 1
+        query = _query(error, LESSON, ActivityFilter(user_id=user_id), limit)
+        near = [one for one in self.recall(tenant_id, query).results if _cosine(one) >= enough]
+        lessons = self._lessons(tenant_id, near, user_id)
+        near = [one for one in near if one.document.source_id in lessons]
+        query = _query(error, REFLECTION, ActivityFilter(user_id=user_id), limit=1)
+        near += [one for one in self.recall(tenant_id, query).results if _cosine(one) >= enough]
+        best = max(near, key=_cosine, default=None)  # Of equals a lesson.
         if best is None:
             return None
-        document = best.document
-        if document.kind == LESSON:
-            with self.tenants.open(tenant_id) as memory, memory.read() as unit:
-                lesson = unit.lessons.get_many([document.source_id]).get(document.source_id)
-            return None if lesson is None else Advice(_said(lesson), lesson_id=lesson.id)
-        return Advice(document.text, reflection_id=document.source_id)
+        key = best.document.source_id
+        if best.document.kind == LESSON:
+            return Advice(_said(lessons[key]), lesson_id=key)
+        return Advice(best.document.text, reflection_id=key)
 
 
 def bears_on(topic: str, found: Recalled, scale: Scale) -> bool:
@@ -146,6 +169,10 @@ def addresses(topic: str, found: Recalled, scale: Scale) -> bool:
     return found.similarity is not None and found.similarity >= scale.of_usual(ADDRESSES)
 
 
+def _cosine(found: Recalled) -> float:
+    return found.similarity or 0.0
+
+
 def _is_near(topic: str, found: FoundReflection, scale: Scale) -> bool:
     if found.similarity is None:  # It, or the topic, could not be embedded yet.
         return coverage(topic, found.reflection.text) >= RELEVANT_COVERAGE
@@ -159,6 +186,8 @@ def _query(
         kinds=frozenset({kind}),
         project=filter_.project,
         agent_id=filter_.agent_id,
+        # A lesson is of nobody: whose session taught it is looked up.
+        user_id=filter_.user_id if kind.of_session else "",
         shared=True,
         include_archived=False,
     )

@@ -50,8 +50,8 @@ class HandoverRepository(Protocol):
         """Insert or replace a session's handover."""
         ...
 
-    def last(self, project: str, agent_id: str) -> Handover | None:
-        """Return the last one; of any project or agent where they are empty.
+    def last(self, project: str, agent_id: str, user_id: str) -> Handover | None:
+        """Return the last one; of any project, agent or user where they are empty.
 
         One that hands over nothing, as earlier versions stored them, is none, here as in
         `get_many`.

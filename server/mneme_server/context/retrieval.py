@@ -24,6 +24,7 @@ from mneme_server.events.event_types import Part, traits_of
 from mneme_server.events.kinds import EVENT
 from mneme_server.events.model import Event
 from mneme_server.events.outcome import Outcome
+from mneme_server.events.users import is_of_user
 from mneme_server.learn.lesson_model import FoundLesson
 from mneme_server.learn.reflection_model import FoundReflection
 from mneme_server.learn.reflection_model import prompt_of as reflections_prompt
@@ -126,7 +127,7 @@ class GetContext:
             with memory.read() as unit, self.foreground.computing(Size.LARGE):
                 sessions = _best(unit, candidates, filter_, limit, now)
                 total = unit.activity.count(filter_)
-            sessions = self._with_events(memory, topic, sessions, candidates)
+            sessions = self._with_events(memory, topic, sessions, candidates, filter_.user_id)
         learned = self.learned
         lessons = learned.lessons_on(tenant_id, topic, filter_, limit, counted=counted)
         reflections = learned.reflections_on(tenant_id, topic, filter_, limit, counted=counted)
@@ -135,7 +136,7 @@ class GetContext:
         if with_experience:
             known = self.experience
             attempts = known.attempts_on(tenant_id, topic, filter_, limit, bears_on)
-            skills = known.skills_on(tenant_id, topic, filter_.project, limit, bears_on)
+            skills = known.skills_on(tenant_id, topic, filter_, limit, bears_on)
         with self.foreground.computing(Size.LARGE):
             parts = prompt_parts(topic, sessions, lessons, reflections, now)
             parts += told(attempts, skills, now)
@@ -186,10 +187,12 @@ class GetContext:
         """Return the filter for the events of these sessions.
 
         An event may be older than the end of its session, by which sessions are filtered, and of
-        another agent or user. So the sessions are named, unless they are very many: then most of
-        what is found is theirs.
+        another agent. So the sessions are named, unless they are very many: then most of what is
+        found is theirs. What names another user than the session's is not the user's.
         """
-        of_project = DocumentFilter(kinds=frozenset({EVENT}), project=filter_.project)
+        of_project = DocumentFilter(
+            kinds=frozenset({EVENT}), project=filter_.project, user_id=filter_.user_id
+        )
         if filter_ == ActivityFilter(project=filter_.project):
             return of_project
         with self.tenants.open(tenant_id) as memory, memory.read() as unit:
@@ -204,6 +207,7 @@ class GetContext:
         topic: str,
         found: Sequence[ContextSession],
         candidates: Mapping[str, _Candidate],
+        user_id: str,
     ) -> list[ContextSession]:
         if not found:
             return []
@@ -211,7 +215,14 @@ class GetContext:
         vector = None if made is None else made[0]
         recalled = {key: candidate.event_ids for key, candidate in candidates.items()}
         with memory.read() as unit, self.foreground.computing(Size.LARGE):
-            chosen = key_events(unit, memory.index, [one.past for one in found], vector, recalled)
+            chosen = key_events(
+                unit,
+                memory.index,
+                [one.past for one in found],
+                vector,
+                recalled,
+                user_id=user_id,
+            )
         return [replace(one, key_events=chosen[one.past.session.id]) for one in found]
 
 
@@ -277,6 +288,8 @@ def key_events(
     sessions: Sequence[PastSession],
     vector: Matrix | None,
     recalled: Mapping[str, Sequence[str]],
+    *,
+    user_id: str = "",
 ) -> dict[str, list[KeyEvent]]:
     """Return each session's events most like a topic's vector (d,), then its errors, in time.
 
@@ -288,9 +301,10 @@ def key_events(
         sessions: the sessions.
         vector: the topic's.
         recalled: by session, the events that recall found for the topic, the best first.
+        user_id: the user whose they must be; "" for any.
     """
     similar = {
-        past.session.id: _nearest(index, past.session.id, vector)
+        past.session.id: _nearest(index, past.session.id, vector, user_id)
         for past in sessions
         if vector is not None
         and len(recalled[past.session.id]) < min(_SIMILAR, past.session.event_count)
@@ -304,15 +318,18 @@ def key_events(
         wanted[past.session.id] = list(dict.fromkeys(filter(None, ids)))
     stored = unit.events.by_ids([key for ids in wanted.values() for key in ids])
     failed = [past.session.id for past in sessions if past.session.error_count]
-    errors = unit.activity.errors_of(failed, MAX_KEY_EVENTS)
+    errors = {
+        key: [event for event in of_session if is_of_user(event.metadata_json, user_id)]
+        for key, of_session in unit.activity.errors_of(failed, MAX_KEY_EVENTS).items()
+    }
     return {
         session_id: _chosen([stored[key] for key in ids if key in stored], errors.get(session_id))
         for session_id, ids in wanted.items()
     }
 
 
-def _nearest(index: CorpusIndex, session_id: str, vector: Matrix) -> Rows:
-    filter_ = DocumentFilter(kinds=frozenset({EVENT}), session_id=session_id)
+def _nearest(index: CorpusIndex, session_id: str, vector: Matrix, user_id: str) -> Rows:
+    filter_ = DocumentFilter(kinds=frozenset({EVENT}), session_id=session_id, user_id=user_id)
     rows, _ = nearest(index, vector, index.select(filter_), MAX_KEY_EVENTS)
     return rows
 

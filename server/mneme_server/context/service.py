@@ -61,6 +61,7 @@ class ContextServicer:
             call.tenant,
             project=request.project,
             agent_id=request.agent_id,
+            user_id=request.user_id,
             limit=request.limit,
             min_similarity=request.min_similarity,
             with_experience=not request.without_experience,

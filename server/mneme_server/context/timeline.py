@@ -75,7 +75,8 @@ class GetTimeline:
             told = [past for past in told if _text(past) in vectors]
 
             def earlier(past: PastSession) -> tuple[Rows, Scores]:
-                return _earlier(index, past.session, vectors[_text(past)], links)
+                of_project = ActivityFilter(project=past.session.project, user_id=filter_.user_id)
+                return _earlier(index, past.session, of_project, vectors[_text(past)], links)
 
             found = self.foreground.each(earlier, told)
             rows = np.concatenate([near for near, _ in found]) if found else _NO_ROWS
@@ -101,10 +102,9 @@ def _text(past: PastSession) -> str:
 
 
 def _earlier(
-    index: CorpusIndex, session: Session, vector: Matrix, links: int
+    index: CorpusIndex, session: Session, filter_: ActivityFilter, vector: Matrix, links: int
 ) -> tuple[Rows, Scores]:
     """Return the rows of the sessions that one goes back to, with their cosines."""
-    filter_ = ActivityFilter(project=session.project)
     earlier = before(index.select(document_filter(filter_)), index, session.started_us)
     rows, cosines = nearest(index, vector, earlier, links)
     near = cosines >= MIN_SIMILARITY

@@ -64,19 +64,21 @@ class WakeUp:
         *,
         project: str,
         agent_id: str,
+        user_id: str = "",
         limit: int,
         min_similarity: float = MIN_SIMILARITY,
         with_experience: bool = True,
     ) -> Awakening:
         """Return the last session, the sessions related to it, patterns and next steps.
 
-        Without a project it is that of the last handover, or of the last session without one.
+        Without a project it is that of the last handover, or of the last session without one. With
+        a user, all of it is of sessions that served the user.
 
         When the last session's summary is not embedded yet and cannot be soon, no other session is
         compared with it.
         """
         now = now_us()
-        filter_ = ActivityFilter(project=project, agent_id=agent_id)
+        filter_ = ActivityFilter(project=project, agent_id=agent_id, user_id=user_id)
         with self.tenants.open(tenant_id) as memory:
             with memory.read() as unit:
                 last = _last(unit, memory.index, filter_)
@@ -100,12 +102,13 @@ class WakeUp:
                         now_us=now,
                     )
             compared = [last, *(one.past for one in related)]
-            patterns = patterns_of(compared, _topics(memory, filter_.project, len(compared)))
-            known = self._experience(tenant_id, last, filter_.project) if with_experience else ()
+            of_project = ActivityFilter(project=filter_.project, user_id=user_id)
+            patterns = patterns_of(compared, _topics(memory, of_project, len(compared)))
+            known = self._experience(tenant_id, last, of_project) if with_experience else ()
             suggestions = suggestions_of(
                 last,
                 patterns,
-                lambda error: self.learned.advice_on(tenant_id, error),
+                lambda error: self.learned.advice_on(tenant_id, error, user_id),
                 experience_with(last, known, now),
             )
         woken = Awakening(
@@ -120,14 +123,14 @@ class WakeUp:
         )
         return _narrated(woken, now)
 
-    def _experience(self, tenant_id: str, last: PastSession, project: str) -> list[Known]:
-        """Return what is known on a project of how to do what the last session left."""
+    def _experience(
+        self, tenant_id: str, last: PastSession, filter_: ActivityFilter
+    ) -> list[Known]:
+        """Return what is known of how to do what the last session left."""
         found = []
         for what in left_to_do(last):
-            skills = self.experience.skills_on(tenant_id, what, project, 1, addresses)
-            attempts = self.experience.attempts_on(
-                tenant_id, what, ActivityFilter(project=project), _ADDRESSED, addresses
-            )
+            skills = self.experience.skills_on(tenant_id, what, filter_, 1, addresses)
+            attempts = self.experience.attempts_on(tenant_id, what, filter_, _ADDRESSED, addresses)
             found.append(Known(what, skills, [one for one in attempts if one.critique][:1]))
         return found
 
@@ -143,7 +146,7 @@ class Known:
 
 def _last(unit: ContextUnit, index: CorpusIndex, filter_: ActivityFilter) -> PastSession | None:
     """Return the session that was handed over last; else the one with a summary that ended last."""
-    handover = unit.handovers.last(filter_.project, filter_.agent_id)
+    handover = unit.handovers.last(filter_.project, filter_.agent_id, filter_.user_id)
     if handover is not None:
         return load(unit, [handover.session_id]).get(handover.session_id)
     ids = latest(unit, index, filter_, _LATEST)
@@ -167,12 +170,12 @@ def _later(
     return left_none, len(ids) == _LATER
 
 
-def _topics(memory: OpenTenant[ContextUnit], project: str, compared: int) -> Topics:
-    """Return what the project's sessions are about; of all, where those are all of its."""
+def _topics(memory: OpenTenant[ContextUnit], filter_: ActivityFilter, compared: int) -> Topics:
+    """Return what a project's sessions are about; of all projects, where those are all of its."""
     with memory.read() as unit:
-        ids = latest(unit, memory.index, ActivityFilter(project=project), _TOPICS_OF)
-        if project and len(ids) <= compared:
-            ids = latest(unit, memory.index, ActivityFilter(), _TOPICS_OF)
+        ids = latest(unit, memory.index, filter_, _TOPICS_OF)
+        if filter_.project and len(ids) <= compared:
+            ids = latest(unit, memory.index, replace(filter_, project=""), _TOPICS_OF)
         found = unit.summaries.topics(ids)
     counts = Counter(key for topics in found for key in {topic_key(one) for one in topics})
     return Topics(len(found), counts)

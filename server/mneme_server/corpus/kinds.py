@@ -26,6 +26,7 @@ class MemoryKind:
         parts: the kinds of memory that its memories sum up, one a session: searched for alone, they
             are ranked by these, too.
         commits: whether each comes with a commitment to its content, salted, which holds for good.
+        of_session: whether each is of the user whom its session serves, and of nobody without one.
 
     Raises:
         ValueError: the name is none.
@@ -38,6 +39,7 @@ class MemoryKind:
     successor: str = ""
     parts: frozenset[MemoryKind] = frozenset()
     commits: bool = False
+    of_session: bool = False
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):

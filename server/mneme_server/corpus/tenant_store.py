@@ -66,6 +66,10 @@ class DocumentWriter(Protocol):
         """
         ...
 
+    def set_user(self, session_id: str, user_id: str) -> None:
+        """Give the user whom a session serves to its documents of kinds that are `of_session`."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class QueuedText:

@@ -270,6 +270,8 @@ class _Recording:
         self.committed = self._listeners.changed(self._unit, touched, self._now, ended)
         self._unit.agents.add_activity(self._agents)
         for session in touched:
+            if session.id in self._found_user:
+                self._unit.documents.set_user(session.id, session.user_id)
             if session.id in self._found_user and session.event_count > 1:
                 self._unit.documents.set_session(
                     EVENT,

@@ -55,6 +55,8 @@ class StartSession:
             session = _merged(known or opened(unit, session_id, now_us()), new)
             unit.sessions.save([session])
             unit.agents.add_activity(_activity(session, known))
+            if session.user_id and (known is None or not known.user_id):
+                unit.documents.set_user(session.id, session.user_id)
             if known is not None:
                 if session.user_id or session.project or session.tags:
                     unit.documents.set_session(

@@ -23,6 +23,12 @@ def user_in(metadata: JsonObject) -> str:
     return ""
 
 
+def is_of_user(metadata_json: str, user_id: str) -> bool:
+    """Tell whether an event of a session that serves a user is that user's: whether its metadata,
+    as it is stored, names nobody else. All are where `user_id` is empty."""
+    return not user_id or user_in_json(metadata_json) in ("", user_id)
+
+
 def user_in_json(metadata_json: str) -> str:
     """Return the same of metadata as it is stored; reads it only when it may name one."""
     if metadata_json != "{}" and any(f'"{key}"' in metadata_json for key in _KEYS):

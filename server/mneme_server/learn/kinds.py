@@ -4,7 +4,7 @@ from mneme_server.corpus.kinds import MemoryKind
 
 LESSON = MemoryKind("lesson")
 """Lessons, archived ones too. The category of one is its own."""
-REFLECTION = MemoryKind("reflection")
+REFLECTION = MemoryKind("reflection", of_session=True)
 """Reflections on attempts."""
 KNOWLEDGE = MemoryKind("knowledge")
 """Entries of the knowledge log."""

@@ -8,6 +8,7 @@ from typing import Protocol
 from mneme_server.corpus.ports import Matrix
 from mneme_server.corpus.tenant_store import CorpusUnit
 from mneme_server.events.outcome import Outcome
+from mneme_server.events.ports import SessionRepository
 from mneme_server.learn.knowledge_model import KnowledgeEntry
 from mneme_server.learn.lesson_model import Access, Lesson, LessonFilter, LessonText
 from mneme_server.learn.reflection_model import (
@@ -125,6 +126,11 @@ class ReflectionsUnit(CorpusUnit, Protocol):
     @property
     def reflections(self) -> ReflectionRepository:
         """The tenant's reflections."""
+        ...
+
+    @property
+    def sessions(self) -> SessionRepository:
+        """The tenant's sessions."""
         ...
 
     @property

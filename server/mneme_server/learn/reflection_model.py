@@ -54,11 +54,15 @@ _CONTENT = (
 
 @dataclass(frozen=True, slots=True)
 class ReflectionFilter:
-    """Which reflections. Empty fields do not filter; given ones must all match."""
+    """Which reflections. Empty fields do not filter; given ones must all match.
+
+    A reflection is of the user whom its session serves.
+    """
 
     session_id: str = ""
     project: str = ""
     agent_id: str = ""
+    user_id: str = ""
     outcomes: frozenset[Outcome] = frozenset()
     tags: tuple[str, ...] = ()
 

@@ -74,13 +74,15 @@ class Reflections:
             if not reflection.attempt_number:
                 before = unit.reflections.attempts(reflection.session_id, reflection.task_key)
                 reflection = replace(reflection, attempt_number=before + 1)
+            session = unit.sessions.get(reflection.session_id)
+            document = _document(reflection, "" if session is None else session.user_id)
             if vectors is None:
                 memory.require_room(1)
                 unit.reflections.add(reflection, None)
-                unit.documents.add([_document(reflection)])
+                unit.documents.add([document])
             else:
                 unit.reflections.add(reflection, vectors[1:])
-                unit.documents.add([_document(reflection)], vectors[:1])
+                unit.documents.add([document], vectors[:1])
             counts = _counts(unit, reflection)
             unit.counters.add(counts)
             pruned = unit.reflections.beyond(reflection, self.limits)
@@ -207,7 +209,7 @@ def _require_same(known: Reflection, given: Reflection) -> None:
         )
 
 
-def _document(reflection: Reflection) -> Document:
+def _document(reflection: Reflection, user_id: str) -> Document:
     return Document(
         doc_id=0,
         kind=REFLECTION,
@@ -216,6 +218,7 @@ def _document(reflection: Reflection) -> Document:
         timestamp_us=reflection.created_us,
         session_id=reflection.session_id,
         agent_id=reflection.agent_id,
+        user_id=user_id,
         project=reflection.project,
         category=reflection.outcome.name.lower(),
         tags=reflection.tags,
@@ -228,6 +231,7 @@ def _document_filter(filter_: ReflectionFilter) -> DocumentFilter:
         session_id=filter_.session_id,
         project=filter_.project,
         agent_id=filter_.agent_id,
+        user_id=filter_.user_id,
         categories=_names(filter_.outcomes),
         tags=frozenset(filter_.tags),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mneme_server.context.experience import Attempt, Near, ProvenSkill
@@ -61,16 +61,19 @@ class SearchExperience:
         ]
 
     def skills_on(
-        self, tenant_id: str, topic: str, project: str, limit: int, near: Near
+        self, tenant_id: str, topic: str, filter_: ActivityFilter, limit: int, near: Near
     ) -> Sequence[ProvenSkill]:
         """Return the skills near a topic that were used and do not fail more often than not, the
-        best first; a project's, or those of none."""
-        documents = DocumentFilter(kinds=frozenset({SKILL}), project=project, shared=True)
+        best first; a project's, or those of none; for a user none that attempts for another one
+        taught."""
+        documents = DocumentFilter(kinds=frozenset({SKILL}), project=filter_.project, shared=True)
         found = self._near(tenant_id, topic, documents, near)
         if not found:
             return ()
         with self.tenants.open(tenant_id) as memory, memory.read() as unit:
             stored = unit.skills.get_many([one.document.source_id for one in found])
+            if filter_.user_id:
+                stored = _without_others(unit, stored, filter_.user_id)
         proven = [
             _proven(skill, one)
             for one in found
@@ -93,6 +96,15 @@ class SearchExperience:
         )
         found = self.recall(tenant_id, query).results
         return [one for one in found if near(topic, one, self.recall.scale)]
+
+
+def _without_others(
+    unit: SkillsUnit, skills: Mapping[str, Skill], user_id: str
+) -> dict[str, Skill]:
+    """Return the skills that no attempt for another user taught."""
+    sources = {source for skill in skills.values() for source in skill.source_ids}
+    others = unit.episodes.of_others(sources, user_id)
+    return {key: skill for key, skill in skills.items() if others.isdisjoint(skill.source_ids)}
 
 
 def _has_proof(skill: Skill) -> bool:

@@ -34,6 +34,10 @@ class EpisodeRepository(Protocol):
         """
         ...
 
+    def of_others(self, episode_ids: Collection[str], user_id: str) -> set[str]:
+        """Return those of the episodes that are of another user than this one; none of nobody."""
+        ...
+
     def task_vectors(self, episode_ids: Collection[str]) -> Mapping[str, Matrix]:
         """Return the vectors (d,) of tasks that were saved, by episode."""
         ...

@@ -113,6 +113,19 @@ class SqlDocuments:
             },
         )
 
+    def set_user(self, session_id: str, user_id: str) -> None:
+        kinds = [kind.name for kind in self._kinds.values() if kind.of_session]
+        condition = (
+            documents.c.kind.in_(kinds)
+            & (documents.c.session_id == session_id)
+            & (documents.c.user_id != user_id)
+        )
+        mine = documents.c.tenant_id == self._tenant_id
+        found = select(documents.c.doc_id).where(mine & condition)
+        doc_ids = self._connection.execute(found).scalars().all()
+        for some in chunks(doc_ids):
+            self._update(documents.c.doc_id.in_(some), {"user_id": user_id})
+
     def _update(self, condition: Any, values: Mapping[str, Any]) -> None:
         bound = (documents.c.tenant_id == self._tenant_id) & condition
         self._connection.execute(update(documents).where(bound).values(values))

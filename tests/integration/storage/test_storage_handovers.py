@@ -34,7 +34,7 @@ def test_everything_that_a_handover_holds_comes_back(database: SqliteTenantStore
         unit.handovers.save(FULL)
     with database.read() as unit:
         assert unit.handovers.get_many(["full"]) == {"full": FULL}
-        assert unit.handovers.last("p", "a") == FULL
+        assert unit.handovers.last("p", "a", "") == FULL
 
 
 def test_an_empty_handover_of_an_earlier_version_is_passed_over(
@@ -46,5 +46,5 @@ def test_an_empty_handover_of_an_earlier_version_is_passed_over(
         unit.handovers.save(todo)
         unit.handovers.save(Handover("empty", project="p", tools=("t",), created_us=3))
     with database.read() as unit:
-        assert unit.handovers.last("p", "") == todo
+        assert unit.handovers.last("p", "", "") == todo
         assert unit.handovers.get_many(["empty", "todo"]) == {"todo": todo}

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row, select
 from mneme_server.common.stored import reads
 from mneme_server.context.model import Collected, Decision, Handover, LockedContext, Todo
 from mneme_server.context.store.tables import handovers
+from mneme_server.events.store.tables import sessions
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import chunks, read_with, upsert
 
@@ -37,7 +38,7 @@ class SqlHandovers:
     def save(self, handover: Handover) -> None:
         self._connection.execute(upsert(handovers), [_handover_row(handover, self._tenant_id)])
 
-    def last(self, project: str, agent_id: str) -> Handover | None:
+    def last(self, project: str, agent_id: str, user_id: str) -> Handover | None:
         query = select(handovers).where(
             handovers.c.tenant_id == self._tenant_id,
             # Open todos are not told in the summary.
@@ -47,6 +48,11 @@ class SqlHandovers:
             query = query.where(handovers.c.project == project)
         if agent_id:
             query = query.where(handovers.c.agent_id == agent_id)
+        if user_id:
+            served = select(sessions.c.id).where(
+                sessions.c.tenant_id == self._tenant_id, sessions.c.user_id == user_id
+            )
+            query = query.where(handovers.c.session_id.in_(served))
         query = query.order_by(handovers.c.created_at.desc(), handovers.c.session_id.desc())
         found = read_rows(
             self._connection, query.limit(1), _handover, kind="handover", key="session_id"

@@ -73,6 +73,7 @@ def reflection_filter(message: pb.ReflectionFilter) -> ReflectionFilter:
         session_id=message.session_id,
         project=message.project,
         agent_id=message.agent_id,
+        user_id=message.user_id,
         outcomes=frozenset(Outcome(outcome) for outcome in message.outcomes),
         tags=tuple(message.tags),
     )

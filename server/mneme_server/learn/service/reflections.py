@@ -83,7 +83,9 @@ class ReflectionCalls:
         """Summarize convert."""
         made = self._reflections.summarize(
             call.tenant,
-            ReflectionFilter(project=request.project, session_id=request.session_id),
+            ReflectionFilter(
+                project=request.project, session_id=request.session_id, user_id=request.user_id
+            ),
             request.limit,
         )
         return convert.summary(made)

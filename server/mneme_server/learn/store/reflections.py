@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, sel
 from mneme_server.common.stored import reads
 from mneme_server.corpus.ports import Matrix
 from mneme_server.events.outcome import Outcome
+from mneme_server.events.store.tables import sessions
 from mneme_server.learn.reflection_model import (
     Reflection,
     ReflectionFilter,
@@ -157,6 +158,11 @@ class SqlReflections:
         if filter_ is None:
             return query.where(*conditions)
         conditions += equal_where_given(columns, filter_, ("session_id", "project", "agent_id"))
+        if filter_.user_id:
+            served = select(sessions.c.id).where(
+                sessions.c.tenant_id == self._tenant_id, sessions.c.user_id == filter_.user_id
+            )
+            conditions.append(columns.session_id.in_(served))
         if filter_.outcomes:
             conditions.append(columns.outcome.in_([int(one) for one in filter_.outcomes]))
         for tag in filter_.tags:

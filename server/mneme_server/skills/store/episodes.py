@@ -58,6 +58,17 @@ class SqlEpisodes:
         )
         return {episode.id: episode for episode in self._linked(found)}
 
+    def of_others(self, episode_ids: Collection[str], user_id: str) -> set[str]:
+        found: set[str] = set()
+        for some in chunks(episode_ids):
+            query = select(episodes.c.id).where(
+                episodes.c.tenant_id == self._tenant_id,
+                episodes.c.id.in_(some),
+                episodes.c.user_id.not_in(["", user_id]),
+            )
+            found.update(self._connection.execute(query).scalars())
+        return found
+
     def _linked(self, read: Sequence[Episode]) -> list[Episode]:
         """Return episodes as they were read, with the memories that they name."""
         if not read:
