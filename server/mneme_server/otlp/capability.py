@@ -9,7 +9,7 @@ from opentelemetry.proto.collector.logs.v1 import logs_service_pb2
 from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
 
-from mneme_server.capability import Capability, Host, Parts
+from mneme_server.capability import Capability, Gauge, Host, Parts
 from mneme_server.common.identity import KeyScope
 from mneme_server.events.recording import RecordEvents
 from mneme_server.otlp.becoming import JOB, TelemetryWorker
@@ -32,10 +32,12 @@ NEEDS = Needs(
 
 def _build(host: Host) -> Parts:
     foreground = host.runtime.foreground
+    settings = host.settings(TelemetrySettings)
     take = TakeTelemetry(
         host.tenants,
         partial(host.runtime.wake, JOB),
-        host.settings(TelemetrySettings).otlp_wait_seconds,
+        settings.otlp_wait_seconds,
+        settings.otlp_inbox_bytes,
     )
     worker = TelemetryWorker(host.tenants.open, host.get(RecordEvents), foreground)
     servicers = {
@@ -50,6 +52,14 @@ def _build(host: Host) -> Parts:
             Service(descriptor, servicer, NEEDS) for descriptor, servicer in servicers.items()
         ],
         offers=[take],
+        gauges=[
+            Gauge(
+                "mneme_otlp_exports_refused",
+                "Exports of telemetry that were refused since the start, because too much of the"
+                " tenant's waited to become events.",
+                lambda: take.refused.count,
+            )
+        ],
         jobs={JOB: worker},
         forgetting=worker.while_forgetting,
     )

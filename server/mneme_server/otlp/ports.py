@@ -20,6 +20,10 @@ class Inbox(Protocol):
         """Return how many rows there are, counted up to `most`."""
         ...
 
+    def bytes_waiting(self) -> int:
+        """Return how many bytes of spans there are."""
+        ...
+
     def complete(self, trace_ids: Collection[str], now_us: int) -> None:
         """Have the rows of these traces become events now, but for those that are patient."""
         ...

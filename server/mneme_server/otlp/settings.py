@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 
 class TelemetrySettings(BaseModel):
-    """How long spans wait for what belongs to them."""
+    """How long spans wait for what belongs to them, and how many may."""
 
     otlp_wait_seconds: float = Field(
         10.0,
@@ -14,4 +14,10 @@ class TelemetrySettings(BaseModel):
         le=3600,
         description="how long a span that names no session waits for the root of its trace before"
         " it becomes events",
+    )
+    otlp_inbox_bytes: int = Field(
+        256 * 1024 * 1024,
+        ge=1024 * 1024,
+        description="bytes of spans and log records of a tenant that may wait to become events;"
+        " beyond that exports are refused until some have",
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 
 from mneme_server.common.canonical import canonical_json
@@ -11,7 +11,7 @@ from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import Reason, ResourceExhausted
 from mneme_server.corpus.tenant import OpenTenants
 from mneme_server.otlp.model import Received, Span, SpanKind, Taken
-from mneme_server.otlp.ports import TelemetryUnit
+from mneme_server.otlp.ports import Inbox, TelemetryUnit
 from mneme_server.otlp.reading import has_texts, kind_of, name_of
 from mneme_server.otlp.vocabulary import DETAIL_EVENTS, MESSAGE_EVENTS, Field
 
@@ -22,6 +22,13 @@ _LATEST_US = 253_402_300_799_000_000
 """The last second of the year 9999, as everywhere in the API."""
 
 
+@dataclass(slots=True)
+class Refused:
+    """Exports that were refused because too much waited."""
+
+    count: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class TakeTelemetry:
     """The use case: take spans and log records of a tenant.
@@ -30,11 +37,15 @@ class TakeTelemetry:
         tenants: the open tenants.
         wake: called with the tenant and the time at which the first of them is due.
         wait_s: how long a span waits for the root of its trace, in seconds.
+        most_bytes: how many bytes of a tenant may wait.
+        refused: counts what was refused because too much waited.
     """
 
     tenants: OpenTenants[TelemetryUnit]
     wake: Callable[[str, int], object]
     wait_s: float
+    most_bytes: int
+    refused: Refused = field(default_factory=Refused)
 
     def __call__(self, tenant_id: str, spans: Sequence[Span]) -> Taken:
         """Put them into the tenant's inbox; return how many, and why others were not taken.
@@ -72,14 +83,23 @@ class TakeTelemetry:
             patient=patient,
         )
 
+    def _require_room(self, inbox: Inbox) -> None:
+        if inbox.waiting(MAX_WAITING) >= MAX_WAITING:
+            what = f"{MAX_WAITING:,} spans wait"
+        elif (waiting := inbox.bytes_waiting()) >= self.most_bytes:
+            what = f"spans of {waiting:,} bytes wait (MNEME_OTLP_INBOX_BYTES: {self.most_bytes:,})"
+        else:
+            return
+        self.refused.count += 1
+        raise ResourceExhausted(
+            f"{what} to become events; send this again in a moment",
+            reason=Reason.QUEUE_FULL,
+            retry_after_s=_RETRY_S,
+        )
+
     def _store(self, tenant_id: str, rows: Sequence[Received], now: int) -> None:
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
-            if unit.otlp_inbox.waiting(MAX_WAITING) >= MAX_WAITING:
-                raise ResourceExhausted(
-                    f"{MAX_WAITING:,} spans wait to become events; send this again in a moment",
-                    reason=Reason.QUEUE_FULL,
-                    retry_after_s=_RETRY_S,
-                )
+            self._require_room(unit.otlp_inbox)
             unit.otlp_inbox.put(rows)
             traces = {row.span.trace_id for row in rows}
             complete = {row.span.trace_id for row in rows if row.span.is_root}

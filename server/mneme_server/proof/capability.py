@@ -17,6 +17,7 @@ from mneme_server.proof.existing import LOGGING_JOB, LoggingWorker
 from mneme_server.proof.heads import Heads
 from mneme_server.proof.key_files import KeyFiles
 from mneme_server.proof.keys import KeyRing
+from mneme_server.proof.ports import Kept
 from mneme_server.proof.sealed_keys import SealedKeys
 from mneme_server.proof.service import CertificateServicer, ProofServicer
 from mneme_server.proof.settings import ProofSettings
@@ -62,7 +63,7 @@ def _build(host: Host) -> Parts:
         keys,
         server=host.get(ServerInfo).version,
         model={"id": model.model_id, "dimensions": model.dimensions},
-        kept=settings.certificates_kept,
+        kept=Kept(settings.certificates_kept, settings.certificates_bytes),
         foreground=host.runtime.foreground,
     )
     recalling = recall_service_pb2.DESCRIPTOR.services_by_name["RecallService"]
@@ -75,11 +76,17 @@ def _build(host: Host) -> Parts:
         jobs={LOGGING_JOB: LoggingWorker(host.tenants.open)},
         gauges=[
             Gauge(
+                "mneme_certificates_dropped",
+                "Certificates that were removed since the start, or not kept, because a tenant had"
+                " as many as it may, or as many bytes of them.",
+                lambda: recall.dropped.count,
+            ),
+            Gauge(
                 "mneme_logs_not_signed",
                 "Refusals since the start to sign or prove something of a tenant's log, because the"
                 " log, its head or its key was changed where it is stored.",
                 lambda: heads.refusals.count,
-            )
+            ),
         ],
         figures=[Figure("certificates", lambda unit: unit.certificates.total())],
     )

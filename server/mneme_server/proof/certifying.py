@@ -20,7 +20,7 @@ from mneme_server.proof.existing import versions_of
 from mneme_server.proof.heads import Head, Heads
 from mneme_server.proof.keys import KeyRing
 from mneme_server.proof.leaves import NotLogged, leaves_of, require_proved
-from mneme_server.proof.ports import Leaf, ProofUnit, StoredCertificate
+from mneme_server.proof.ports import Kept, Leaf, ProofUnit, StoredCertificate
 from mneme_server.proof.scoring import Candidate, Weights, best, candidates
 from mneme_server.recall.search import Answer, Recall, RecallQuery
 from mneme_server.runtime.foreground import Foreground, Size
@@ -91,6 +91,13 @@ class Certified:
     proof_ms: float
 
 
+@dataclass(slots=True)
+class Tally:
+    """Certificates that were not kept, or not any more, because there was no room for them."""
+
+    count: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """What was asked, what recall answered, and how its index searches vectors."""
@@ -113,11 +120,14 @@ class RecallWithCertificate:
     keys: KeyRing
     server: str
     model: Mapping[str, Json]
-    kept: int
+    kept: Kept
     foreground: Foreground = field(default_factory=Foreground)
+    dropped: Tally = field(default_factory=Tally)
 
-    def __call__(self, tenant_id: str, query: CertifiedQuery) -> Certified:
-        """Return what bears on the query, with a certificate, which is kept.
+    def __call__(self, tenant_id: str, query: CertifiedQuery, *, keep: bool = True) -> Certified:
+        """Return what bears on the query, with a certificate; `keep` it, if there is room.
+
+        Whoever may not write has none kept: it would take the room of those who may.
 
         Raises:
             DataLoss: a result or the log is not as it was written; nothing is signed.
@@ -133,7 +143,7 @@ class RecallWithCertificate:
         with self.tenants.open(tenant_id) as memory:
             for _ in range(_TIMES):
                 made = self._made(tenant_id, memory, _Asked(query, answer, memory.index_mode))
-                if self._keep(memory, query, made):
+                if self._keep(memory, query, made, keep=keep):
                     took = (searched - began, time.perf_counter() - searched)
                     search_ms, proof_ms = (1000 * seconds for seconds in took)
                     return replace(made, search_ms=search_ms, proof_ms=proof_ms)
@@ -193,15 +203,22 @@ class RecallWithCertificate:
         certificate = StoredCertificate(sha256(text.encode()).hexdigest(), text, now)
         return Certified(certificate, results, coverage, uplift_known, answer, 0.0, 0.0)
 
-    def _keep(self, memory: OpenTenant[ProofUnit], query: CertifiedQuery, made: Certified) -> bool:
+    def _keep(
+        self, memory: OpenTenant[ProofUnit], query: CertifiedQuery, made: Certified, *, keep: bool
+    ) -> bool:
         """Store the certificate, unless one of its results was forgotten meanwhile: it would hold
         what was erased."""
+        leaves = [result.leaf.index for result in made.results]
+        if not keep:
+            with memory.read() as unit:
+                return not unit.log.any_forgotten(leaves)
         with memory.write() as unit:
-            if unit.log.any_forgotten([result.leaf.index for result in made.results]):
+            if unit.log.any_forgotten(leaves):
                 return False
             documents = [result.candidate.memory.document for result in made.results]
             items = {(one.kind.name, one.source_id) for one in documents}
-            unit.certificates.add(made.certificate, query.filter, items, self.kept)
+            gone = unit.certificates.add(made.certificate, query.filter, items, self.kept)
+        self.dropped.count += gone
         return True
 
 

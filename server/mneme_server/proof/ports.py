@@ -26,6 +26,13 @@ class StoredCertificate:
     created_us: int
 
 
+class Kept(NamedTuple):
+    """What is kept of a tenant's certificates at most: how many, of how many bytes together."""
+
+    certificates: int
+    bytes: int
+
+
 @dataclass(frozen=True, slots=True)
 class Leaf:
     """A leaf of the tenant's log: a version of an item.
@@ -142,10 +149,10 @@ class CertificateRepository(Protocol):
         certificate: StoredCertificate,
         asked: DocumentFilter,
         items: Collection[tuple[str, str]],
-        kept: int,
-    ) -> None:
+        most: Kept,
+    ) -> int:
         """Insert a certificate of these items (kind, id), found by that filter, and remove the
-        oldest beyond `kept`."""
+        oldest beyond what is kept at most; return how many that were, this one too if it is."""
         ...
 
     def get(self, certificate_id: str) -> StoredCertificate | None:

@@ -8,6 +8,7 @@ from mneme.v1 import certificate_pb2
 from mneme.v1 import proof_service_pb2 as pb
 
 from mneme_server.common.errors import InvalidArgument, Reason
+from mneme_server.common.identity import KeyScope
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.proof import messages as convert
 from mneme_server.proof.certifying import RecallWithCertificate
@@ -32,7 +33,8 @@ class CertificateServicer:
     ) -> certificate_pb2.RecallWithCertificateResponse:
         """Recall, prove and sign."""
         query = convert.certified_query(request, self._kinds)
-        return convert.certified(self._recall(call.tenant, query))
+        keep = KeyScope.WRITE in call.caller.scopes
+        return convert.certified(self._recall(call.tenant, query, keep=keep))
 
     def GetCertificate(
         self, request: certificate_pb2.GetCertificateRequest, call: Call

@@ -31,3 +31,8 @@ class ProofSettings(BaseModel):
         ge=0,
         description="certificates kept per tenant; beyond that the oldest are removed",
     )
+    certificates_bytes: int = Field(
+        64 * 1024 * 1024,
+        ge=0,
+        description="bytes of certificates kept per tenant; beyond that the oldest are removed",
+    )

@@ -209,7 +209,8 @@ class RecallMethods(SyncCaller):
         """Recalls what bears on a query among memories, episodes and skills, ranked by
         similarity, uplift and latency, with a certificate: a signed record of what
         was asked and answered, in which each result is proved to be in the
-        tenant's log. Certificates are kept (MNEME_CERTIFICATES_KEPT of them).
+        tenant's log. Those of keys with the scope `write` are kept, the
+        newest MNEME_CERTIFICATES_KEPT of MNEME_CERTIFICATES_BYTES together.
 
         It ranks the candidates that Recall finds by meaning and by words. Ties are
         in the order of Recall.
@@ -470,7 +471,8 @@ class AsyncRecallMethods(AsyncCaller):
         """Recalls what bears on a query among memories, episodes and skills, ranked by
         similarity, uplift and latency, with a certificate: a signed record of what
         was asked and answered, in which each result is proved to be in the
-        tenant's log. Certificates are kept (MNEME_CERTIFICATES_KEPT of them).
+        tenant's log. Those of keys with the scope `write` are kept, the
+        newest MNEME_CERTIFICATES_KEPT of MNEME_CERTIFICATES_BYTES together.
 
         It ranks the candidates that Recall finds by meaning and by words. Ties are
         in the order of Recall.

@@ -51,6 +51,12 @@ class SqlInbox:
         )
         return self._connection.execute(select(func.count()).select_from(some)).scalar_one()
 
+    def bytes_waiting(self) -> int:
+        query = select(func.coalesce(func.sum(otlp_inbox.c.bytes), 0)).where(
+            otlp_inbox.c.tenant_id == self._tenant_id
+        )
+        return int(self._connection.execute(query).scalar_one())
+
     def complete(self, trace_ids: Collection[str], now_us: int) -> None:
         for some in chunks(sorted(set(trace_ids) - {""})):
             self._connection.execute(
@@ -189,13 +195,15 @@ class SqlKnownSpans:
 
 
 def _row(received: Received, tenant_id: str) -> dict[str, Any]:
+    span = _written(received.span)
     return {
         "tenant_id": tenant_id,
         "id": received.id,
         "trace_id": received.span.trace_id,
         "session_id": received.session_id,
         "user_id": received.user_id,
-        "span": _written(received.span),
+        "span": span,
+        "bytes": len(span.encode(errors="surrogatepass")),
         "patient": received.patient,
         "attempts": received.attempts,
         "due_at": received.due_us,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Boolean, Column, Index, SmallInteger, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, Index, SmallInteger, Table, Text
 
 from mneme_server.storage.schema import (
     metadata,
@@ -27,7 +27,10 @@ otlp_inbox = Table(
     Column("patient", Boolean, nullable=False),
     Column("attempts", SmallInteger, nullable=False),
     time_column("due_at"),
+    # Of `span`, in UTF-8.
+    Column("bytes", BigInteger, nullable=False, server_default="0"),
     Index("otlp_inbox_by_due", "tenant_id", "due_at"),
+    Index("otlp_inbox_by_size", "tenant_id", "bytes"),
     Index("otlp_inbox_by_trace", "tenant_id", "trace_id"),
     info=rows_are("span", "id"),
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete, func, select
 
 from mneme_server.corpus.document import DocumentFilter
-from mneme_server.proof.ports import StoredCertificate
+from mneme_server.proof.ports import Kept, StoredCertificate
 from mneme_server.proof.store.tables import certificate_items, certificates
 from mneme_server.storage.rows import chunks, insert_rows
 from mneme_server.storage.totals import add_to_total, total
@@ -30,10 +30,11 @@ class SqlCertificates:
         certificate: StoredCertificate,
         asked: DocumentFilter,
         items: Collection[tuple[str, str]],
-        kept: int,
-    ) -> None:
-        if not kept:
-            return
+        most: Kept,
+    ) -> int:
+        size = len(certificate.text.encode())
+        if not most.certificates or size > most.bytes:
+            return 1
         mine = {"tenant_id": self._tenant_id}
         row = {
             "id": certificate.id,
@@ -43,6 +44,7 @@ class SqlCertificates:
             "agent_id": asked.agent_id,
             "session_id": asked.session_id,
             "project": asked.project,
+            "bytes": size,
         }
         insert_rows(self._connection, certificates, [mine | row])
         rows = [
@@ -52,15 +54,27 @@ class SqlCertificates:
         if rows:
             insert_rows(self._connection, certificate_items, rows)
         add_to_total(self._connection, self._tenant_id, _TOTAL, 1)
-        excess = self.total() - kept
-        if excess > 0:
-            oldest = (
-                select(certificates.c.id)
-                .where(certificates.c.tenant_id == self._tenant_id)
-                .order_by(certificates.c.created_at, certificates.c.id)
-                .limit(excess)
-            )
-            self._remove(self._connection.execute(oldest).scalars().all())
+        gone = self._beyond(most)
+        self._remove(gone)
+        return len(gone)
+
+    def _beyond(self, most: Kept) -> list[str]:
+        """Return the oldest that have to go."""
+        mine = certificates.c.tenant_id == self._tenant_id
+        size = select(func.coalesce(func.sum(certificates.c.bytes), 0)).where(mine)
+        number = self.total() - most.certificates
+        excess = self._connection.execute(size).scalar_one() - most.bytes
+        gone: list[str] = []
+        if number <= 0 and excess <= 0:
+            return gone
+        oldest = select(certificates.c.id, certificates.c.bytes).where(mine)
+        oldest = oldest.order_by(certificates.c.created_at, certificates.c.id)
+        for row in self._connection.execute(oldest):
+            if number <= 0 and excess <= 0:
+                break
+            gone.append(row.id)
+            number, excess = number - 1, excess - row.bytes
+        return gone
 
     def get(self, certificate_id: str) -> StoredCertificate | None:
         query = select(certificates.c.id, certificates.c.text, certificates.c.created_at).where(
@@ -70,6 +84,8 @@ class SqlCertificates:
         return None if row is None else StoredCertificate(*row)
 
     def _remove(self, ids: Collection[str]) -> None:
+        if not ids:
+            return
         for some in chunks(ids):
             self._connection.execute(
                 delete(certificates).where(

@@ -90,7 +90,9 @@ certificates = Table(
     text_column("agent_id"),
     text_column("session_id"),
     text_column("project"),
-    Index("certificates_by_time", "tenant_id", "created_at", "id"),
+    # Of `text`, in UTF-8.
+    Column("bytes", BigInteger, nullable=False, server_default="0"),
+    Index("certificates_by_time", "tenant_id", "created_at", "id", "bytes"),
     info=rows_are("certificate", "id"),
 )
 
