@@ -36,6 +36,7 @@ from mneme_server.runtime.allocator import spare_the_collector
 from mneme_server.runtime.kept import where_kept
 from mneme_server.runtime.reindexing import Reindexer
 from mneme_server.runtime.repeating import Repeating
+from mneme_server.runtime.reserve import Reserve
 from mneme_server.runtime.runtime import Runtime
 from mneme_server.runtime.settings import ServerSettings, split_origins
 from mneme_server.runtime.tracing import Spans, spans_of_process
@@ -55,6 +56,7 @@ _FLUSH_S = 60.0
 _KEYS_KNOWN_S = 0.5
 """How long a key is let in without another look, where another server may have revoked it."""
 _SWEEP_S = 3600.0
+_RESERVE_S = 10.0
 _TAKE_OVER_S = 2.0
 
 
@@ -153,6 +155,8 @@ class Application:
             None if cluster is None else cluster.leases,
         )
         self._keys = ApiKeys(catalog.keys, catalog.tenants, self._authenticator)
+        self._reserve = Reserve(settings.data_dir / "reserve", settings.disk_reserve_bytes)
+        self._reserving = Repeating(self._reserve.make, _RESERVE_S, "reserve")
         self._metrics = Metrics()
         limit = find_limit()
         try:
@@ -216,6 +220,8 @@ class Application:
             resume()
         self._flusher.start()
         self._sweeper.start()
+        self._reserve.make()
+        self._reserving.start()
         self.key_watch.start(self._server.keyed, self._operations)
         if self._opened.shared:
             self._taking_over.start()
@@ -243,6 +249,8 @@ class Application:
                 last.callback(close)
             last.callback(self._authenticator.flush)
             last.callback(self._flusher.stop)
+            last.callback(self._reserve.close)
+            last.callback(self._reserving.stop)
             last.callback(self._sweeper.stop)
             last.callback(self.key_watch.stop)
             last.callback(self._taking_over.stop)
@@ -263,6 +271,8 @@ class Application:
         """Close what was opened when the start failed."""
         self._flusher.stop()
         self._sweeper.stop()
+        self._reserving.stop()
+        self._reserve.close()
         self.key_watch.stop()
         self._taking_over.stop()
         if self._http is not None:
@@ -298,6 +308,7 @@ class Application:
         )
         reindexer = Reindexer(folders[0], self.runtime)
         offers = [self._tenants, self._keys, files, backups, reindexer, info, database]
+        offers.append(self._reserve)
         host = Host(self._settings, self.runtime, [*offers, self._moving])
         built: list[Parts] = []
         for capability in capabilities():

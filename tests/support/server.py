@@ -44,6 +44,7 @@ def settings_of(data_dir: Path, **changed: Any) -> Settings:
         "admin_key": ADMIN_KEY,
         "log_level": "warning",
         "drain_seconds": 2.0,
+        "disk_reserve_bytes": 0,
     }
     if os.environ.get("MNEME_TEST_POSTGRES"):
         values["database_url"] = postgres.url_for(data_dir)

@@ -12,10 +12,11 @@ from mneme_server.admin.service import AdminServicer
 from mneme_server.admin.store.backups import BackupFiles
 from mneme_server.admin.store.tenant_files import TenantFiles
 from mneme_server.admin.tenants import Tenants
-from mneme_server.capability import Capability, Host, Parts
+from mneme_server.capability import Capability, Gauge, Host, Parts
 from mneme_server.operations.messages import OperationKinds
 from mneme_server.operations.operations import Operations
 from mneme_server.runtime.reindexing import Reindexer
+from mneme_server.runtime.reserve import Reserve
 from mneme_server.transport.service import Service
 
 
@@ -36,6 +37,8 @@ def _build(host: Host) -> Parts:
             "move_tenant": Move(host.get(Moving)),
         },
     )
+    reserve = host.get(Reserve)
+    host.get(Operations).hold("delete_tenant", reserve.lent)
     servicer = AdminServicer(
         tenants,
         host.get(ApiKeys),
@@ -44,8 +47,15 @@ def _build(host: Host) -> Parts:
         server=host.get(ServerInfo),
         operations=operations,
         moving=host.get(Moving),
+        lent=reserve.lent,
     )
-    return Parts(services=[Service(descriptor, servicer)])
+    held = Gauge(
+        "mneme_disk_reserve_bytes",
+        "Room on the disk that is kept for revoking keys, deleting tenants and forgetting; less"
+        " than MNEME_DISK_RESERVE_BYTES says that the disk is full.",
+        lambda: reserve.held,
+    )
+    return Parts(services=[Service(descriptor, servicer)], gauges=[held])
 
 
 CAPABILITY = Capability(name="admin", build=_build)

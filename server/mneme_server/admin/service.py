@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol, TypeAlias
 
 from mneme.v1 import admin_service_pb2 as pb
 from mneme.v1 import operation_pb2
@@ -19,6 +20,9 @@ from mneme_server.common.ids import new_id
 from mneme_server.transport.call import Call
 from mneme_server.transport.convert.time import to_timestamp
 from mneme_server.transport.paging import Pages
+
+Lent: TypeAlias = Callable[[], AbstractContextManager[object]]
+"""Lends room on a full disk for what always has to work."""
 
 
 class StartsOperations(Protocol):
@@ -53,6 +57,7 @@ class AdminServicer:
         server: ServerInfo,
         operations: StartsOperations,
         moving: Moving,
+        lent: Lent = nullcontext,
     ) -> None:
         self._tenants = tenants
         self._keys = keys
@@ -61,6 +66,7 @@ class AdminServicer:
         self._server = server
         self._operations = operations
         self._moving = moving
+        self._lent = lent
 
     def CreateTenant(self, request: pb.CreateTenantRequest, call: Call) -> pb.CreateTenantResponse:
         """Create a tenant."""
@@ -81,7 +87,8 @@ class AdminServicer:
 
     def DeleteTenant(self, request: pb.DeleteTenantRequest, call: Call) -> pb.DeleteTenantResponse:
         """Delete a tenant."""
-        absent = self._tenants.delete(call.tenant, request.tenant_id)
+        with self._lent():
+            absent = self._tenants.delete(call.tenant, request.tenant_id)
         return pb.DeleteTenantResponse(nodes=absent)
 
     def CreateApiKey(self, request: pb.CreateApiKeyRequest, call: Call) -> pb.CreateApiKeyResponse:
@@ -109,7 +116,9 @@ class AdminServicer:
 
     def RevokeApiKey(self, request: pb.RevokeApiKeyRequest, call: Call) -> pb.RevokeApiKeyResponse:
         """Revoke a key."""
-        return pb.RevokeApiKeyResponse(api_key=_api_key(self._keys.revoke(request.api_key_id)))
+        with self._lent():
+            revoked = self._keys.revoke(request.api_key_id)
+        return pb.RevokeApiKeyResponse(api_key=_api_key(revoked))
 
     def WhoAmI(self, request: pb.WhoAmIRequest, call: Call) -> pb.WhoAmIResponse:
         """Say who is calling."""
@@ -193,15 +202,18 @@ class AdminServicer:
         self, request: pb.StartDeleteTenantRequest, call: Call
     ) -> pb.StartDeleteTenantResponse:
         """Start deleting a tenant."""
-        started = self._operations.start(
-            "delete_tenant",
-            request.tenant_id,
-            request.operation_id,
-            {"caller_tenant": call.tenant},
-            # Another may have its id by the time that it runs.
-            lambda: {"created_us": self._tenants.require_deletable(call.tenant, request.tenant_id)},
-            key_id=call.key_id,
-        )
+        with self._lent():
+            started = self._operations.start(
+                "delete_tenant",
+                request.tenant_id,
+                request.operation_id,
+                {"caller_tenant": call.tenant},
+                # Another may have its id by the time that it runs.
+                lambda: {
+                    "created_us": self._tenants.require_deletable(call.tenant, request.tenant_id)
+                },
+                key_id=call.key_id,
+            )
         return pb.StartDeleteTenantResponse(operation=started)
 
     def StartReindex(self, request: pb.StartReindexRequest, call: Call) -> pb.StartReindexResponse:

@@ -24,6 +24,7 @@ from mneme_server.forgetting.store.catalog import SqlForgettingCatalog
 from mneme_server.forgetting.store.forgettings import FORGETS, SqlForgettings
 from mneme_server.operations.messages import OperationKinds
 from mneme_server.operations.operations import Operations
+from mneme_server.runtime.reserve import Reserve
 from mneme_server.runtime.scrubbing import Scrubber
 from mneme_server.runtime.settings import ServerSettings
 from mneme_server.storage.database import Database
@@ -71,7 +72,9 @@ def _build(host: Host) -> Parts:
     )
     descriptor = admin_service_pb2.DESCRIPTOR.services_by_name["AdminService"]
     kinds.bring(descriptor, {FORGET: erase})
-    calls = ForgettingCalls(tenants, forget, erase, kinds, operations)
+    reserve = host.get(Reserve)
+    operations.hold(FORGET, reserve.lent)
+    calls = ForgettingCalls(tenants, forget, erase, kinds, operations, lent=reserve.lent)
     return Parts(calls=[Service(descriptor, calls)], resume=calls.go_on)
 
 

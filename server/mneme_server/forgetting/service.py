@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+
 from mneme.v1 import admin_service_pb2 as pb
 from mneme.v1 import operation_pb2
 
@@ -30,6 +33,7 @@ class ForgettingCalls:
         erase: knows what became of it.
         kinds: starts operations.
         operations: follows those that were started.
+        lent: lends room on a full disk.
     """
 
     def __init__(
@@ -39,12 +43,15 @@ class ForgettingCalls:
         erase: Erase,
         kinds: OperationKinds,
         operations: Operations,
+        *,
+        lent: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         self._tenants = tenants
         self._forget = forget
         self._erase = erase
         self._kinds = kinds
         self._operations = operations
+        self._lent = lent
 
     def Forget(self, request: pb.ForgetRequest, call: Call) -> pb.ForgetResponse:
         """Forget, and wait until it is erased; or tell what would be forgotten."""
@@ -80,10 +87,11 @@ class ForgettingCalls:
         self, tenant_id: str, operation_id: str, selection: ForgetSelection
     ) -> operation_pb2.Operation:
         operation_id = operation_id or new_id()
-        return self._kinds.start(
-            FORGET,
-            tenant_id,
-            operation_id,
-            request_of(operation_id, self._forget.asked(tenant_id, selection)),
-            lambda: self._forget.hide(tenant_id, operation_id, selection),
-        )
+        with self._lent():
+            return self._kinds.start(
+                FORGET,
+                tenant_id,
+                operation_id,
+                request_of(operation_id, self._forget.asked(tenant_id, selection)),
+                lambda: self._forget.hide(tenant_id, operation_id, selection),
+            )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -113,6 +114,7 @@ class Operations:
         self._jobs = jobs
         self._places = threading.Semaphore(places)
         self._works: dict[str, LongWork] = {}
+        self._during: dict[str, Callable[[], AbstractContextManager[object]]] = {}
         self._lock = threading.Lock()  # Guards what follows.
         self._runs: dict[Key, tuple[Run, PendingJob]] = {}
         self._recovered: Sequence[Operation] = ()
@@ -126,6 +128,10 @@ class Operations:
         if kind in self._works:
             raise ValueError(f"two operations are called {kind}")
         self._works[kind] = work
+
+    def hold(self, kind: str, during: Callable[[], AbstractContextManager[object]]) -> None:
+        """Hold what this lends for as long as each operation of a kind is done."""
+        self._during[kind] = during
 
     def start(
         self,
@@ -354,7 +360,8 @@ class Operations:
 
             def work(step: Step) -> None:
                 try:
-                    self._do(operation, run, step)
+                    with self._during.get(operation.kind, nullcontext)():
+                        self._do(operation, run, step)
                 finally:
                     with self._lock:
                         self._runs.pop(operation.key, None)

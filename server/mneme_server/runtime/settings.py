@@ -118,6 +118,12 @@ class ServerSettings(BaseSettings):
     data_dir: Path = Field(
         Path("mneme-data"), description="folder for the catalog and the tenants' folders"
     )
+    disk_reserve_bytes: int = Field(
+        16 * 1024 * 1024,
+        ge=0,
+        description="room in the data folder that is let go when the disk is full, so that keys can"
+        " be revoked, tenants deleted and things forgotten all the same; 0: none",
+    )
     database_url: Annotated[OptionalSecret, AfterValidator(_check_database_url)] = Field(
         None,
         description="PostgreSQL, 15 or newer, that keeps the catalog and the tenants, as"
