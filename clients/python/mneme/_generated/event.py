@@ -476,7 +476,7 @@ class EventMethods(SyncCaller):
             page_size: Events per page. 1 to 1,000. Default: 100.
             page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
-            project: Of sessions on this project. Up to 200 characters, on one line.
+            project: Of sessions on this project. Up to 200 characters, on one line; not blank.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -540,7 +540,7 @@ class EventMethods(SyncCaller):
             end_time: Before.
             descending: Newest first instead of oldest first.
             page_size: Events per page. 1 to 1,000. Default: 100.
-            project: Of sessions on this project. Up to 200 characters, on one line.
+            project: Of sessions on this project. Up to 200 characters, on one line; not blank.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -656,7 +656,7 @@ class EventMethods(SyncCaller):
                 e.g. since a backup was restored; "0": with the first event ever recorded. Up to
                 20 characters; of the form `^[0-9]*$`.
             project: Of sessions on this project, as they are when the event is recorded. Up to
-                200 characters, on one line.
+                200 characters, on one line; not blank.
             timeout: seconds for the whole stream; None: no deadline.
 
         Returns:
@@ -1062,7 +1062,7 @@ class AsyncEventMethods(AsyncCaller):
             page_size: Events per page. 1 to 1,000. Default: 100.
             page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
-            project: Of sessions on this project. Up to 200 characters, on one line.
+            project: Of sessions on this project. Up to 200 characters, on one line; not blank.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1126,7 +1126,7 @@ class AsyncEventMethods(AsyncCaller):
             end_time: Before.
             descending: Newest first instead of oldest first.
             page_size: Events per page. 1 to 1,000. Default: 100.
-            project: Of sessions on this project. Up to 200 characters, on one line.
+            project: Of sessions on this project. Up to 200 characters, on one line; not blank.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -1242,7 +1242,7 @@ class AsyncEventMethods(AsyncCaller):
                 e.g. since a backup was restored; "0": with the first event ever recorded. Up to
                 20 characters; of the form `^[0-9]*$`.
             project: Of sessions on this project, as they are when the event is recorded. Up to
-                200 characters, on one line.
+                200 characters, on one line; not blank.
             timeout: seconds for the whole stream; None: no deadline.
 
         Returns:
