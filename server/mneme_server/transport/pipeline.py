@@ -24,6 +24,7 @@ from mneme_server.transport.admission import Admission, too_many_calls
 from mneme_server.transport.call import Call
 from mneme_server.transport.methods import Method, StreamKind
 from mneme_server.transport.open_stream import OpenStream, Send, Sending
+from mneme_server.transport.peers import Direct, Exchange, Peers
 from mneme_server.transport.room import Room
 from mneme_server.transport.salvaging import parse_parts
 from mneme_server.transport.source import Source
@@ -41,6 +42,12 @@ Respond: TypeAlias = Callable[[Any, Any], Any]
 """What serves a request, or an iterator of them."""
 
 _log = structlog.get_logger(__name__)
+
+_MAKE_ASKING = {
+    False: grpc.stream_unary_rpc_method_handler,
+    True: grpc.stream_stream_rpc_method_handler,
+}
+"""What makes the handlers that ask for their requests, by whether they answer with a stream."""
 
 _SMALL_REQUEST = 16_384
 """Bytes that are parsed and checked within a millisecond."""
@@ -85,6 +92,7 @@ class Pipeline(grpc.ServerInterceptor):
         self._layers = tuple(layers)
         self._checks = tuple(checks)
         self._wrapped: dict[str, Handler] = {}
+        self._peers = Peers(sending.watchdog)
         self._refusal: Callable[[], Exception] | None = None
 
     def refuse(self, error: Callable[[], Exception]) -> None:
@@ -106,9 +114,11 @@ class Pipeline(grpc.ServerInterceptor):
         if wrapped is not None:
             return wrapped
         handler = continuation(handler_call_details)
-        if handler is None or method is None:
-            return handler
-        wrapped = self._wrapped[path] = self.wrap(method, handler)
+        if handler is None:
+            return None
+        if method is None:
+            return handler if handler.request_streaming else self._asking(handler)
+        wrapped = self._wrapped[path] = self.wrap(method, handler, self._peers)
         return wrapped
 
     def admit(
@@ -123,33 +133,51 @@ class Pipeline(grpc.ServerInterceptor):
             return self._refused(method, self._refusal)
         return None if admitted else self._refused(method, too_many_calls)
 
-    def wrap(self, method: Method, handler: Handler) -> Handler:
-        """Put the layers and checks around a handler, whose deserializer reads requests."""
+    def wrap(self, method: Method, handler: Handler, peers: Peers | None = None) -> Handler:
+        """Put the layers and checks around a handler, whose deserializer reads requests.
+
+        Args:
+            method: what is known of the method.
+            handler: serves it.
+            peers: gRPC's. The handler that is returned takes a stream of requests then, also where
+                there is one: gRPC asks for the message of another before anybody looks at the key.
+                None: what is returned takes the request.
+        """
+        exchange: Exchange = peers or Direct()
         if method.stream is StreamKind.WATCH:
-            return self._wrap_watch(method, handler)
+            return self._wrap_watch(method, handler, exchange)
         make, respond = _shape(handler)
+        if peers is not None:
+            make = _MAKE_ASKING[handler.response_streaming]
+        serialize = handler.response_serializer
         if self._around is not None:
             respond = self._around(method, respond)
         read_one = partial(self._read, _present(handler.request_deserializer))
         read = partial(self._read_all, read_one) if handler.request_streaming else read_one
-        takes_room = self._room is not None and not handler.request_streaming
+        takes_one = not handler.request_streaming
+        takes_room = self._room is not None and takes_one
 
         def answer(raw: Any, context: grpc.ServicerContext) -> Any:
             call = Call(method, context)
             with _Entered() as entered:
                 self._enter(entered, call)
+                if takes_one:
+                    raw = exchange.receive(call, raw)
                 if takes_room:
                     entered.enter(self._room_for(raw))
-                return respond(read(call, raw), call if method.takes_call else context)
+                made = respond(read(call, raw), call if method.takes_call else context)
+                return exchange.give(call, made, serialize)
 
         def stream_answers(raw: Any, context: grpc.ServicerContext) -> Iterator[Any]:
             call = Call(method, context)
             with _Entered() as entered:
                 self._enter(entered, call)
+                if takes_one:
+                    raw = exchange.receive(call, raw)
                 if takes_room:
                     entered.enter(self._room_for(raw))
                 answers = respond(read(call, raw), call if method.takes_call else context)
-                for one in answers:
+                for one in exchange.give_all(call, answers, serialize):
                     if call.lost is not None:
                         raise call.lost
                     yield one
@@ -157,20 +185,21 @@ class Pipeline(grpc.ServerInterceptor):
         return make(
             stream_answers if handler.response_streaming else answer,
             request_deserializer=None,
-            response_serializer=handler.response_serializer,
+            response_serializer=None,
         )
 
-    def _wrap_watch(self, method: Method, handler: Handler) -> Handler:
+    def _wrap_watch(self, method: Method, handler: Handler, exchange: Exchange) -> Handler:
         """Wrap a handler that returns a `Source`: the layers stay around the call until its end,
         and its thread is let go as soon as it is open."""
         open_source = _present(handler.unary_stream)
         read_one = partial(self._read, _present(handler.request_deserializer))
 
-        def watch(raw: bytes, context: grpc.ServicerContext, send: Send) -> None:
+        def watch(raw: Any, context: grpc.ServicerContext, send: Send) -> None:
             call = Call(method, context)
             entered = _Entered()
             with _waited_for(call), entered.unless_done():
                 self._enter_layers(entered, call)
+                raw = exchange.receive(call, raw)
                 with self._room_for(raw):
                     source: Source[Message] = open_source(read_one(call, raw), call)
             stream = OpenStream(
@@ -187,8 +216,25 @@ class Pipeline(grpc.ServerInterceptor):
 
         # gRPC's own way, and its health service's, to serve a stream without a thread of the pool.
         watch.experimental_non_blocking = True  # type: ignore[attr-defined]
-        return grpc.unary_stream_rpc_method_handler(
+        make = _shape(handler)[0] if isinstance(exchange, Direct) else _MAKE_ASKING[True]
+        return make(
             watch,
+            request_deserializer=None,
+            response_serializer=handler.response_serializer,
+        )
+
+    def _asking(self, handler: Handler) -> Handler:
+        """Have a handler of another's service ask for the request that it takes."""
+        _, respond = _shape(handler)
+        read = _present(handler.request_deserializer)
+
+        def answer(raws: Any, context: grpc.ServicerContext, *send: Send) -> Any:
+            return respond(read(self._peers.receive_unknown(context.cancel, raws)), context, *send)
+
+        if getattr(respond, "experimental_non_blocking", False):
+            answer.experimental_non_blocking = True  # type: ignore[attr-defined]
+        return _MAKE_ASKING[handler.response_streaming](
+            answer,
             request_deserializer=None,
             response_serializer=handler.response_serializer,
         )

@@ -55,6 +55,9 @@ _ENDING = 64
 until Python lets go of the call, after the answer has left. The peer, who may open another one by
 then, must not be refused it."""
 
+_UNASKED_BYTES = 64 * 1024
+"""Of each stream; a message that was asked for gets all of its room at once."""
+
 _MOST_ARRIVED = 50_000
 """Calls that have arrived and that no thread has looked at yet; a connection has some hundred."""
 
@@ -316,6 +319,10 @@ def _channel_options(options: ServerOptions, room: Room | None) -> list[tuple[st
         # gRPC refuses a stream while it has memory for more than what was announced and this: one
         # peer that opens and resets streams would fill the queue that all callers stand in.
         ("grpc.http2.max_deallocating_streams", max(_ENDING, options.max_connection_streams)),
+        # What a peer may send of a message that nobody has asked for yet: before the key was looked
+        # at, or while its call waits. gRPC would let that grow with the peer's speed.
+        ("grpc.http2.lookahead_bytes", _UNASKED_BYTES),
+        ("grpc.http2.bdp_probe", 0),
         # A call that finds this queue full ends as CANCELLED, whoever filled it.
         ("grpc.server.max_pending_requests", _MOST_ARRIVED),
         ("grpc.server.max_pending_requests_hard_limit", _MOST_ARRIVED + 1),

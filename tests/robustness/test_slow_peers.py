@@ -1,0 +1,23 @@
+"""Peers that send no end of a message, or read no answer, take nothing from other callers. Each for
+long here; tests/e2e/test_slow_peers.py has the same for some seconds."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from support.attacks import MOST_SLOWER, besieged
+from support.slow_attacks import ATTACKS, Prepare
+
+SECONDS = float(os.environ.get("MNEME_TEST_ATTACK_SECONDS") or 120)
+
+
+@pytest.mark.parametrize("prepare", ATTACKS.values(), ids=ATTACKS)
+def test_slow_peers(prepare: Prepare, tmp_path: Path) -> None:
+    with besieged(tmp_path / "data") as siege:
+        calm = siege.calm(10)
+        outcome = siege.under(prepare(siege.server), SECONDS)
+    print(f"calm: {calm}\nattacked: {outcome}")
+    outcome.check()
+    assert outcome.p95_s <= MOST_SLOWER * calm.p95_s
