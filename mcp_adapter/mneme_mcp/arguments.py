@@ -24,6 +24,7 @@ from mneme_mcp.schemas import tidy
 from mneme_mcp.spelling import to_camel, to_snake
 
 DEFAULT_TOKEN_BUDGET = 800
+_LONGEST_NAME = 100
 
 
 class Nested(BaseModel):
@@ -126,7 +127,10 @@ def _accepted_names(model: type[Arguments]) -> dict[str, str]:
 
 def _unknown_text(model: type[Arguments], unknown: list[str]) -> str:
     shown = [model.shown_name(name) for name in model.model_fields]
-    parts = [f"{name!r}{_meant(name, shown)}" for name in unknown]
+    # What is longer is no name, and comparing it takes time with the product of the lengths.
+    parts = [
+        f"{name!r}{_meant(name, shown)}" for name in (name[:_LONGEST_NAME] for name in unknown)
+    ]
     return f"there is no argument {', '.join(parts)}"
 
 

@@ -102,7 +102,7 @@ class MnemeServer(MCPServer[Any]):
                 "FAILED_PRECONDITION",
                 "TOOL_SWITCHED_OFF",
             )
-        close = get_close_matches(name, self._shown, n=1)
+        close = get_close_matches(name[:100], self._shown, n=1)
         hint = f" Did you mean {close[0]}?" if close else ""
         known = ", ".join(self._shown)
         return Failure(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from mneme_server.common.errors import ResourceExhausted
 from mneme_server.http.answer import Peer
@@ -82,7 +82,7 @@ class Bodies:
         inflater = Inflater() if request.is_packed else None
         packed = 0
         taken = bytearray()
-        pace = _Pace()
+        pace = _Pace(asyncio.get_running_loop().time)
         try:
             async with asyncio.timeout_at(pace.until) as limit:
                 while True:
@@ -134,8 +134,8 @@ class Bodies:
 class _Pace:
     """Until when a body must be there, or have grown."""
 
-    def __init__(self) -> None:
-        self._clock = asyncio.get_running_loop().time
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
         self._end = self.until = self._clock() + _BODY_S
         self._had = 0
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from urllib.parse import urlsplit
 
+from mneme._core.named import short
+
 from mneme_server.common.address import is_loopback, join_host_port
 from mneme_server.common.errors import PermissionDenied, Reason
 from mneme_server.http.request import Request
@@ -26,7 +28,8 @@ def check_host(request: Request) -> None:
     host = request.header("host")
     if not _names_this_machine(host):
         raise PermissionDenied(
-            f"the server takes calls without a key only as localhost or 127.0.0.1, not as {host!r}",
+            f"the server takes calls without a key only as localhost or 127.0.0.1, not as"
+            f" {short(host)!r}",
             reason=Reason.API_KEY_MISSING,
         )
 

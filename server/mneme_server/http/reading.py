@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import difflib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -16,6 +15,7 @@ from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescript
 from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import NULL_VALUE
 from mneme._core.json_values import is_exact, why_inexact
+from mneme._core.named import near, short
 
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.http.spelling import PLAIN, Spelling, parameters_of, prefix_of
@@ -34,6 +34,9 @@ _LIMITS: Mapping[int, tuple[int, int]] = {
     FieldDescriptor.CPPTYPE_UINT64: (0, 2**64 - 1),
 }
 _LONG_NUMBER = re.compile(rb"[0-9]{19}")
+_LONG_NAME = re.compile(rb'"(?:[^"\\]|\\.){65,}+"\s*:')
+_MOST_PATHS = 256 * 1024 * 1024
+"""Characters of the paths of all that is in a body, together, where it has long names."""
 _DOUBLES = (FieldDescriptor.CPPTYPE_DOUBLE, FieldDescriptor.CPPTYPE_FLOAT)
 
 
@@ -46,11 +49,32 @@ def parse_json(body: bytes) -> Json:
     try:
         value = orjson.loads(body)
         # An integer of more than 64 bits is a double to orjson, which rounds it.
-        return json.loads(body) if _LONG_NUMBER.search(body) else value
+        value = json.loads(body) if _LONG_NUMBER.search(body) else value
     except (ValueError, RecursionError) as error:
         raise InvalidArgument(
             f"the body is not JSON: {error}", reason=Reason.INVALID_TYPE
         ) from None
+    if _LONG_NAME.search(body):
+        _check_names(value)
+    return value
+
+
+def _check_names(value: Json) -> None:
+    """Refuse names that are long and have much in them: whoever reads it makes the path of each."""
+    paths = 0
+    left = [(value, 0)]
+    while left:
+        one, length = left.pop()
+        paths += length
+        if paths > _MOST_PATHS:
+            raise InvalidArgument(
+                "the body has names that are too long for how much is in them",
+                reason=Reason.OUT_OF_RANGE,
+            )
+        if isinstance(one, dict):
+            left += ((item, length + len(name)) for name, item in one.items())
+        elif isinstance(one, list):
+            left += ((item, length) for item in one)
 
 
 class Reader:
@@ -92,7 +116,7 @@ class Reader:
         given: dict[Path, str] = {}
         for name, value in values.items():
             path = self._path(name, values, texts=texts)
-            said = f"{at}.{name}" if at else name
+            said = _under(at, name)
             if (before := given.get(path)) is not None:
                 raise InvalidArgument(f"{said} and {before} are the same parameter", field=said)
             given[path] = said
@@ -116,8 +140,9 @@ class Reader:
             raise InvalidArgument(f"{name} needs {by}, whose parameters they are", field=name)
         if texts and "." in name:
             return self._dotted(name)
-        close = difflib.get_close_matches(name, self._paths, n=1)
+        close = near(name, self._paths)
         hint = f"did you mean {close[0]}?" if close else f"there are {_listed(self._paths)}"
+        name = short(name)
         raise InvalidArgument(f"there is no parameter {name!r}; {hint}", field=name)
 
     def _dotted(self, name: str) -> Path:
@@ -126,6 +151,7 @@ class Reader:
         for part in name.split("."):
             field = None if message is None else _fields(message).get(part)
             if field is None or (not path and (str(field.name),) not in self._paths.values()):
+                name = short(name)
                 raise InvalidArgument(f"there is no parameter {name!r}", field=name)
             path.append(str(field.name))
             message = None if field.is_repeated else field.message_type
@@ -181,9 +207,9 @@ def _plain(into: Message, value: Json, at: str, texts: bool) -> None:
     said: set[str] = set()
     for key, item in value.items():
         field = fields.get(key)
-        here = f"{at}.{key}" if at else key
+        here = _under(at, key)
         if field is None:
-            close = difflib.get_close_matches(key, fields, n=1)
+            close = near(key, fields)
             hint = f"did you mean {close[0]}?" if close else f"there are {_listed(fields)}"
             raise InvalidArgument(f"there is no field {here!r}; {hint}", field=here)
         if field.name in said:
@@ -222,7 +248,7 @@ def _read_map(into: Any, field: FieldDescriptor, value: Json, at: str, *, texts:
     entry: Any = field.message_type
     key_field, value_field = entry.fields_by_name["key"], entry.fields_by_name["value"]
     for key, item in value.items():
-        here = f"{at}.{key}"
+        here = _under(at, key)
         typed = _scalar(key_field, key, here, texts=True)
         if value_field.message_type is not None:
             _message_reader(value_field.message_type)(into[typed], item, here, False)
@@ -341,7 +367,7 @@ def _fill(into: Any, value: Mapping[str, Json], at: str, left: int) -> None:
     if not left:
         raise _too_deep(at)
     for key, item in value.items():
-        _set(into.fields[key], item, f"{at}.{key}", left - 1)
+        _set(into.fields[key], item, _under(at, key), left - 1)
 
 
 def _set(into: Any, item: Json, at: str, left: int) -> None:
@@ -390,7 +416,14 @@ def _too_deep(at: str) -> InvalidArgument:
     )
 
 
+def _under(at: str, name: str) -> str:
+    """Return the path of what has a name within something: short enough to be made for each."""
+    return f"{at}.{short(name)}" if at else short(name)
+
+
 def _shown(value: Json) -> str:
+    if isinstance(value, str):
+        value = value[:60]
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text if len(text) <= 60 else text[:57] + "…"
 

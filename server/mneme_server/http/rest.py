@@ -12,6 +12,7 @@ import orjson
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
+from mneme._core.named import short
 
 from mneme_server.common import deadline
 from mneme_server.common.errors import InvalidArgument, Reason
@@ -92,7 +93,7 @@ class RestRpc:
             self._read_update(raw, request)
         elif self.route.body and not (raw.lines and self.spelling.lines):
             if raw.query:
-                name = next(iter(raw.query))
+                name = short(next(iter(raw.query)))
                 raise InvalidArgument(
                     f"{name}: the parameters of {self.route.verb} {self.route.template} are in the"
                     " body, not in the query",
@@ -157,7 +158,7 @@ class RestRpc:
         if not isinstance(value, dict):
             raise InvalidArgument("the body is not a JSON object", reason=Reason.INVALID_TYPE)
         if raw.query:
-            name = next(iter(raw.query))
+            name = short(next(iter(raw.query)))
             raise InvalidArgument(f"{name}: a PUT has its parameters in the body", field=name)
         resource = getattr(request, self.route.body)
         resource.SetInParent()
@@ -167,7 +168,9 @@ class RestRpc:
         in_path = {path[-1]: text for path, text in values_in(self.route, raw.raw_path)}
         for key, item in value.items():
             if key not in names:
-                raise InvalidArgument(f"there is no field {key!r} to change", field=key)
+                raise InvalidArgument(
+                    f"there is no field {short(key)!r} to change", field=short(key)
+                )
             name = names[key]
             if name in in_path:
                 if item != in_path[name]:

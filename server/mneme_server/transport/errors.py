@@ -16,6 +16,7 @@ from google.rpc.error_details_pb2 import (  # type: ignore[import-untyped]
     RetryInfo,
 )
 from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
+from mneme._core.named import short
 from mneme.v1 import errors_pb2
 
 from mneme_server.common.errors import (
@@ -41,6 +42,8 @@ DETAILS_KEY = "grpc-status-details-bin"
 _PREFIX = "ERROR_REASON_"
 INTERNAL_REASON = "INTERNAL_ERROR"
 _DEFAULT_RETRY_S = 1.0
+_PATH = 500
+"""Characters of a field's path, and of a fact beside an error: keys in it may be a caller's."""
 _MESSAGE_BYTES = 1_600
 """A status's message at most, as it travels. All trailers together may take 8 KiB: beyond that
 clients drop the status (`grpc.max_metadata_size`), and the message travels three times: by itself,
@@ -114,6 +117,7 @@ def _travels_as(text: str) -> int:
 
 def _cut(message: str) -> str:
     """Return a message, cut off where an answer cannot carry all of it."""
+    message = message[: _MESSAGE_BYTES + 1]  # A character takes a byte at least.
     if _travels_as(message) <= _MESSAGE_BYTES:
         return message
     places = range(len(message))
@@ -187,14 +191,17 @@ def _violations(error: MnemeError) -> list[BadRequest.FieldViolation]:
     else:
         return []
     return [
-        BadRequest.FieldViolation(field=v.field, description=_cut(v.message), reason=v.reason.name)
+        BadRequest.FieldViolation(
+            field=short(v.field, _PATH), description=_cut(v.message), reason=v.reason.name
+        )
         for v in found
     ]
 
 
 def _info(reason: str, metadata: Mapping[str, str], request_id: str) -> ErrorInfo:
     errors_pb2.ErrorReason.Value(_PREFIX + reason)  # A reason that the API does not list is a bug.
-    return ErrorInfo(reason=reason, domain=DOMAIN, metadata={**metadata, "request_id": request_id})
+    told = {key: short(value, _PATH) for key, value in metadata.items()}
+    return ErrorInfo(reason=reason, domain=DOMAIN, metadata=told | {"request_id": request_id})
 
 
 def _retry(retry_after_s: float | None) -> RetryInfo:

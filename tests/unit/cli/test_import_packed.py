@@ -7,10 +7,13 @@ import gzip
 import json
 import os
 import shutil
+import tracemalloc
+import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mneme.importing import source
 from support.transcripts.written import WRITERS
 from unit.cli.command import mneme
 from unit.cli.memory import Memory
@@ -65,6 +68,41 @@ def test_a_packed_file_of_many_frames_comes_in_whole(memory: Memory, tmp_path: P
     file.write_bytes(b"".join(map(zstandard.ZstdCompressor().compress, [b"", *frames, b""])))
     again = mneme("import", "--json", str(file)).documents[0]
     assert (again["events"], again["duplicates"]) == (0, len(memory.events))
+
+
+def bomb(folder: Path, packer: str, beginning: bytes) -> Path:
+    """A file of three megabytes or less that unpacks to three thousand, on one line."""
+    import zstandard
+
+    file = folder / f"bomb.jsonl.{packer}"
+    pack: Any = zlib.compressobj(9, wbits=31)
+    if packer == "zst":
+        pack = zstandard.ZstdCompressor().compressobj()
+    with file.open("wb") as out:
+        out.write(pack.compress(beginning))
+        for _ in range(3_000):
+            out.write(pack.compress(b"x" * 1_000_000))
+        out.write(pack.flush())
+    assert file.stat().st_size < 3_100_000
+    return file
+
+
+@pytest.mark.parametrize("packer", ["gz", "zst"])
+@pytest.mark.parametrize("beginning", [b'{"role": "user", "content": "', b"[\n1,\n"])
+def test_a_bomb_ends_with_a_sentence(
+    memory: Memory, tmp_path: Path, packer: str, beginning: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "_MOST_UNPACKED", 32 * 1024 * 1024)
+    tracemalloc.start()
+    try:
+        result = mneme("import", str(bomb(tmp_path, packer, beginning)))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert result.code == 1
+    assert "unpacks to more than 200 times its size" in result.err
+    assert len(result.err) < 2_000
+    assert peak < 300_000_000
 
 
 def pack_with_gzip(folder: Path) -> list[Path]:

@@ -41,3 +41,11 @@ def test_what_is_wrong_deep_inside_is_named_by_its_path() -> None:
         from_dict({"events": [{"timestamp": "yesterday"}]}, RecordEventsRequest())
     assert str(refused.value).startswith("events")
     assert "timestamp: is no time with its zone" in str(refused.value)
+
+
+@pytest.mark.parametrize("letter", ["n", "."])
+def test_a_name_of_megabytes_is_neither_compared_nor_told_back(letter: str) -> None:
+    for given in ({letter * 15_000_000: 1}, {"event_type": {letter * 15_000_000: 1}}):
+        with pytest.raises(ArgumentError) as refused:
+            from_dict(given, Event())
+        assert 10 < len(str(refused.value)) < 2_000

@@ -123,17 +123,18 @@ def test_a_large_body_that_goes_on_with_next_to_nothing_gives_its_room_back(
     assert take(taking, b"x" * 1_000_000)
 
 
-def test_a_body_that_grows_all_the_time_may_take_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(taking_bodies, "_PACE_S", 0.1)
-    taking = bodies(largest=100_000_000, room=200_000_000)
-    parts = [b"x" * 100_000] * 100
-
-    async def steadily() -> dict[str, Any]:
-        await asyncio.sleep(0.005)
-        body = parts.pop()
-        return {"type": "http.request", "body": body, "more_body": bool(parts)}
-
-    assert len(asyncio.run(taking.take(request(), steadily, "acme"))) == 10_000_000
+def test_a_large_body_has_ten_seconds_to_grow_by_a_sixth_and_a_minute_in_all() -> None:
+    now = [0.0]
+    pace = taking_bodies._Pace(lambda: now[0])
+    pace.grew_to(65_536)
+    assert pace.until == 60  # It takes no room that anybody would miss.
+    for size, until in ((100_000, 19), (115_000, 19), (120_000, 37), (1_000_000, 46)):
+        now[0] += 9
+        pace.grew_to(size)
+        assert pace.until == until
+    now[0] += 18
+    pace.grew_to(2_000_000)
+    assert pace.until == 60
 
 
 def test_a_packed_body_is_too_large_however_little_it_holds() -> None:

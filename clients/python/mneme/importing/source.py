@@ -17,6 +17,10 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 # As much is unpacked at once: each four bytes of it may be 128 KiB.
 _PACKED = 1024
+_CHUNK = 64 * 1024
+# What unpacks to more than both is no transcript: text that says something packs to a tenth or so.
+_MOST_UNPACKED = 256 * 1024 * 1024
+_MOST_TIMES = 200
 # A transcript that nobody wrote to for this long has ended, or its writer was killed.
 _SETTLED_S = 3600
 
@@ -71,9 +75,9 @@ def open_source(
     buffered: Any = stream if hasattr(stream, "peek") else io.BufferedReader(cast(Any, stream))
     beginning = buffered.peek(4)
     if beginning.startswith(_ZSTD_MAGIC):
-        plain: BinaryIO = io.BufferedReader(_unpack(buffered))
+        plain: BinaryIO = _bounded(buffered, _unpack)
     elif beginning.startswith(_GZIP_MAGIC):
-        plain = cast(BinaryIO, gzip.GzipFile(fileobj=buffered, mode="rb"))
+        plain = _bounded(buffered, lambda packed: gzip.GzipFile(fileobj=packed, mode="rb"))
     else:
         plain = buffered
     settled = _settled(stream) if complete is None else complete
@@ -82,13 +86,48 @@ def open_source(
 
 def unpacking_errors() -> tuple[type[Exception], ...]:
     """What reading a damaged packed file raises."""
-    found: list[type[Exception]] = [EOFError, gzip.BadGzipFile, zlib.error]
+    found: list[type[Exception]] = [UnreadableError, EOFError, gzip.BadGzipFile, zlib.error]
     for module in ("compression.zstd", "zstandard"):
         try:
             found.append(__import__(module, fromlist=["ZstdError"]).ZstdError)
         except ImportError:
             continue
     return tuple(found)
+
+
+def _bounded(packed: BinaryIO, unpack: Callable[[BinaryIO], Any]) -> BinaryIO:
+    """A packed stream, unpacked as long as it holds no more than a transcript can."""
+    counted = _Counted(packed)
+    return io.BufferedReader(_Chunks(_plausible(counted, unpack(cast(BinaryIO, counted)))))
+
+
+def _plausible(packed: _Counted, plain: Any) -> Iterator[bytes]:
+    count = 0
+    while chunk := plain.read1(_CHUNK) if hasattr(plain, "read1") else plain.read(_CHUNK):
+        count += len(chunk)
+        if count > max(_MOST_UNPACKED, _MOST_TIMES * packed.count):
+            raise UnreadableError(
+                f"it unpacks to more than {_MOST_TIMES} times its size, which no transcript does;"
+                " to import it all the same, unpack it first"
+            )
+        yield chunk
+
+
+class _Counted(io.RawIOBase):
+    """A stream that counts what is read of it."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        read = self._stream.read(len(buffer))
+        buffer[: len(read)] = read
+        self.count += len(read)
+        return len(read)
 
 
 def _unpack(stream: BinaryIO) -> Any:

@@ -6,13 +6,13 @@ import json
 import re
 from collections.abc import Callable
 from datetime import timedelta
-from difflib import get_close_matches
 from typing import Any
 
 import typer
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.duration_pb2 import Duration
 
+from mneme._core import named
 from mneme._core.enums import numbers_of, short_names
 from mneme._core.kinds import names_kind
 from mneme.cli import times
@@ -47,10 +47,11 @@ def field_of(message: Descriptor, name: str, path: str) -> FieldDescriptor:
     found = fields.get(name.replace("-", "_")) or message.fields_by_camelcase_name.get(name)
     if found is not None:
         return found
-    near = get_close_matches(name, fields, 3)
+    near = named.near(name, fields, 3)
     guess = f"did you mean {' or '.join(near)}? It" if near else "it"
     known = f"{guess} has {', '.join(fields)}" if fields else "it has none"
-    raise InputError(f"{path}: {message.name} has no field {name}; {known}")
+    told = f"{named.short(path)}: {message.name} has no field {named.short(name)}"
+    raise InputError(f"{told}; {known}")
 
 
 def is_map(field: FieldDescriptor) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from mneme._core import named
 from mneme._core.rpc import Rpc
 from mneme._generated.services import RPCS
 from mneme.cli.exits import InputError
@@ -29,9 +29,9 @@ def find(name: str) -> Rpc[Any, Any]:
     if fits:
         raise InputError(f"{name} is ambiguous: {' or '.join(map(title, fits))}")
     known = {one: rpc for rpc in RPCS for one in _names(rpc)}
-    near = dict.fromkeys(title(known[one]) for one in get_close_matches(_folded(name), known, 5))
+    near = dict.fromkeys(title(known[one]) for one in named.near(_folded(name), known, 5))
     guess = f"; did you mean {' or '.join(list(near)[:3])}?" if near else ""
-    raise InputError(f"there is no RPC {name}{guess}\n`mneme call` lists all of them.")
+    raise InputError(f"there is no RPC {named.short(name)}{guess}\n`mneme call` lists all of them.")
 
 
 def of_service(name: str) -> list[Rpc[Any, Any]]:
