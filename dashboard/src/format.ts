@@ -39,9 +39,15 @@ export function cost(value: Numeric): string {
   })}`;
 }
 
-/** 0.345 as 34.5 % */
+/** 0.345 as 34.5 %. Only nothing is 0 %, and only all is 100 %: what rounds to them is beside them. */
 export function percent(value: Numeric, places = 1): string {
-  return num(value).toLocaleString(undefined, { style: "percent", maximumFractionDigits: places });
+  const read = num(value);
+  const told = (share: number): string =>
+    share.toLocaleString(undefined, { style: "percent", maximumFractionDigits: places });
+  const least = 10 ** (-places - 2);
+  if (read > 0 && read < least / 2) return `< ${told(least)}`;
+  if (read < 1 && read >= 1 - least / 2) return `> ${told(1 - least)}`;
+  return told(read);
 }
 
 /** Two figures behind the point, for scores. */
@@ -111,7 +117,8 @@ export function exactTime(value: string | Date): string {
   return exact.format(new Date(value));
 }
 
-const DAY_S = 86_400;
+/** A day in seconds. */
+export const DAY_S = 86_400;
 
 /** Where a span of so many seconds begins. Days and weeks are cut in UTC: they keep their names. */
 export function spanStart(start: string | undefined, seconds: number): string {

@@ -1,6 +1,6 @@
 /** Where what was stored is shown. */
 
-import { to } from "./router";
+import { filter, to } from "./router";
 
 const PAGES_OF: Readonly<Record<string, string>> = {
   session: "sessions",
@@ -33,4 +33,14 @@ export function sourceHref(source: {
 /** Return the address of an event's place in its session. */
 export function eventHref(sessionId: string, eventId: string): string {
   return `${to("sessions", sessionId)}?${new URLSearchParams({ event: eventId })}`;
+}
+
+/** The filters that mean the same on every page that has them. */
+const SHARED = ["agent", "project", "range", "from", "to"] as const;
+
+/** Return the address of a page with the filters of this one: what it shows is of the same. */
+export function carrying(page: string, more: Readonly<Record<string, string>> = {}): string {
+  const set = SHARED.map((name) => [name, filter(name)] as const).filter(([, value]) => value);
+  const search = new URLSearchParams({ ...Object.fromEntries(set), ...more }).toString();
+  return page + (search && `?${search}`);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ago, bytes, cost, duration, durationMs, num, plural, word } from "../src/format";
+import { ago, bytes, cost, duration, durationMs, num, percent, plural, word } from "../src/format";
 
 test("what protobuf leaves out is nothing, and its strings are numbers", () => {
   expect(num(undefined)).toBe(0);
@@ -44,4 +44,15 @@ test("times long ago are told from now", () => {
 test("an enum's value becomes words", () => {
   expect(word("ANALYSIS_ERROR_PATTERNS", "ANALYSIS_")).toBe("error patterns");
   expect(word(undefined, "X_")).toBe("");
+});
+
+test("only nothing is 0 percent, and only all is 100", () => {
+  expect([0, 0.004, 0.5, 0.9993, 1].map((share) => percent(share, 0))).toEqual([
+    "0%",
+    "< 1%",
+    "50%",
+    "> 99%",
+    "100%",
+  ]);
+  expect(percent(0.9993)).toBe("99.9%");
 });

@@ -91,13 +91,20 @@ test("what changed at one time is told with when, and with no slope a day", () =
   };
   render(
     <ul>
-      <TrendLine name="Success" of={fell} format={String} />
-      <TrendLine name="Latency" of={steady} format={String} />
+      <TrendLine name="Success" of={fell} seconds={86_400} format={String} />
+      <TrendLine name="Latency" of={steady} seconds={86_400} format={String} />
+      <TrendLine
+        name="Latency"
+        of={{ ...steady, slopePerDay: -1, qValue: 0, small: true }}
+        seconds={86_400}
+        format={String}
+      />
     </ul>,
   );
-  const [success, latency] = screen.getAllByRole("listitem").map((one) => one.textContent);
+  const [success, latency, small] = screen.getAllByRole("listitem").map((one) => one.textContent);
+  expect(small).toMatch(/^Latency sure, but small -1 a day, .* q < 0.001$/);
   expect(success).toMatch(
-    /^Success degrading -0.5 at .*2026.*, interval -0.7 to -0.3 14 points, chance 0.002$/,
+    /^Success degrading -0.5 at [^:]*2026[^:]*, interval -0.7 to -0.3 14 points, q = 0.002$/,
   );
-  expect(latency).toBe("Latency stable 0 a day, interval -0.1 to 0 14 points, chance 0.300");
+  expect(latency).toBe("Latency stable 0 a day, interval -0.1 to 0 14 points, q = 0.300");
 });

@@ -46,18 +46,25 @@ describe("the search", () => {
     expect(asked[0]?.request["startTime"]).toBe(new Date("2026-11-01T00:00").toISOString());
   });
 
-  test("explains a score when it is asked to", async () => {
-    const terms = [{ name: "session_dense", value: 0.5, contribution: 0.25 }];
+  test("explains a score by terms that add up to it, without asking again", async () => {
+    const terms = [
+      { name: "session_dense", value: 0.5, contribution: 1.5 },
+      { name: "repeated", value: -1, contribution: -0.25 },
+    ];
+    const steps = { sum: 1.25, highest: 5, evidence: 0.64 };
     const asked = serve({
-      "RecallService/Recall": ({ explain }) => ({
-        results: [explain ? { ...result, terms } : result],
-      }),
+      "RecallService/Recall": () => ({ results: [{ ...result, terms, steps, score: 0.4 }] }),
     });
     open("/search?q=seats");
     fireEvent.click(await screen.findByRole("button", { name: "Why this score" }));
-    const table = await screen.findByRole("table", { name: "Terms of the score" });
-    expect(table.textContent).toContain("session dense0.5000.250");
-    expect(asked.map(({ request }) => request["explain"])).toEqual([undefined, true]);
+    const table = await screen.findByRole("table", { name: "How the score came to be" });
+    const rows = within(table).getAllByRole("row").slice(1);
+    expect(
+      rows.map((row) => row.querySelector("td:last-child, th:last-child")?.textContent),
+    ).toEqual(["+1.500", "−0.250", "1.250", "0.250", "0.160", "0.400"]);
+    expect(rows[0]?.textContent).toContain("Session, meaning");
+    expect(rows[4]?.textContent).toContain("× evidence, 0.640");
+    expect(asked.map(({ request }) => request["explain"])).toEqual([true]);
   });
 });
 
@@ -258,21 +265,100 @@ test("the overview's figures are those of its filters, or none", async () => {
   await waitFor(() => expect(figure("Errors")).toBe("Errors–"));
 });
 
-test("the overview's share of successes is that of sessions whose outcome is known", async () => {
-  const points = [
-    { startTime: "2026-11-01T00:00:00Z", sessionCount: "100", knownCount: "1", successRate: 1 },
-    { startTime: "2026-11-02T00:00:00Z", sessionCount: "99", knownCount: "99", successRate: 0.5 },
-    { startTime: "2026-11-03T00:00:00Z", sessionCount: "20" },
-  ];
-  serve({
+const OVERALL = {
+  sessionCount: "219",
+  knownCount: "100",
+  successRate: 0.51,
+  errorCount: "3",
+  timedCount: "40",
+  latencyP50Ms: 1500,
+};
+
+function overview(points: readonly object[], overall: object = OVERALL) {
+  return serve({
     "AdminService/GetStats": () => ({ tenant: { sessionCount: "219" } }),
     "EventService/ListAgents": () => ({}),
-    "EventService/ListSessions": () => ({ totalSize: "219" }),
-    "ReflectService/Reflect": () => ({ performanceTrends: { points, bucketSeconds: "86400" } }),
+    "EventService/ListSessions": () => ({ totalSize: "219", sessions: [SESSION] }),
+    "ReflectService/Reflect": ({ analysis }) => ({
+      ...(analysis === "ANALYSIS_PERFORMANCE_TRENDS" && {
+        performanceTrends: { points, overall, bucketSeconds: "86400" },
+      }),
+      ...(analysis === "ANALYSIS_ERROR_PATTERNS" && { errorPatterns: { errorCount: "3" } }),
+      ...(analysis === "ANALYSIS_COST_ANALYSIS" && {
+        costAnalysis: { totalCostUsd: 1.6, averageCostPerSession: 0.16, costedSessions: "10" },
+      }),
+    }),
+  });
+}
+
+const figureOf = async (name: string): Promise<Element | null> =>
+  (await screen.findByText(name, { selector: ".figure-name" })).parentElement;
+
+test("the overview's figures say of how many they are, over the range", async () => {
+  overview([{ startTime: "2026-11-01T00:00:00Z", sessionCount: "219", latencyP50Ms: 9 }]);
+  open("/");
+  const succeeded = await figureOf("Succeeded");
+  await waitFor(() => expect(succeeded?.textContent).toContain("51%of 100 that ended"));
+  const latency = await figureOf("Median latency");
+  await waitFor(() => expect(latency?.textContent).toContain("1.5 sof 40 timed events"));
+  const cost = await figureOf("Cost");
+  await waitFor(() => expect(cost?.textContent).toContain("$0.16 a session, of 10 priced"));
+});
+
+test("the overview counts errors as the server does, and leaves gaps where nothing is known", async () => {
+  overview([
+    {
+      startTime: "2026-11-01T00:00:00Z",
+      sessionCount: "915",
+      errorsPerSession: 6.6,
+      errorCount: "59",
+    },
+    { startTime: "2026-11-02T00:00:00Z" },
+    { startTime: "2026-11-03T00:00:00Z", sessionCount: "2", latencyP50Ms: 20, timedCount: "7" },
+  ]);
+  open("/");
+  const activity = await screen.findByRole("table", {
+    name: "Sessions and errors over time",
+    hidden: true,
+  });
+  const [first] = within(activity).getAllByRole("row", { hidden: true }).slice(1);
+  expect(first?.textContent).toMatch(/91559$/);
+  expect(screen.getByText("Errors: up to 59")).toBeTruthy();
+  const latency = await screen.findByRole("table", { name: "Latency over time", hidden: true });
+  const medians = within(latency).getAllByRole("row", { hidden: true }).slice(1);
+  expect(medians.map((row) => row.children[1]?.textContent)).toEqual([
+    "–",
+    "–",
+    "20 ms of 7 timed",
+  ]);
+});
+
+test("every way out of the overview carries its filters along", async () => {
+  overview([{ startTime: "2026-11-01T00:00:00Z" }]);
+  open("/?range=24h&project=airline&agent=a%20b");
+  const of = "agent=a+b&project=airline&range=24h";
+  const href = (link: Element | null): string | null | undefined => link?.getAttribute("href");
+  expect(href(await figureOf("Errors"))).toBe(`/events?${of}&severity=error`);
+  expect(href(await figureOf("Sessions"))).toBe(`/sessions?${of}`);
+  for (const [name, address] of [
+    ["Failed ones", `/sessions?${of}&status=error`],
+    ["All sessions", `/sessions?${of}`],
+    ["All insights", `/insights?${of}`],
+  ] as const) {
+    expect(href(await screen.findByRole("link", { name }))).toBe(address);
+  }
+});
+
+test("errors are neither good nor bad while nobody knows how many there are", async () => {
+  serve({
+    "AdminService/GetStats": () => ({ tenant: { sessionCount: "3" } }),
+    "EventService/ListSessions": () => ({}),
+    "ReflectService/Reflect": () => failed(503, "unavailable", "not now"),
   });
   open("/");
-  const named = await screen.findByText("Succeeded", { selector: ".figure-name" });
-  await waitFor(() => expect(named.parentElement?.textContent).toBe("Succeeded51%"));
+  const errors = await figureOf("Errors");
+  await waitFor(() => expect(errors?.textContent).toContain("–"));
+  expect(errors?.querySelector(".good, .bad")).toBeNull();
 });
 
 test("the overview leads to the errors that recur", async () => {
@@ -301,7 +387,9 @@ test("the overview leads to the errors that recur", async () => {
       ...(analysis === "ANALYSIS_ERROR_PATTERNS" && {
         errorPatterns: { patterns, errorCount: "7" },
       }),
-      ...(analysis === "ANALYSIS_PERFORMANCE_TRENDS" && { performanceTrends: { points } }),
+      ...(analysis === "ANALYSIS_PERFORMANCE_TRENDS" && {
+        performanceTrends: { points, overall: points[0] },
+      }),
       ...(analysis === "ANALYSIS_COST_ANALYSIS" && { costAnalysis: { totalCostUsd: 1.5 } }),
     }),
   });
@@ -310,4 +398,28 @@ test("the overview leads to the errors that recur", async () => {
   expect(link.getAttribute("href")).toBe("/sessions/s-1?event=e4");
   await screen.findByText("50%");
   await screen.findByText("$1.50");
+});
+
+test("lessons are looked for by words on the server, and nobody counts that as reading", async () => {
+  const asked = serve({
+    "LearnService/ListLessons": () => ({ totalSize: "0" }),
+    "LearnService/SearchLessons": () => ({
+      results: [{ lesson: { id: "l-1", title: "Repeat with a key", content: "x" } }],
+    }),
+    "LearnService/GetLesson": () => ({ lesson: { id: "l-1", title: "Repeat with a key" } }),
+  });
+  open("/lessons?q=idempotency&lesson=l-1");
+  await screen.findByText(/No lesson that passes the filters has all the words “idempotency”/);
+  await screen.findByRole("link", { name: /Repeat with a key/ });
+  const of = (call: string) => asked.find((one) => one.call === `LearnService/${call}`)?.request;
+  expect(of("ListLessons")).toMatchObject({ words: "idempotency" });
+  expect(of("SearchLessons")).toMatchObject({ peek: true });
+  expect(of("GetLesson")).toMatchObject({ peek: true });
+});
+
+test("events of a project are asked for by it", async () => {
+  const asked = serve({ "EventService/ListEvents": () => ({ events: EVENTS }) });
+  open("/events?project=airline");
+  await screen.findByRole("link", { name: "no seats left" });
+  expect(asked.at(0)?.request).toMatchObject({ project: "airline" });
 });

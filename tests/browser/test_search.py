@@ -81,7 +81,7 @@ def test_why_a_result_has_its_score_is_told_when_it_is_asked_for(
     first = results(page).first
     expect(first.get_by_role("table")).to_have_count(0)
     first.get_by_role("button", name="Why this score").click()
-    terms = first.get_by_role("table", name="Terms of the score")
+    terms = first.get_by_role("table", name="How the score came to be")
     expect(terms.get_by_role("row").nth(2)).to_be_visible()
 
 

@@ -2,6 +2,7 @@
 
 import type { ComponentChild, ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { count } from "../format";
 import { Table } from "./table";
 
 /** A bar. */
@@ -161,9 +162,20 @@ export interface Line {
   readonly name: string;
   /** One value for each of the chart's x; null where there is none. */
   readonly values: readonly (number | null)[];
+  /** How many a value is of: "67% of 3" is said with it. `what` they are stands behind. */
+  readonly of?: readonly number[];
+  readonly what?: string;
   /** Drawn between `low` and `high`, as an interval. */
   readonly low?: readonly (number | null)[];
   readonly high?: readonly (number | null)[];
+}
+
+/** Return a line's value as it is told: with its unit, and with how many it is of. */
+export function toldAt(line: Line, at: number, format: (value: number) => string): string {
+  const value = line.values[at];
+  if (value === null || value === undefined) return "–";
+  const of = line.of?.[at];
+  return of === undefined ? format(value) : `${format(value)} of ${count(of)} ${line.what ?? ""}`;
 }
 
 /**
@@ -176,6 +188,8 @@ export function Lines(props: {
   /** Seconds since 1970 when `time`, else any numbers; ascending. */
   x: readonly number[];
   time?: boolean;
+  /** Whether spans are days of UTC: they keep their names wherever they are looked at. */
+  utc?: boolean;
   /** Whether values that differ a hundredfold are to be seen side by side. */
   log?: boolean;
   lines: readonly Line[];
@@ -206,10 +220,7 @@ export function Lines(props: {
       head={[props.xName, ...props.lines.map((line) => line.name)]}
       rows={props.x.map((x, at) => [
         props.formatX(x),
-        ...props.lines.map((line) => {
-          const value = line.values[at];
-          return value === null || value === undefined ? "–" : props.format(value);
-        }),
+        ...props.lines.map((line) => toldAt(line, at, props.format)),
       ])}
     >
       <div ref={place} class="lines" aria-hidden="true">

@@ -2,22 +2,25 @@
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import type { Line } from "./chart";
+import { type Line, toldAt } from "./chart";
+import { shown } from "./shown";
 
 const HEIGHT = 220;
 
+/** What is drawn: the properties of `Lines`. */
+interface Drawn {
+  readonly xName: string;
+  readonly x: readonly number[];
+  readonly time?: boolean;
+  readonly utc?: boolean;
+  readonly log?: boolean;
+  readonly lines: readonly Line[];
+  readonly format: (value: number) => string;
+  readonly formatX: (x: number) => string;
+}
+
 /** Draw into `place`, as wide as it is; return what takes it away again. */
-export function draw(
-  place: HTMLElement,
-  chart: {
-    readonly xName: string;
-    readonly x: readonly number[];
-    readonly time?: boolean;
-    readonly log?: boolean;
-    readonly lines: readonly Line[];
-    readonly format: (value: number) => string;
-  },
-): () => void {
+export function draw(place: HTMLElement, chart: Drawn): () => void {
   const make = (): uPlot => new uPlot(optionsOf(place, chart), dataOf(chart), place);
   let plot = make();
   const sized = new ResizeObserver(() => {
@@ -48,16 +51,7 @@ function dataOf({ x, lines }: { x: readonly number[]; lines: readonly Line[] }):
   return [[...x], ...series];
 }
 
-function optionsOf(
-  place: HTMLElement,
-  chart: {
-    xName: string;
-    time?: boolean;
-    log?: boolean;
-    lines: readonly Line[];
-    format: (value: number) => string;
-  },
-): uPlot.Options {
+function optionsOf(place: HTMLElement, chart: Drawn): uPlot.Options {
   const css = getComputedStyle(document.documentElement);
   const colour = (name: string): string => css.getPropertyValue(name).trim();
   const axis: uPlot.Axis = {
@@ -66,15 +60,43 @@ function optionsOf(
     grid: { stroke: colour("--line"), width: 1 },
     ticks: { stroke: colour("--line"), width: 1 },
   };
-  const series: uPlot.Series[] = [{ label: chart.xName }];
+  // Where nobody points, the legend tells of the last value: it never changes its size.
+  const last = chart.x.length - 1;
+  const told = (at: number | null | undefined): number => at ?? last;
+  const series: uPlot.Series[] = [
+    {
+      label: chart.xName,
+      value: (_plot, _value, _series, at) => chart.formatX(chart.x[told(at)] ?? 0),
+    },
+  ];
   const bands: uPlot.Band[] = [];
   for (const [at, line] of chart.lines.entries()) {
     const stroke = colour(`--chart-${(at % 5) + 1}`);
-    series.push({ label: line.name, stroke, width: 2, spanGaps: true });
+    series.push({
+      label: shown(line.name),
+      stroke,
+      width: 2,
+      // A value between two gaps is on no line: it is seen as a point.
+      points: { show: true, size: 4, fill: stroke },
+      value: (_plot, _value, _series, at) => toldAt(line, told(at), chart.format),
+    });
     if (line.low && line.high) {
       const first = series.length;
-      series.push({ label: `${line.name}, low`, stroke: "transparent", points: { show: false } });
-      series.push({ label: `${line.name}, high`, stroke: "transparent", points: { show: false } });
+      const bound: uPlot.Series = {
+        value: (_plot, value: number | null) => (value === null ? "–" : chart.format(value)),
+      };
+      series.push({
+        label: `${shown(line.name)}, low`,
+        ...bound,
+        stroke: "transparent",
+        points: { show: false },
+      });
+      series.push({
+        label: `${shown(line.name)}, high`,
+        ...bound,
+        stroke: "transparent",
+        points: { show: false },
+      });
       bands.push({ series: [first + 1, first], fill: `${stroke}22` });
     }
   }
@@ -86,7 +108,19 @@ function optionsOf(
     legend: { show: chart.lines.length > 1 },
     cursor: { y: false },
     scales: { x: { time: chart.time ?? false }, y: { distr: chart.log ? 3 : 1 } },
-    axes: [axis, { ...axis, size: widthOf, values: (_plot, ticks) => labelsOf(ticks, chart) }],
+    ...(chart.utc && { tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC") }),
+    axes: [
+      chart.time ? { ...axis, space: 110, values: datesOf(chart) } : axis,
+      { ...axis, size: widthOf, values: (_plot, ticks) => labelsOf(ticks, chart) },
+    ],
+  };
+}
+
+/** Return what names the ticks of time, in the one form that dates have here; each once. */
+function datesOf({ formatX }: Drawn): (plot: uPlot, ticks: readonly number[]) => string[] {
+  return (_plot, ticks) => {
+    const names = ticks.map(formatX);
+    return names.map((name, at) => (names.indexOf(name) === at ? name : ""));
   };
 }
 

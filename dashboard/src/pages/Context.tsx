@@ -71,7 +71,8 @@ function OnTopic() {
   const topic = filter("topic");
   const of = narrowing({ userId: "user", agentId: "agent", project: "project" });
   const found = useLoad<GetContextResponseJson | null>(
-    async (signal) => (topic ? await context.getContext({ topic, ...of }, { signal }) : null),
+    async (signal) =>
+      topic ? await context.getContext({ topic, ...of, peek: true }, { signal }) : null,
     [topic, of.userId, of.agentId, of.project],
   );
   return (

@@ -25,7 +25,8 @@ import { filter, narrowing, to } from "../router";
 import { isError, messageOf } from "./session/steps";
 import "../styles/sessions.css";
 
-const NAMES = ["type", "severity", "agent", "session", "name", "live", ...TIME_FILTERS] as const;
+const ASKED = ["type", "severity", "agent", "project", "session", "name"] as const;
+const NAMES = [...ASKED, "live", ...TIME_FILTERS] as const;
 const KEPT = 200;
 const RETRY_MS = 3000;
 const TYPES = [
@@ -50,7 +51,7 @@ const SEVERITIES = [
 ] as const;
 
 export default function Events() {
-  const inputs = [...NAMES.slice(0, 5).map(filter), timeKey()];
+  const inputs = [...ASKED.map(filter), timeKey()];
   const pages = usePages<EventJson>(async (pageToken, signal) => {
     const page = await events.listEvents(
       { ...asked(), ...timeRange(), descending: true, pageSize: 100, pageToken },
@@ -74,6 +75,7 @@ export default function Events() {
         <ChoiceFilter name="severity" label="Severity" choices={SEVERITIES} />
         <TextFilter name="name" label="Tool or name" />
         <AgentFilter />
+        <TextFilter name="project" label="Project" />
         <TextFilter name="session" label="Session" />
         <TimeFilter />
         <Toggle name="live" label="Follow live" />
@@ -99,6 +101,7 @@ function asked() {
   return {
     ...narrowing({ sessionId: "session", agentId: "agent" }),
     name: filter("name"),
+    ...(filter("project") && { project: filter("project") }),
     ...(filter("type") && { eventTypes: [filter("type")] }),
     ...(severity && { minSeverity: `SEVERITY_${severity}` as SeverityJson }),
   };

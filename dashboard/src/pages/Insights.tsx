@@ -12,12 +12,12 @@ import {
   timeKey,
   timeRange,
 } from "../components/filters";
-import { date, percent, plural } from "../format";
+import { date, plural } from "../format";
 import { filter, narrowing, withQuery } from "../router";
 import { ComparisonView } from "./insights/comparison";
 import { CostView } from "./insights/cost";
 import { ErrorsView } from "./insights/errors";
-import { Evidence } from "./insights/evidence";
+import { Evidence, evidence } from "./insights/evidence";
 import { SequencesView } from "./insights/sequences";
 import { TrendsView } from "./insights/trends";
 import "../styles/insights.css";
@@ -129,7 +129,7 @@ function Claim({ insight }: { insight: InsightJson }) {
     <li>
       <p>{insight.summary}</p>
       <p class="fine">
-        {Number(insight.confidence) < 1 && <>{percent(insight.confidence, 0)} sure. </>}
+        {insight.qValue !== undefined && <>{evidence(insight.qValue)}. </>}
         <Evidence sessions={insight.sessionIds} events={insight.eventIds} />
       </p>
     </li>

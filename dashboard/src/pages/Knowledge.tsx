@@ -41,9 +41,7 @@ export default function Knowledge({ rest: [linked] }: PageProps) {
         <Empty title="Ask, and what is known of it comes.">
           <p>
             Say what you are about to do, such as “migrate a large table”. Agents note what they
-          </p>
-          <p>
-            learn with <code>mneme knowledge log</code>, a client or over MCP.
+            learn with <code>mneme log</code>, a client or over MCP.
           </p>
         </Empty>
       )}

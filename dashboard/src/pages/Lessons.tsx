@@ -7,6 +7,7 @@ import { learn } from "../api/services";
 import { Badge, Empty, PageHeader, Show, type Tone } from "../components/basics";
 import { ChoiceFilter, Filters, TextFilter, Toggle } from "../components/filters";
 import { announce } from "../components/live";
+import { May } from "../components/may";
 import { Pages } from "../components/table";
 import { count, num, plural, word } from "../format";
 import type { PageProps } from "../pages";
@@ -44,13 +45,17 @@ export default function Lessons({ rest }: PageProps) {
         about="What was learned, and what agents are told before they begin."
         actions={
           <>
-            <button type="button" onClick={() => setAsked("import")}>
-              Import
-            </button>
+            <May scope="write">
+              <button type="button" onClick={() => setAsked("import")}>
+                Import
+              </button>
+            </May>
             <ExportButton />
-            <button type="button" class="primary" onClick={() => setAsked("new")}>
-              New lesson
-            </button>
+            <May scope="write">
+              <button type="button" class="primary" onClick={() => setAsked("new")}>
+                New lesson
+              </button>
+            </May>
           </>
         }
       />
@@ -106,16 +111,22 @@ export function lessonFilter(): LessonFilterJson {
 }
 
 function LessonList({ round }: { round: number }) {
-  const inputs = [...NAMES.slice(1).map(filter), round];
+  const inputs = [...NAMES.map(filter), round];
   const pages = usePages<LessonJson>(async (pageToken, signal) => {
-    const asked = { filter: lessonFilter(), pageSize: 500, pageToken };
+    const asked = { filter: lessonFilter(), words: filter("q"), pageSize: 500, pageToken };
     const page = await learn.listLessons(asked, { signal });
     return { items: page.lessons ?? [], next: page.nextPageToken, total: num(page.totalSize) };
   }, inputs);
   const filtered = NAMES.some((name) => filter(name));
   return (
     <div class="card list">
-      <Pages of={pages} names={["lesson", "lessons"]} empty={<NoLessons filtered={filtered} />}>
+      <Pages
+        of={pages}
+        names={["lesson", "lessons"]}
+        empty={
+          filter("q") ? <Grouped lessons={[]} round={round} /> : <NoLessons filtered={filtered} />
+        }
+      >
         {(lessons) => <Grouped lessons={lessons} round={round} />}
       </Pages>
     </div>
@@ -125,13 +136,14 @@ function LessonList({ round }: { round: number }) {
 /** The lessons whose title or content has all the words that were typed, and what means the same. */
 function Grouped({ lessons, round }: { lessons: readonly LessonJson[]; round: number }) {
   const typed = filter("q");
-  const matching = lessons.filter((lesson) => hasWords(lesson, typed));
   return (
     <>
-      {typed && matching.length === 0 && (
-        <p class="muted">No title or content among these has all the words “{typed}”.</p>
+      {typed && lessons.length === 0 && (
+        <p class="muted">
+          No lesson that passes the filters has all the words “{typed}” in its title or content.
+        </p>
       )}
-      {byCategory(matching).map(([category, group]) => (
+      {byCategory(lessons).map(([category, group]) => (
         <section class="group" key={category} aria-label={`Category ${category}`}>
           <h2>
             {category} <span class="muted">{count(group.length)}</span>
@@ -143,13 +155,13 @@ function Grouped({ lessons, round }: { lessons: readonly LessonJson[]; round: nu
           </ul>
         </section>
       ))}
-      {typed && <Similar typed={typed} shown={matching} round={round} />}
+      {typed && <Similar typed={typed} shown={lessons} round={round} />}
     </>
   );
 }
 
 function Similar(props: { typed: string; shown: readonly LessonJson[]; round: number }) {
-  const asked = { query: props.typed, filter: lessonFilter(), limit: SIMILAR };
+  const asked = { query: props.typed, filter: lessonFilter(), limit: SIMILAR, peek: true };
   const found = useLoad(
     (signal) => learn.searchLessons(asked, { signal }),
     [JSON.stringify(asked), props.round],

@@ -23,8 +23,9 @@ import {
 } from "../components/filters";
 import { Table } from "../components/table";
 import { bytes, cost, count, duration, num, percent, plural, short, spanStart } from "../format";
-import { eventHref } from "../links";
+import { carrying, eventHref } from "../links";
 import { filter, narrowing } from "../router";
+import { lineOf, overTime, TIMED } from "./insights/series";
 import { NoSessions, SESSION_COLUMNS } from "./sessions/parts";
 import "../styles/overview.css";
 
@@ -137,39 +138,56 @@ interface HealthProps {
 
 /** The figures that tell at a glance. */
 function Health({ latest, performance, failures, costs }: HealthProps) {
-  const points = performance.data?.points ?? [];
-  // Of a session whose outcome is not known, nobody can say that it is like those that are.
-  const ended = points.reduce((sum, point) => sum + num(point.knownCount), 0);
-  const succeeded = points.reduce((sum, p) => sum + num(p.successRate) * num(p.knownCount), 0);
-  const timed = points.findLast((point) => point.latencyP50Ms !== undefined);
-  const errors = failures.data?.errorCount;
+  // Counts and medians are the server's: what is worked out from spans would be of other sessions.
+  const { overall = {} } = performance.data ?? {};
   const known = performance.data !== undefined;
+  const errors = failures.data && num(failures.data.errorCount);
+  const priced = costs.data ? num(costs.data.costedSessions) : 0;
   return (
     <div class="figures">
       <Figure
         name="Sessions"
-        href="/sessions"
+        href={carrying("/sessions")}
         value={latest.data ? short(latest.data.totalSize) : missing(latest)}
       />
       <Figure
         name="Succeeded"
-        value={!known ? missing(performance) : ended ? percent(succeeded / ended, 0) : "–"}
-        note={<TrendNote test={performance.data?.successRate} />}
+        value={
+          !known
+            ? missing(performance)
+            : overall.successRate === undefined
+              ? "–"
+              : percent(overall.successRate, 0)
+        }
+        note={
+          num(overall.knownCount) > 0 && (
+            <>
+              of {count(overall.knownCount)} that ended{" "}
+              <TrendNote test={performance.data?.successRate} />
+            </>
+          )
+        }
       />
       <Figure
         name="Errors"
-        href="/events?severity=error"
-        value={failures.data ? short(errors) : missing(failures)}
-        tone={num(errors) ? "bad" : "good"}
+        href={carrying("/events", { severity: "error" })}
+        value={errors === undefined ? missing(failures) : short(errors)}
+        tone={errors === undefined ? "plain" : errors ? "bad" : "good"}
         note={<TrendNote test={performance.data?.errorRate} />}
       />
       <Figure
         name="Median latency"
-        value={!known ? missing(performance) : timed ? duration(timed.latencyP50Ms) : "–"}
+        value={
+          !known
+            ? missing(performance)
+            : overall.latencyP50Ms === undefined
+              ? "–"
+              : duration(overall.latencyP50Ms)
+        }
         note={
-          timed && (
+          num(overall.timedCount) > 0 && (
             <>
-              since {spanStart(timed.startTime, num(performance.data?.bucketSeconds))} ·{" "}
+              of {plural(overall.timedCount, "timed event")}{" "}
               <TrendNote test={performance.data?.latency} />
             </>
           )
@@ -179,8 +197,8 @@ function Health({ latest, performance, failures, costs }: HealthProps) {
         name="Cost"
         value={costs.data ? cost(costs.data.totalCostUsd) : missing(costs)}
         note={
-          costs.data && num(costs.data.costedSessions) > 0
-            ? `${cost(costs.data.averageCostPerSession)} a session`
+          priced > 0
+            ? `${cost(costs.data?.averageCostPerSession)} a session, of ${count(priced)} priced`
             : ""
         }
       />
@@ -197,6 +215,7 @@ const TRENDS: Readonly<Record<string, readonly [string, Tone]>> = {
 function TrendNote({ test }: { test: TrendTestJson | undefined }) {
   const [text, tone] = TRENDS[test?.trend ?? ""] ?? [];
   if (!text) return null;
+  if (test?.small) return <span>a small change</span>;
   return tone === "plain" ? <span>{text}</span> : <Badge tone={tone ?? "plain"}>{text}</Badge>;
 }
 
@@ -213,7 +232,7 @@ function Activity({ performance }: { performance: Loaded<PerformanceTrendsJson> 
             points={points.map((point) => ({
               label: spanStart(point.startTime, num(bucketSeconds)),
               value: num(point.sessionCount),
-              bad: Math.round(num(point.errorsPerSession) * num(point.sessionCount)),
+              bad: num(point.errorCount),
             }))}
           />
         )}
@@ -227,7 +246,7 @@ function Failures({ failures }: { failures: Loaded<ErrorPatternsJson> }) {
     <Section
       title="What goes wrong"
       about="Errors, those alike counted together, most frequent first."
-      actions={<a href="/insights">All insights</a>}
+      actions={<a href={carrying("/insights")}>All insights</a>}
     >
       <Show of={failures} lines={5}>
         {({ patterns = [] }) =>
@@ -267,20 +286,17 @@ function Latency({ performance }: { performance: Loaded<PerformanceTrendsJson> }
     <Section title="Latency" about="Of what was timed: tools and models.">
       <Show of={performance} lines={5}>
         {({ points = [], bucketSeconds }) => {
-          const timed = points.filter((point) => point.latencyP50Ms !== undefined);
-          if (timed.length === 0) return <p class="muted">Nothing was timed.</p>;
+          if (points.every((point) => point.latencyP50Ms === undefined))
+            return <p class="muted">Nothing was timed.</p>;
           return (
             <Lines
               title="Latency over time"
-              xName="From"
-              time
+              {...overTime(points, num(bucketSeconds))}
               log
-              x={timed.map((point) => new Date(point.startTime ?? 0).getTime() / 1000)}
-              formatX={(x) => spanStart(new Date(x * 1000).toISOString(), num(bucketSeconds))}
               format={duration}
               lines={[
-                { name: "Median", values: timed.map((point) => num(point.latencyP50Ms)) },
-                { name: "95 % are below", values: timed.map((point) => num(point.latencyP95Ms)) },
+                lineOf("Median", points, (point) => point.latencyP50Ms, TIMED),
+                lineOf("95 % are below", points, (point) => point.latencyP95Ms, TIMED),
               ]}
             />
           );
@@ -327,8 +343,8 @@ function Latest({ latest }: { latest: Loaded<ListSessionsResponseJson> }) {
       title="Latest sessions"
       actions={
         <>
-          <a href="/sessions?status=error">Failed ones</a>
-          <a href="/sessions">All sessions</a>
+          <a href={carrying("/sessions", { status: "error" })}>Failed ones</a>
+          <a href={carrying("/sessions")}>All sessions</a>
         </>
       }
     >

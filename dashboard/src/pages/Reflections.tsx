@@ -179,7 +179,12 @@ function List() {
 }
 
 function Found() {
-  const asked = { taskDescription: filter("q"), filter: reflectionFilter(), limit: FOUND };
+  const asked = {
+    taskDescription: filter("q"),
+    filter: reflectionFilter(),
+    limit: FOUND,
+    peek: true,
+  };
   const found = useLoad(
     (signal) => learn.searchReflections(asked, { signal }),
     [JSON.stringify(asked)],

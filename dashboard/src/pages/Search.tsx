@@ -16,7 +16,7 @@ import {
 } from "../components/filters";
 import { announce } from "../components/live";
 import { Table } from "../components/table";
-import { count, plural, word } from "../format";
+import { count, type Numeric, num, plural, word } from "../format";
 import { sourceHref } from "../links";
 import { filter, narrowing, setQuery, to, withQuery } from "../router";
 import "../styles/search.css";
@@ -47,6 +47,7 @@ export default function Search() {
     ...narrowing({ agentId: "agent", project: "project", userId: "user" }),
     ...timeRange(),
     limit,
+    explain: true,
   };
   const inputs = [query, filter("scope"), limit, ...NAMES.slice(0, 3).map(filter), timeKey()];
   const found = useLoad<RecallResponseJson | null>(
@@ -253,7 +254,7 @@ function Result({ result, request }: { result: RecallResultJson; request: Recall
           Why this score
         </button>
       </p>
-      {open && <Terms result={result} request={request} />}
+      {open && <Terms result={result} />}
     </li>
   );
 }
@@ -275,37 +276,88 @@ function marked(text: string, query: string) {
     .map((part, at) => (known.has(part.toLowerCase()) ? <mark key={at}>{part}</mark> : part));
 }
 
-/** The terms of a score, asked for when they are wanted. */
-function Terms({ result, request }: { result: RecallResultJson; request: RecallRequestJson }) {
-  const explained = useLoad(
-    async (signal) => {
-      const answer = await recall.recall({ ...request, explain: true }, { signal });
-      const same = answer.results?.find(
-        ({ sourceId, sourceType }) =>
-          sourceId === result.sourceId && sourceType === result.sourceType,
-      );
-      return same?.terms ?? [];
-    },
-    [result.sourceId],
+interface StepRow {
+  readonly name: string;
+  readonly about: string;
+  /** What was measured; empty of a step that measures nothing. */
+  readonly measured: string;
+  /** What stands under the line so far, or is added to it. */
+  readonly value: string;
+}
+
+/** How a score came to be: its terms, their sum, and how that becomes the score. */
+function Terms({ result }: { result: RecallResultJson }) {
+  const { terms = [], steps } = result;
+  if (!steps || terms.length === 0) {
+    return <p class="fine">This score is no sum of terms: it is what was measured.</p>;
+  }
+  const sum = num(steps.sum);
+  const share = Math.max(0, Math.min(1, sum / num(steps.highest)));
+  const rows: StepRow[] = terms.map((term) => {
+    const [name, about] = TERMS[term.name ?? ""] ?? [word(term.name, ""), ""];
+    return { name, about, measured: three(term.value), value: signed(term.contribution) };
+  });
+  const step = (name: string, value: number, about: string): void => {
+    rows.push({ name, about, measured: "", value: three(value) });
+  };
+  step("Sum", sum, "What ranks the results of a question.");
+  step(
+    `÷ highest, ${three(steps.highest)}`,
+    share,
+    "What a memory that fits perfectly would get for this question; from 0 to 1.",
   );
+  step(
+    `× evidence, ${three(steps.evidence)}`,
+    share * num(steps.evidence),
+    "How well the best result fits at all: the same for all results of a question.",
+  );
+  step("√, the score", num(result.score), "The root, so that scores spread evenly.");
   return (
-    <Show of={explained}>
-      {(terms) => (
-        <Table
-          caption="Terms of the score"
-          columns={[
-            { name: "Term", cell: (term) => word(term.name, "") },
-            { name: "Measured", right: true, cell: (term) => Number(term.value ?? 0).toFixed(3) },
-            {
-              name: "Adds",
-              right: true,
-              cell: (term) => Number(term.contribution ?? 0).toFixed(3),
-            },
-          ]}
-          rows={terms}
-          keyOf={(term) => term.name ?? ""}
-        />
-      )}
-    </Show>
+    <Table
+      caption="How the score came to be"
+      columns={[
+        {
+          name: "Term",
+          cell: (row) => (
+            <>
+              {row.name} <span class="fine">{row.about}</span>
+            </>
+          ),
+        },
+        { name: "Measured", right: true, cell: (row) => row.measured },
+        { name: "Adds", right: true, cell: (row) => row.value },
+      ]}
+      rows={rows}
+      keyOf={(row) => row.name}
+    />
   );
 }
+
+function three(value: Numeric): string {
+  return num(value).toFixed(3);
+}
+
+function signed(value: Numeric): string {
+  return `${num(value) < 0 ? "−" : "+"}${Math.abs(num(value)).toFixed(3)}`;
+}
+
+/** The terms in words, and what each tells. docs/recall.md has the formulas. */
+const TERMS: Readonly<Record<string, readonly [name: string, about: string]>> = {
+  lexical: ["Words", "The question's words in it, beside the best candidate's."],
+  dense: ["Meaning", "How near it is to the question in meaning."],
+  answer: ["Answers a question", "What was asked just before it is like this question."],
+  next: ["What follows", "What was said just after it bears on the question."],
+  alone: ["On its own", "Its meaning once more: nothing is said around it that could tell."],
+  session_dense: ["Session, meaning", "The nearest of its session in meaning."],
+  session_lexical: ["Session, words", "The best of its session by words."],
+  passage: ["Passage", "The question's words in what is said around it."],
+  events: ["Its events", "What the events of the session come to."],
+  author: ["Who said it", "The question names who said it."],
+  length: ["Length", "A few words tell little; a page tells anything."],
+  date: ["Date", "It is of a day that the question names."],
+  failure: ["Failure", "It is an error, and the question speaks of one."],
+  importance: ["Importance", "How important it was said to be."],
+  recency: ["Recency", "How new it is: decides between equals."],
+  repeated: ["Said before", "The same text ranks higher already."],
+  newer: ["Newer", "It took the place of an older one that says almost the same."],
+};

@@ -52,7 +52,12 @@ export function CostView({ of }: { of: CostAnalysisJson }) {
             format={cost}
           />
           <ul class="claims">
-            <TrendLine name="Cost of a session" of={of.costPerSession} format={cost} />
+            <TrendLine
+              name="Cost of a session"
+              of={of.costPerSession}
+              format={cost}
+              seconds={num(of.bucketSeconds)}
+            />
           </ul>
         </Section>
         <Section title="By agent">

@@ -1,8 +1,8 @@
 /** Figures as sentences, and the way from a claim to what shows it. */
 
 import type { IntervalJson, OutcomeSplitJson, TrendTestJson } from "@mneme/client/http";
-import { Badge, Time, type Tone } from "../../components/basics";
-import { count, type Numeric, num, percent, word } from "../../format";
+import { Badge, type Tone } from "../../components/basics";
+import { count, type Numeric, num, percent, spanStart, word } from "../../format";
 import { to } from "../../router";
 
 const SHOWN = 5;
@@ -65,16 +65,23 @@ export function signed(value: Numeric): string {
   return `${read > 0 ? "+" : ""}${read.toLocaleString(undefined, { maximumSignificantDigits: 3 })}`;
 }
 
-/** A probability of being chance. */
+/** How likely chance alone gives a finding, for a column of such: "< 0.001". */
 export function chance(value: Numeric): string {
   const read = num(value);
   return read < 0.001 ? "< 0.001" : read.toFixed(3);
 }
 
+/** The same in a sentence: "q < 0.001". It is no probability that the finding is true. */
+export function evidence(qValue: Numeric): string {
+  const told = chance(qValue);
+  return told.startsWith("<") ? `q ${told}` : `q = ${told}`;
+}
+
 const TONES: Readonly<Record<string, Tone>> = { improving: "good", degrading: "bad" };
 
 /** Which way something goes. */
-export function TrendBadge({ trend }: { trend: string | undefined }) {
+export function TrendBadge({ trend, small }: { trend: string | undefined; small?: boolean }) {
+  if (small) return <Badge>sure, but small</Badge>;
   const said = word(trend, "TREND_") || "unspecified";
   return <Badge tone={TONES[said] ?? "plain"}>{said === "unspecified" ? "not known" : said}</Badge>;
 }
@@ -84,25 +91,23 @@ export function TrendLine(props: {
   name: string;
   of: TrendTestJson | undefined;
   format: (value: Numeric) => string;
+  /** How long the series' spans are. */
+  seconds: number;
 }) {
   const { of } = props;
   if (!of || num(of.points) < 2) return null;
   const interval = of.step ? of.step.interval : of.slopeInterval;
   return (
     <li>
-      <strong>{props.name}</strong> <TrendBadge trend={of.trend} />{" "}
+      <strong>{props.name}</strong> <TrendBadge trend={of.trend} small={of.small ?? false} />{" "}
       <span>
-        {of.step ? (
-          <>
-            {props.format(of.step.difference)} at <Time value={of.step.since} exact />
-          </>
-        ) : (
-          `${props.format(of.slopePerDay)} a day`
-        )}
+        {of.step
+          ? `${props.format(of.step.difference)} at ${spanStart(of.step.since, props.seconds)}`
+          : `${props.format(of.slopePerDay)} a day`}
         {interval && `, interval ${between(interval, props.format)}`}
       </span>{" "}
       <span class="fine">
-        {count(of.points)} points, chance {chance((of.step ?? of).qValue)}
+        {count(of.points)} points, {evidence((of.step ?? of).qValue)}
       </span>
     </li>
   );

@@ -3,24 +3,17 @@
 import type { PerformancePointJson, PerformanceTrendsJson } from "@mneme/client/http";
 import { Empty, Section } from "../../components/basics";
 import { Lines } from "../../components/chart";
-import { duration, type Numeric, num, percent, spanStart } from "../../format";
+import { duration, type Numeric, num, percent } from "../../format";
 import { signed, TrendLine } from "./evidence";
+import { type Basis, ENDED, lineOf, overTime, TIMED, TOLD } from "./series";
 
 /** The analysis. */
 export function TrendsView({ of }: { of: PerformanceTrendsJson }) {
   const points = of.points ?? [];
   if (points.length === 0) return <Empty title="There is nothing to draw in this span." />;
-  const x = points.map((point) => new Date(point.startTime ?? 0).getTime() / 1000);
-  const common = {
-    xName: "From",
-    x,
-    time: true,
-    formatX: (at: number) => spanStart(new Date(at * 1000).toISOString(), num(of.bucketSeconds)),
-  };
-  const line = (name: string, value: (point: PerformancePointJson) => Numeric) => ({
-    name,
-    values: points.map((point) => (value(point) === undefined ? null : num(value(point)))),
-  });
+  const common = overTime(points, num(of.bucketSeconds));
+  const line = (name: string, value: (point: PerformancePointJson) => Numeric, basis?: Basis) =>
+    lineOf(name, points, value, basis);
   return (
     <>
       <Section
@@ -28,11 +21,36 @@ export function TrendsView({ of }: { of: PerformanceTrendsJson }) {
         about="The slope that fits best, with the interval it lies in, and how likely chance alone gives it."
       >
         <ul class="claims">
-          <TrendLine name="Success" of={of.successRate} format={points100} />
-          <TrendLine name="Errors of a session" of={of.errorRate} format={signed} />
-          <TrendLine name="Latency" of={of.latency} format={milliseconds} />
-          <TrendLine name="Latency, slowest twentieth" of={of.latencyP95} format={milliseconds} />
-          <TrendLine name="Sessions an hour" of={of.throughput} format={signed} />
+          <TrendLine
+            seconds={num(of.bucketSeconds)}
+            name="Success"
+            of={of.successRate}
+            format={points100}
+          />
+          <TrendLine
+            seconds={num(of.bucketSeconds)}
+            name="Errors of a session"
+            of={of.errorRate}
+            format={signed}
+          />
+          <TrendLine
+            seconds={num(of.bucketSeconds)}
+            name="Latency"
+            of={of.latency}
+            format={milliseconds}
+          />
+          <TrendLine
+            seconds={num(of.bucketSeconds)}
+            name="Latency, slowest twentieth"
+            of={of.latencyP95}
+            format={milliseconds}
+          />
+          <TrendLine
+            seconds={num(of.bucketSeconds)}
+            name="Sessions an hour"
+            of={of.throughput}
+            format={signed}
+          />
         </ul>
       </Section>
       <div class="grid">
@@ -40,7 +58,7 @@ export function TrendsView({ of }: { of: PerformanceTrendsJson }) {
           <Lines
             {...common}
             title="Share of sessions that succeed"
-            lines={[line("Succeeded", (point) => point.successRate)]}
+            lines={[line("Succeeded", (point) => point.successRate, ENDED)]}
             format={(value) => percent(value, 0)}
           />
         </Section>
@@ -48,7 +66,7 @@ export function TrendsView({ of }: { of: PerformanceTrendsJson }) {
           <Lines
             {...common}
             title="Errors of a session"
-            lines={[line("Errors", (point) => point.errorsPerSession ?? 0)]}
+            lines={[line("Errors", (point) => point.errorsPerSession, TOLD)]}
             format={(value) => value.toFixed(1)}
           />
         </Section>
@@ -56,9 +74,10 @@ export function TrendsView({ of }: { of: PerformanceTrendsJson }) {
           <Lines
             {...common}
             title="Latency of calls"
+            log
             lines={[
-              line("Half are faster", (point) => point.latencyP50Ms),
-              line("95 % are faster", (point) => point.latencyP95Ms),
+              line("Half are faster", (point) => point.latencyP50Ms, TIMED),
+              line("95 % are faster", (point) => point.latencyP95Ms, TIMED),
             ]}
             format={duration}
           />

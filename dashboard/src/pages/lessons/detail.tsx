@@ -7,6 +7,7 @@ import { useLoad } from "../../api/load";
 import { learn } from "../../api/services";
 import { ErrorBox, Facts, Show, Time } from "../../components/basics";
 import { announce } from "../../components/live";
+import { May } from "../../components/may";
 import { Id, Json, Text } from "../../components/text";
 import { plural } from "../../format";
 import { to, withQuery } from "../../router";
@@ -15,7 +16,10 @@ import { LessonForm } from "./editor";
 
 /** The lesson beside the list. */
 export function LessonDetail({ id, onChange }: { id: string; onChange: () => void }) {
-  const loaded = useLoad((signal) => learn.getLesson({ lessonId: id }, { signal }), [id]);
+  const loaded = useLoad(
+    (signal) => learn.getLesson({ lessonId: id, peek: true }, { signal }),
+    [id],
+  );
   const [editing, setEditing] = useState(false);
   const changed = (text: string): void => {
     setEditing(false);
@@ -75,16 +79,18 @@ function Shown(props: {
       </div>
       <Text value={lesson.content ?? ""} />
       {error && <ErrorBox error={error} />}
-      <div class="actions">
-        {!archived && (
-          <button type="button" onClick={props.onEdit}>
-            Edit
+      <May scope="write">
+        <div class="actions">
+          {!archived && (
+            <button type="button" onClick={props.onEdit}>
+              Edit
+            </button>
+          )}
+          <button type="button" onClick={move} disabled={busy}>
+            {archived ? "Restore" : "Archive"}
           </button>
-        )}
-        <button type="button" onClick={move} disabled={busy}>
-          {archived ? "Restore" : "Archive"}
-        </button>
-      </div>
+        </div>
+      </May>
       <Facts
         of={[
           ["Category", lesson.category],

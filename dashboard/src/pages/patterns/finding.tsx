@@ -6,6 +6,7 @@ import { type ApiError, asApiError } from "../../api/errors";
 import { memories } from "../../api/services";
 import { ErrorBox } from "../../components/basics";
 import { announce } from "../../components/live";
+import { May } from "../../components/may";
 import { num, plural, score } from "../../format";
 import { to } from "../../router";
 
@@ -33,7 +34,7 @@ export function Finding({ pattern, onUse }: { pattern: PatternJson; onUse: () =>
   };
   const search = (): Promise<void> =>
     attempt(async () => {
-      const answer = await memories.searchPattern({ name, limit: FOUND });
+      const answer = await memories.searchPattern({ name, limit: FOUND, peek: true });
       setFound(answer);
       announce(inWords(answer));
     });
@@ -94,24 +95,26 @@ function Match(props: {
       <div class="actions">
         <a href={to("memories", memory.id ?? "")}>Its memory</a>
         {similarity !== undefined && <span class="fine">similarity {score(num(similarity))}</span>}
-        <button
-          type="button"
-          class="quiet"
-          aria-pressed={props.verdict === true}
-          disabled={props.busy}
-          onClick={() => props.onJudge(true)}
-        >
-          {props.verdict === true ? "✓ Right" : "Right"}
-        </button>
-        <button
-          type="button"
-          class="quiet"
-          aria-pressed={props.verdict === false}
-          disabled={props.busy}
-          onClick={() => props.onJudge(false)}
-        >
-          {props.verdict === false ? "✗ Wrong" : "Wrong"}
-        </button>
+        <May scope="write">
+          <button
+            type="button"
+            class="quiet"
+            aria-pressed={props.verdict === true}
+            disabled={props.busy}
+            onClick={() => props.onJudge(true)}
+          >
+            {props.verdict === true ? "✓ Right" : "Right"}
+          </button>
+          <button
+            type="button"
+            class="quiet"
+            aria-pressed={props.verdict === false}
+            disabled={props.busy}
+            onClick={() => props.onJudge(false)}
+          >
+            {props.verdict === false ? "✗ Wrong" : "Wrong"}
+          </button>
+        </May>
       </div>
     </li>
   );

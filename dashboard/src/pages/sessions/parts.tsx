@@ -9,6 +9,7 @@ import { to } from "../../router";
 
 /** How a session stands, as a badge. */
 export function StatusBadge({ session }: { session: SessionJson }) {
+  if (session.system) return <Badge>system</Badge>;
   const status = word(session.status, "SESSION_STATUS_");
   const tone: Tone = status === "error" ? "bad" : status === "active" ? "info" : "good";
   return <Badge tone={tone}>{status === "error" ? "failed" : status || "unknown"}</Badge>;
