@@ -3,8 +3,11 @@
 import type { ComponentChildren, ComponentType } from "preact";
 import { useEffect, useErrorBoundary, useRef, useState } from "preact/hooks";
 import { asApiError } from "./api/errors";
-import { signInNeeded, signInWanted } from "./api/key";
+import { keepKey, key, offered, signInNeeded, signInWanted } from "./api/key";
+import { useLoad } from "./api/load";
+import { learnWhoIAm, whyNot } from "./api/me";
 import { Empty, ErrorBox, Loading, PageHeader } from "./components/basics";
+import { Dialog } from "./components/dialog";
 import { LiveRegion } from "./components/live";
 import { Navigation } from "./frame/navigation";
 import { Shortcuts } from "./frame/shortcuts";
@@ -16,7 +19,13 @@ import { arrivals, partsOf, path } from "./router";
 export function App() {
   const [name, ...rest] = partsOf(path.value);
   const page = pageOf(name);
+  if (offered.value) return <AnotherKey />;
   if (signInNeeded.value || signInWanted.value) return <SignIn />;
+  return <Frame page={page} rest={rest} />;
+}
+
+function Frame({ page, rest }: { page: Page | undefined } & PageProps) {
+  useLoad(learnWhoIAm, [key.value]);
   return (
     <div class="frame">
       <a class="skip" href="#main">
@@ -32,8 +41,53 @@ export function App() {
   );
 }
 
-/** Loads a page's code, and shows it. */
+/** Asks before the key of a link takes the place of the one that this tab has. */
+function AnotherKey() {
+  const use = (): void => {
+    keepKey(offered.value);
+    location.reload(); // What was loaded under the other key is gone with the page.
+  };
+  const keep = (): void => {
+    offered.value = "";
+  };
+  return (
+    <main>
+      <Dialog title="This link brings another key" onClose={keep}>
+        <div class="stack">
+          <p>
+            This tab is signed in already. With the key of the link you would look into what that
+            key opens, which may be somebody else's, and whatever you write would go there.
+          </p>
+          <div class="buttons">
+            <button type="button" class="primary" onClick={keep}>
+              Keep my key
+            </button>
+            <button type="button" onClick={use}>
+              Use the link's key
+            </button>
+          </div>
+        </div>
+      </Dialog>
+    </main>
+  );
+}
+
+/** Loads a page's code, and shows it; or says why the key may not see it. */
 function Loader({ page, rest }: { page: Page } & PageProps) {
+  const why = page.needs && whyNot(page.needs);
+  if (!why) return <Loaded page={page} rest={rest} />;
+  return (
+    <>
+      <Arrived title={page.title} />
+      <PageHeader title={page.title} />
+      <Empty title="This page is not for this key.">
+        <p>{why}</p>
+      </Empty>
+    </>
+  );
+}
+
+function Loaded({ page, rest }: { page: Page } & PageProps) {
   const [loaded, setLoaded] = useState<ComponentType<PageProps>>();
   const [failed, setFailed] = useState<unknown>();
   useEffect(() => {

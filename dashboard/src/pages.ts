@@ -1,6 +1,7 @@
 /** The pages: a row here is all that the frame has to know of one. */
 
 import type { ComponentType } from "preact";
+import type { Scope } from "./api/me";
 
 /** What a page is given. */
 export interface PageProps {
@@ -18,6 +19,8 @@ export interface Page {
   readonly icon: string;
   /** Goes there after `g`. */
   readonly key: string;
+  /** What its key must be able to do; reading, where nothing is said. */
+  readonly needs?: Scope;
   readonly load: () => Promise<{ readonly default: ComponentType<PageProps> }>;
 }
 
@@ -124,6 +127,7 @@ export const PAGES: readonly Page[] = [
     group: "Understand",
     icon: "M3 19h18M4 15c4 0 4-9 9-9h7M17 3l3 3-3 3",
     key: "n",
+    needs: "learn",
     load: () => import("./pages/Learning"),
   },
   {
@@ -164,6 +168,7 @@ export const PAGES: readonly Page[] = [
     group: "Operate",
     icon: "M4 7h10M18 7h2M4 17h2M10 17h10M16 5v4M8 15v4",
     key: "d",
+    needs: "admin",
     load: () => import("./pages/Admin"),
   },
 ];

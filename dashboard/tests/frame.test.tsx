@@ -1,8 +1,8 @@
 import { fireEvent, screen, waitFor } from "@testing-library/preact";
 import { expect, test, vi } from "vitest";
-import { keepKey, key, signInNeeded } from "../src/api/key";
+import { keepKey, key, signInNeeded, takeKey } from "../src/api/key";
 import { PAGES } from "../src/pages";
-import { partsOf, to } from "../src/router";
+import { navigate, partsOf, to } from "../src/router";
 import { open } from "./opening";
 import { failed, serve } from "./serving";
 
@@ -36,9 +36,10 @@ test("an address that leads nowhere says so", async () => {
 
 test("a server that wants a key is given one that it takes", async () => {
   let taken = false;
+  const refused = () => failed(401, "unauthenticated", "no such key");
   serve({
-    "EventService/ListSessions": () =>
-      taken ? { totalSize: "0" } : failed(401, "unauthenticated", "no such key"),
+    "EventService/ListSessions": () => (taken ? { totalSize: "0" } : refused()),
+    "AdminService/WhoAmI": () => (taken ? { tenantId: "shop" } : refused()),
   });
   open("/sessions");
   const field = await screen.findByLabelText("API key");
@@ -57,7 +58,7 @@ test("a key that is being tried is not said to be refused", async () => {
   const asked = new Promise((resolve) => {
     answer = resolve;
   });
-  serve({ "EventService/ListSessions": () => asked });
+  serve({ "EventService/ListSessions": () => ({}), "AdminService/WhoAmI": () => asked });
   signInNeeded.value = true;
   open("/sessions");
   fireEvent.input(await screen.findByLabelText("API key"), { target: { value: "mn_good" } });
@@ -66,6 +67,47 @@ test("a key that is being tried is not said to be refused", async () => {
   expect(screen.queryByText(/not taken any more/)).toBeNull();
   answer({});
   await screen.findByRole("heading", { name: "Sessions", level: 1 });
+});
+
+test("the frame says whose the key is, and keeps from it what it may not do", async () => {
+  serve({
+    "AdminService/WhoAmI": () => ({
+      tenantId: "shop",
+      apiKeyId: "k-1",
+      apiKeyName: "reader",
+      scopes: ["KEY_SCOPE_READ"],
+    }),
+    "LearnService/ListLessons": () => ({}),
+  });
+  open("/lessons");
+  const whose = await screen.findByLabelText("Signed in as");
+  expect(whose.textContent).toBe("TenantshopKeyreaderMayread");
+  const made = await screen.findByRole("button", { name: "New lesson" });
+  const why = "This key may not change anything: that needs the scope write, and it has read.";
+  expect(made.closest("fieldset")?.disabled).toBe(true);
+  expect(made.closest("fieldset")?.title).toBe(why);
+  expect(screen.getByRole("button", { name: "Export" }).closest("fieldset")).toBeNull();
+  expect(screen.queryByRole("link", { name: "Admin" })).toBeNull();
+  navigate("/admin");
+  await screen.findByText(/may not administer the server: that needs the scope admin/);
+});
+
+test("a key of a link takes no other's place unasked", async () => {
+  serve({ "EventService/ListSessions": () => ({}) });
+  const anew = vi.spyOn(location, "reload").mockImplementation(() => undefined);
+  keepKey("mn_mine");
+  history.replaceState(null, "", "/sessions#key=mn_theirs");
+  takeKey();
+  open("/sessions");
+  await screen.findByRole("dialog", { name: "This link brings another key" });
+  expect([key.value, location.hash]).toEqual(["mn_mine", ""]);
+  fireEvent.click(screen.getByRole("button", { name: "Keep my key" }));
+  await screen.findByRole("heading", { name: "Sessions", level: 1 });
+  expect(key.value).toBe("mn_mine");
+  history.replaceState(null, "", "/sessions#key=mn_theirs");
+  takeKey();
+  fireEvent.click(await screen.findByRole("button", { name: "Use the link's key" }));
+  expect([key.value, anew.mock.calls.length]).toEqual(["mn_theirs", 1]);
 });
 
 test("who goes back after signing out finds a page that begins anew", async () => {

@@ -108,3 +108,46 @@ test.each(NAMED)("%s shows scripts that were stored as text", async (_name, addr
   }
   expect("broken" in globalThis).toBe(false);
 });
+
+const TURNED = "see \u202eexe.jpg\u202c and \u2067https://a.example/x\u202egpj.exe\u2069 \u200fend";
+const SHOWN = "⟨U+202E⟩exe.jpg⟨U+202C⟩";
+
+/** The same answers, with other stored text. */
+function turned<T>(answers: T): T {
+  return JSON.parse(
+    JSON.stringify(answers).replaceAll(
+      JSON.stringify(HOSTILE).slice(1, -1),
+      JSON.stringify(TURNED).slice(1, -1),
+    ),
+  );
+}
+
+test.each(NAMED)(
+  "%s shows what would turn texts around, and obeys none of it",
+  async (_name, address) => {
+    const answers = Object.entries(ANSWERS).map(([call, answer]) => [call, () => turned(answer())]);
+    serve(Object.fromEntries(answers));
+    const { container } = open(
+      address.replaceAll(encodeURIComponent(HOSTILE), encodeURIComponent(TURNED)),
+    );
+    await screen.findAllByRole("heading", { level: 1 });
+    await waitFor(() => {
+      expect(container.querySelector("[role=status][aria-label=Loading]")).toBeNull();
+      expect(container.querySelector("main")?.textContent).toContain(SHOWN);
+    });
+    expect(container.textContent).not.toMatch(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/);
+    for (const titled of container.querySelectorAll("[title]")) {
+      expect(titled.getAttribute("title")).not.toMatch(/[\u202a-\u202e\u2066-\u2069]/);
+    }
+    const texts = document.createTreeWalker(container, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+      const place = texts.currentNode.parentElement;
+      if (texts.currentNode.nodeValue?.includes(SHOWN) && place?.closest("option, svg") === null) {
+        expect(place?.closest("[dir]")).toBe(place);
+      }
+    }
+    for (const link of container.querySelectorAll<HTMLAnchorElement>("a[target=_blank]")) {
+      expect(link.href).toBe("https://a.example/x");
+    }
+  },
+);

@@ -2,13 +2,19 @@
 
 import { render } from "@testing-library/preact";
 import { beforeEach } from "vitest";
-import { keepKey, signInNeeded } from "../src/api/key";
+import { keepKey, offered, signInNeeded } from "../src/api/key";
+import { me } from "../src/api/me";
 import { App } from "../src/app";
+import { showControls } from "../src/components/shown";
 import { startRouter } from "../src/router";
+
+showControls();
 
 beforeEach(() => {
   keepKey("");
   signInNeeded.value = false;
+  offered.value = "";
+  me.value = undefined;
 });
 
 export function open(address: string) {

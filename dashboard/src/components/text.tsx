@@ -3,14 +3,19 @@
 import type { ComponentChild } from "preact";
 import { useState } from "preact/hooks";
 
-const LINK = /\bhttps?:\/\/[^\s<>"'`\\^{|}]+/gi;
+// An address ends where something turns the direction: what follows is read elsewhere than it stands.
+const LINK = /\bhttps?:\/\/[^\s<>"'`\\^{|}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gi;
 const TRAILING = ".,;:!?)]";
 const FOLDED = 1200;
 
-/** Return the address when it may be opened: only http and https may. */
+/**
+ * Return the address when it may be opened: only http and https may, and none that names a user:
+ * "https://bank.example@elsewhere.example" leads elsewhere than it reads.
+ */
 export function safeUrl(text: string): string | undefined {
   try {
     const url = new URL(text);
+    if (url.username || url.password) return undefined;
     return url.protocol === "http:" || url.protocol === "https:" ? url.href : undefined;
   } catch {
     return undefined;

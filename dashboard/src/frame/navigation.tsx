@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { keepKey, key, signInWanted } from "../api/key";
+import { me, scopesOf, whyNot } from "../api/me";
 import { PAGES, type Page } from "../pages";
 import { arrivals } from "../router";
 import { choose, type Theme, theme } from "./theme";
@@ -42,12 +43,15 @@ export function Navigation({ current }: { current: Page | undefined }) {
             <Group
               key={group}
               name={group}
-              pages={PAGES.filter((page) => page.group === group)}
+              pages={PAGES.filter(
+                (page) => page.group === group && !(page.needs && whyNot(page.needs)),
+              )}
               current={current}
             />
           ))}
         </nav>
         <div class="side-foot">
+          <Whose />
           <fieldset class="themes">
             <legend class="hidden">Theme</legend>
             {THEMES.map(([value, text]) => (
@@ -75,6 +79,22 @@ export function Navigation({ current }: { current: Page | undefined }) {
         </div>
       </div>
     </header>
+  );
+}
+
+/** Where one is, with which key, and what it may do. */
+function Whose() {
+  const known = me.value;
+  if (!known) return null;
+  return (
+    <dl class="whose" aria-label="Signed in as">
+      <dt>Tenant</dt>
+      <dd>{known.tenantId}</dd>
+      <dt>Key</dt>
+      <dd>{known.apiKeyId ? known.apiKeyName || known.apiKeyId : "none"}</dd>
+      <dt>May</dt>
+      <dd>{scopesOf(known).join(", ")}</dd>
+    </dl>
   );
 }
 

@@ -7,6 +7,7 @@ import { alerts } from "../api/services";
 import { Empty, PageHeader } from "../components/basics";
 import { ChoiceFilter, Filters } from "../components/filters";
 import { announce } from "../components/live";
+import { May } from "../components/may";
 import { Pages } from "../components/table";
 import { num } from "../format";
 import type { PageProps } from "../pages";
@@ -42,9 +43,11 @@ export default function Alerts({ rest: [linked] }: PageProps) {
         title="Alerts"
         about="Rules that watch what is recorded, and tell somebody."
         actions={
-          <button type="button" class="primary" onClick={() => setMaking(true)}>
-            New rule
-          </button>
+          <May scope="write">
+            <button type="button" class="primary" onClick={() => setMaking(true)}>
+              New rule
+            </button>
+          </May>
         }
       />
       <nav class="tabs" aria-label="Parts">

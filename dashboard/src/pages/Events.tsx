@@ -99,9 +99,8 @@ export default function Events() {
 function asked() {
   const severity = filter("severity").toUpperCase();
   return {
-    ...narrowing({ sessionId: "session", agentId: "agent" }),
+    ...narrowing({ sessionId: "session", agentId: "agent", project: "project" }),
     name: filter("name"),
-    ...(filter("project") && { project: filter("project") }),
     ...(filter("type") && { eventTypes: [filter("type")] }),
     ...(severity && { minSeverity: `SEVERITY_${severity}` as SeverityJson }),
   };

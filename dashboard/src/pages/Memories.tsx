@@ -8,6 +8,7 @@ import { Badge, Empty, Facts, PageHeader, Show, Time } from "../components/basic
 import { Confirm } from "../components/dialog";
 import { Filters, TextFilter, Toggle } from "../components/filters";
 import { announce } from "../components/live";
+import { May } from "../components/may";
 import { Pages } from "../components/table";
 import { Id, Json, Text } from "../components/text";
 import { num, plural, word } from "../format";
@@ -165,11 +166,13 @@ function Detail({ id, onRemoved }: { id: string; onRemoved: () => void }) {
                 <Json value={memory.metadata} />
               </div>
             )}
-            <div class="actions">
-              <button type="button" class="danger" onClick={() => setAsking(true)}>
-                Delete
-              </button>
-            </div>
+            <May scope="write">
+              <div class="actions">
+                <button type="button" class="danger" onClick={() => setAsking(true)}>
+                  Delete
+                </button>
+              </div>
+            </May>
             {asking && <Removal id={id} onClose={() => setAsking(false)} onRemoved={onRemoved} />}
           </div>
         )}

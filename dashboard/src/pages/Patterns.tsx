@@ -6,6 +6,7 @@ import { usePages } from "../api/load";
 import { memories } from "../api/services";
 import { Badge, Empty, PageHeader } from "../components/basics";
 import { announce } from "../components/live";
+import { May } from "../components/may";
 import { Pages } from "../components/table";
 import { count, num, percent, plural } from "../format";
 import type { PageProps } from "../pages";
@@ -29,9 +30,11 @@ export default function Patterns({ rest: [linked] }: PageProps) {
         title="Patterns"
         about="What to look for in memories: an expression, a meaning, or a structure."
         actions={
-          <button type="button" class="primary" onClick={() => setMaking(true)}>
-            New pattern
-          </button>
+          <May scope="write">
+            <button type="button" class="primary" onClick={() => setMaking(true)}>
+              New pattern
+            </button>
+          </May>
         }
       />
       <div class={chosen ? "split open" : "split"}>

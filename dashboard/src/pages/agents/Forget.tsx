@@ -7,6 +7,7 @@ import { Badge, ErrorBox, Facts, Section, Time } from "../../components/basics";
 import { Confirm } from "../../components/dialog";
 import { Counts, counted, Plan, useDryRun } from "../../components/dryrun";
 import { announce } from "../../components/live";
+import { May } from "../../components/may";
 import { Id } from "../../components/text";
 import { plural } from "../../format";
 
@@ -40,9 +41,11 @@ export function Forget({ whose, onForgotten }: { whose: Whose; onForgotten: () =
       ) : plan ? (
         <Plan plan={plan} of={`this ${whose.kind}`} onForget={() => setAsking(true)} />
       ) : (
-        <button type="button" onClick={look} disabled={busy}>
-          {busy ? "Looking…" : "Show what would be forgotten"}
-        </button>
+        <May scope="admin">
+          <button type="button" onClick={look} disabled={busy}>
+            {busy ? "Looking…" : "Show what would be forgotten"}
+          </button>
+        </May>
       )}
       {asking && (
         <Confirm

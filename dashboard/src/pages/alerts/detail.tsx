@@ -8,6 +8,7 @@ import { alerts } from "../../api/services";
 import { Badge, ErrorBox, Facts, Show, Time } from "../../components/basics";
 import { Confirm } from "../../components/dialog";
 import { announce } from "../../components/live";
+import { May } from "../../components/may";
 import { Id } from "../../components/text";
 import { count, num } from "../../format";
 import { setQuery, withQuery } from "../../router";
@@ -119,25 +120,29 @@ function Shown(props: {
       </div>
       <p class="rule-sentence">{sentence(rule)}</p>
       {error && <ErrorBox error={error} />}
-      <div class="actions">
-        <button type="button" onClick={props.onEdit}>
-          Edit
-        </button>
-        <button type="button" onClick={() => void turn()} disabled={busy !== ""}>
-          {rule.enabled ? "Disable" : "Enable"}
-        </button>
-        <button
-          type="button"
-          onClick={() => void test()}
-          disabled={busy !== "" || silent}
-          title={silent ? "It tells nobody: edit it to name a channel" : "To each of its channels"}
-        >
-          {busy === "test" ? "Sending…" : "Send a test"}
-        </button>
-        <button type="button" class="danger" onClick={() => setDeleting(true)}>
-          Delete
-        </button>
-      </div>
+      <May scope="write">
+        <div class="actions">
+          <button type="button" onClick={props.onEdit}>
+            Edit
+          </button>
+          <button type="button" onClick={() => void turn()} disabled={busy !== ""}>
+            {rule.enabled ? "Disable" : "Enable"}
+          </button>
+          <button
+            type="button"
+            onClick={() => void test()}
+            disabled={busy !== "" || silent}
+            title={
+              silent ? "It tells nobody: edit it to name a channel" : "To each of its channels"
+            }
+          >
+            {busy === "test" ? "Sending…" : "Send a test"}
+          </button>
+          <button type="button" class="danger" onClick={() => setDeleting(true)}>
+            Delete
+          </button>
+        </div>
+      </May>
       {tested && (
         <section aria-label="The test">
           <h3>What became of the test</h3>

@@ -7,6 +7,7 @@ import { memories } from "../../api/services";
 import { Facts, Show, Time } from "../../components/basics";
 import { Confirm } from "../../components/dialog";
 import { announce } from "../../components/live";
+import { May } from "../../components/may";
 import { Id, Json, Text } from "../../components/text";
 import { count, duration, num, percent, score } from "../../format";
 import { setQuery, withQuery } from "../../router";
@@ -35,11 +36,13 @@ export function PatternDetail({ name, onChange }: { name: string; onChange: () =
             <Sought pattern={stats.pattern ?? {}} />
             <Finding pattern={stats.pattern ?? {}} onUse={again} />
             <Facts of={factsOf(stats)} />
-            <div class="actions">
-              <button type="button" class="danger" onClick={() => setDeleting(true)}>
-                Delete
-              </button>
-            </div>
+            <May scope="write">
+              <div class="actions">
+                <button type="button" class="danger" onClick={() => setDeleting(true)}>
+                  Delete
+                </button>
+              </div>
+            </May>
           </div>
         )}
       </Show>
