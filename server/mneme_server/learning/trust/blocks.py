@@ -15,7 +15,7 @@ from mneme_server.learning.spaces import Space
 from mneme_server.learning.trust.clone import estimated
 from mneme_server.learning.trust.encoding import Encoder
 from mneme_server.learning.trust.episodes import Episode
-from mneme_server.learning.trust.estimates import Weighed
+from mneme_server.learning.trust.estimates import Weighed, discounted
 from mneme_server.learning.trust.worth import Steps, fitted
 
 Matrix = NDArray[np.float64]
@@ -186,20 +186,12 @@ class Blocks:
         expected = (np.concatenate(judged.policy) * values).sum(axis=1)
         since = np.zeros((2, len(rows))) if judged.since is None else judged.since
         lengths = np.diff(self._starts)[judged.firsts[0] : judged.last]
-        there = np.arange(lengths.max()) < lengths[:, None]
-        discounts = self._basis.discount ** np.arange(there.shape[1])
-
-        def table(values: Vector, after: float = 0.0) -> Matrix:
-            found = np.full(there.shape, after)
-            found[there] = values
-            return found
-
         return Weighed(
-            ratios=table(np.concatenate(judged.target) / propensities, 1.0),
-            rewards=table(self._rewards[self._mine]),
-            expected=table(expected),
-            predicted=table(values[rows, self._places[self._mine]]),
+            ratios=np.concatenate(judged.target) / propensities,
+            rewards=self._rewards[self._mine],
+            expected=expected,
+            predicted=values[rows, self._places[self._mine]],
             lengths=lengths,
-            gained=np.array([table(one) @ discounts for one in since]),
+            gained=np.array([discounted(one, lengths, self._basis.discount) for one in since]),
             discount=self._basis.discount,
         )

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
+Lengths = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,53 +45,53 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """Episodes with what the policy thinks of them, as matrices of shape (episodes, steps).
+    """Episodes with what the policy thinks of them, their steps one after the other.
 
     Args:
         ratios: how often the policy would have taken the action, in times of how often the
-            behaviour took it. 1 after the end.
-        rewards: 0 after the end.
-        expected: what a model thinks each state is worth under the policy; 0 after the end.
-        predicted: what it thinks the action that was taken is worth; 0 after the end.
-        lengths: how many steps each episode has, shape (episodes,).
+            behaviour took it, shape (steps,), as the next three.
+        rewards: what the steps brought.
+        expected: what a model thinks each state is worth under the policy.
+        predicted: what it thinks the action that was taken is worth.
+        lengths: how many steps each episode has, at least one, shape (episodes,).
         gained: what two models think that the policy has gained since on what is judged, shape
             (2, episodes).
         discount: what a reward one step later is worth.
     """
 
-    ratios: Matrix
-    rewards: Matrix
-    expected: Matrix
-    predicted: Matrix
-    lengths: NDArray[np.int64]
+    ratios: Vector
+    rewards: Vector
+    expected: Vector
+    predicted: Vector
+    lengths: Lengths
     gained: Matrix
     discount: float
 
     @property
-    def discounts(self) -> Vector:
-        """What a reward at each step is worth, shape (steps,)."""
-        return np.power(self.discount, np.arange(self.rewards.shape[1]), dtype=np.float64)
+    def starts(self) -> Lengths:
+        """Which step is the first of each episode, shape (episodes,)."""
+        return starts_of(self.lengths)
 
     @property
     def returns(self) -> Vector:
         """The discounted return of each episode."""
-        found: Vector = self.rewards @ self.discounts
-        return found
+        return discounted(self.rewards, self.lengths, self.discount)
 
     @property
     def weights(self) -> Vector:
         """The weight of each episode as a whole."""
-        found: Vector = self.ratios.prod(axis=1)
+        found: Vector = np.multiply.reduceat(self.ratios, self.starts)
         return found
 
     def since(self, first: int) -> Weighed:
         """Return the episodes from the one with number `first` on."""
+        steps = int(self.lengths[:first].sum())
         return replace(
             self,
-            ratios=self.ratios[first:],
-            rewards=self.rewards[first:],
-            expected=self.expected[first:],
-            predicted=self.predicted[first:],
+            ratios=self.ratios[steps:],
+            rewards=self.rewards[steps:],
+            expected=self.expected[steps:],
+            predicted=self.predicted[steps:],
             lengths=self.lengths[first:],
             gained=self.gained[:, first:],
         )
@@ -113,26 +114,64 @@ def effective_size(weights: Vector) -> float:
     return float(weights.sum()) ** 2 / squares if squares > 0 else 0.0
 
 
+def starts_of(lengths: Lengths) -> Lengths:
+    """Return which step is the first of each episode."""
+    return np.asarray(np.cumsum(lengths) - lengths, dtype=np.int64)
+
+
+def discounted(values: Vector, lengths: Lengths, discount: float) -> Vector:
+    """Return the discounted sum of each episode's values, which lie one after the other."""
+    places = np.arange(len(values)) - np.repeat(starts_of(lengths), lengths)
+    found: Vector = np.add.reduceat(values * np.power(discount, places), starts_of(lengths))
+    return found
+
+
 def weighted(data: Weighed) -> Vector:
     """Return the influences of weighted importance sampling, per decision; their mean estimates the
     value. An episode that has ended goes on with its last weight and no reward."""
-    so_far = np.cumprod(data.ratios, axis=1)
-    total = so_far.sum(axis=0)
-    shares = so_far / np.where(total > 0, total, 1.0)
-    rewards = (shares * data.rewards).sum(axis=0)
-    influence = (shares * (data.rewards - rewards)) @ data.discounts * len(so_far)
-    found: Vector = float(rewards @ data.discounts) + influence
+    longest_first, starts, running = _running(data)
+    lengths, weights = data.lengths[longest_first], np.ones(len(starts))
+    influence = np.zeros(len(starts))
+    value = over = 0.0  # `over`: the weights of the episodes that have ended.
+    lost = np.zeros(len(running) + 1)  # By a weight of 1 that brings nothing, at all steps before.
+    for step, count in enumerate(running):
+        at = starts[:count] + step
+        weights[:count] *= data.ratios[at]
+        total = over + float(weights[:count].sum()) or 1.0
+        worth = data.discount**step
+        reward = float(weights[:count] @ data.rewards[at]) / total
+        influence[:count] += weights[:count] * (worth / total) * (data.rewards[at] - reward)
+        value += worth * reward
+        lost[step + 1] = lost[step] + worth / total * reward
+        still = running[step + 1] if step + 1 < len(running) else 0
+        over += float(weights[still:count].sum())
+    influence -= weights * (lost[-1] - lost[lengths])
+    found = np.empty(len(starts))
+    found[longest_first] = value + influence * len(starts)
     return found
 
 
 def doubly_robust(data: Weighed) -> Vector:
     """Return the doubly robust value of each episode; their mean estimates the policy's."""
-    value = np.zeros(len(data.lengths))
-    for step in range(data.rewards.shape[1] - 1, -1, -1):
-        surprise = data.rewards[:, step] + data.discount * value - data.predicted[:, step]
-        now = data.expected[:, step] + data.ratios[:, step] * surprise
-        value = np.where(step < data.lengths, now, value)
-    return value
+    longest_first, starts, running = _running(data)
+    value = np.zeros(len(starts))
+    for step in range(len(running) - 1, -1, -1):
+        count = running[step]
+        at = starts[:count] + step
+        surprise = data.rewards[at] + data.discount * value[:count] - data.predicted[at]
+        value[:count] = data.expected[at] + data.ratios[at] * surprise
+    found = np.empty(len(starts))
+    found[longest_first] = value
+    return found
+
+
+def _running(data: Weighed) -> tuple[Lengths, Lengths, list[int]]:
+    """Return the episodes, the longest first; where their steps begin, in that order; and how many
+    of them each step is in."""
+    longest_first = np.argsort(-data.lengths, kind="stable")
+    ends = np.bincount(data.lengths)
+    running = len(data.lengths) - np.cumsum(ends)[:-1]
+    return longest_first, data.starts[longest_first], running.tolist()
 
 
 def mean_of(values: Vector, effective: float, spread: float, drift: float = 0.0) -> Estimate:

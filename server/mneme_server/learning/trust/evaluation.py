@@ -172,7 +172,7 @@ def _estimates(data: Weighed, propensities: Propensities) -> Evaluation:
         overlap=min(1.0, float(weights.mean())),
         propensities=propensities,
         behaviour=mean_of(returns, len(returns), spread),
-        modelled=Estimate(float(data.expected[:, 0].mean())),
+        modelled=Estimate(float(data.expected[data.starts].mean())),
     )
     refused = _refused(data)
     if refused:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -26,10 +28,10 @@ def one_step(
 ) -> Weighed:
     count = len(ratios)
     return Weighed(
-        ratios=ratios[:, None],
-        rewards=rewards[:, None],
-        expected=np.full((count, 1), expected),
-        predicted=np.full((count, 1), predicted),
+        ratios=ratios,
+        rewards=rewards,
+        expected=np.full(count, expected),
+        predicted=np.full(count, predicted),
         lengths=np.ones(count, dtype=np.int64),
         gained=np.zeros((2, count)),
         discount=1.0,
@@ -62,10 +64,10 @@ def test_a_model_that_is_right_makes_the_doubly_robust_estimate_exact_whatever_t
 
 def test_rewards_are_weighed_by_the_decisions_up_to_them_and_not_by_later_ones() -> None:
     data = Weighed(
-        ratios=np.array([[2.0, 3.0], [1.0, 1.0]]),
-        rewards=np.array([[1.0, 10.0], [0.0, 2.0]]),
-        expected=np.zeros((2, 2)),
-        predicted=np.zeros((2, 2)),
+        ratios=np.array([2.0, 3.0, 1.0, 1.0]),
+        rewards=np.array([1.0, 10.0, 0.0, 2.0]),
+        expected=np.zeros(4),
+        predicted=np.zeros(4),
         lengths=np.array([2, 2]),
         gained=np.zeros((2, 2)),
         discount=0.5,
@@ -77,16 +79,70 @@ def test_rewards_are_weighed_by_the_decisions_up_to_them_and_not_by_later_ones()
 
 def test_an_episode_that_ended_early_counts_on_with_no_reward() -> None:
     data = Weighed(
-        ratios=np.array([[2.0, 1.0], [1.0, 1.0]]),
-        rewards=np.array([[1.0, 0.0], [1.0, 1.0]]),
-        expected=np.zeros((2, 2)),
-        predicted=np.zeros((2, 2)),
+        ratios=np.array([2.0, 1.0, 1.0]),
+        rewards=np.array([1.0, 1.0, 1.0]),
+        expected=np.zeros(3),
+        predicted=np.zeros(3),
         lengths=np.array([1, 2]),
         gained=np.zeros((2, 2)),
         discount=1.0,
     )
     assert weighted(data).mean() == pytest.approx(1 + (2 * 0 + 1 * 1) / 3)
     assert doubly_robust(data) == pytest.approx([2.0, 1 + 1])
+
+
+def in_tables(data: Weighed) -> tuple[np.ndarray, np.ndarray]:
+    """Both estimates as the papers write them, with a row for each episode and a column for each
+    step of the longest."""
+    there = np.arange(data.lengths.max()) < data.lengths[:, None]
+
+    def table(values: np.ndarray, after: float) -> np.ndarray:
+        found = np.full(there.shape, after)
+        found[there] = values
+        return found
+
+    ratios, rewards = table(data.ratios, 1.0), table(data.rewards, 0.0)
+    discounts = data.discount ** np.arange(there.shape[1])
+    so_far = np.cumprod(ratios, axis=1)
+    shares = so_far / so_far.sum(axis=0)
+    means = (shares * rewards).sum(axis=0)
+    influence = (shares * (rewards - means)) @ discounts * len(so_far)
+    value = np.zeros(len(data.lengths))
+    expected, predicted = table(data.expected, 0.0), table(data.predicted, 0.0)
+    for step in range(there.shape[1] - 1, -1, -1):
+        surprise = rewards[:, step] + data.discount * value - predicted[:, step]
+        now = expected[:, step] + ratios[:, step] * surprise
+        value = np.where(there[:, step], now, value)
+    return means @ discounts + influence, value
+
+
+@given(st.lists(st.integers(1, 6), min_size=2, max_size=8), st.integers(0, 2**32 - 1))
+def test_episodes_of_any_lengths_are_estimated_as_in_tables_with_a_column_for_each_step(
+    lengths: list[int], seed: int
+) -> None:
+    chance = np.random.default_rng(seed)
+    steps = chance.uniform(0.1, 2.0, (4, sum(lengths)))
+    data = Weighed(*steps, np.array(lengths), np.zeros((2, len(lengths))), 0.9)
+    by_sampling, robust = in_tables(data)
+    assert weighted(data) == pytest.approx(by_sampling)
+    assert doubly_robust(data) == pytest.approx(robust)
+    assert data.weights == pytest.approx(
+        [one.prod() for one in np.split(data.ratios, np.cumsum(lengths)[:-1])]
+    )
+    assert data.since(1).returns == pytest.approx(data.returns[1:])
+
+
+def test_one_long_episode_among_many_short_ones_takes_no_table_of_both() -> None:
+    lengths = np.array([*[1] * 3_000, 3_000])
+    steps = np.ones((4, 6_000))
+    tracemalloc.start()
+    try:
+        data = Weighed(*steps, lengths, np.zeros((2, len(lengths))), 1.0)
+        assert len(weighted(data)) == len(doubly_robust(data)) == len(lengths)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * 2**20
 
 
 def test_the_effective_size_is_the_number_of_equal_weights() -> None:
