@@ -32,7 +32,7 @@ Parts: TypeAlias = Mapping[Path, Json]
 MOST_PARTS = 512
 """Parts of a state: each is asked about, in states of as many parts, so that the time grows with
 their square."""
-_MOST_WORK = MOST_PARTS**2
+_MOST_WORK = 2**16
 """Parts that the states asked about have in all, where the background has more than one state."""
 
 
