@@ -27,6 +27,7 @@ from benchmarks.cases import (
     filters,
     fleet,
     footprint,
+    growth,
     http,
     jobs,
     learning,
@@ -80,6 +81,7 @@ CASES: dict[str, tuple[str, Callable[[Context], list[Row]]]] = {
     "jobs": ("Work beside the calls", jobs.run),
     "sessions": ("Context and session memory", sessions.run),
     "reflect": ("Reflect", reflect.run),
+    "growth": ("How calls grow", growth.run),
 }
 
 
