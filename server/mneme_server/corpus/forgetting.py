@@ -36,6 +36,20 @@ USER, AGENT, SESSION, PROJECT, TAG = "user", "agent", "session", "project", "tag
 TOUCHED = "_touched"
 """Sessions that lose events. Nothing of them need go: names that begin with "_" are no things, but
 what others follow from."""
+_NAMED = "_named:"
+
+
+def only_named(items: Mapping[str, Iterable[str]]) -> Items:
+    """Return things that are named and are not there any more, as what other things follow from."""
+    return {f"{_NAMED}{kind}": set(ids) for kind, ids in items.items()}
+
+
+def named_of(found: Items) -> Items:
+    """Return what of this is named, whether it is there or not."""
+    named = {
+        kind.removeprefix(_NAMED): ids for kind, ids in found.items() if kind.startswith(_NAMED)
+    }
+    return merged([things(found), named])
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from mneme_server.corpus.forgetting import (
     Places,
     beyond,
     merged,
+    named_of,
+    only_named,
     things,
 )
 from mneme_server.forgetting.model import Outcome
@@ -40,6 +42,9 @@ def find(forgetters: Sequence[Forgetter], selection: ForgetSelection) -> Items:
     found = [one.named(selection) for one in forgetters]
     if selection.session_id:  # It may be named by things, though nothing of it was recorded.
         found += [one.derived({SESSION: {selection.session_id}}) for one in forgetters]
+    gone = beyond({kind: set(ids) for kind, ids in selection.items.items()}, merged(found))
+    # Deleted before, some may be named still: by what is about them, and by the log.
+    found += [only_named(gone), *(one.derived(gone) for one in forgetters)]
     return following(forgetters, merged(found))
 
 
@@ -65,7 +70,8 @@ def erase(unit: ForgettingUnit, found: Items) -> tuple[list[int], Places]:
     unit.overwrite()
     leaves: set[int] = set()
     now = now_us()
-    for kind, ids in merged(one.recallable(found) for one in forgetters).items():
+    everything = named_of(found)
+    for kind, ids in merged(one.recallable(everything) for one in forgetters).items():
         forgotten = unit.log.forget(kind, sorted(ids), now)
         leaves |= {leaf.index for each in forgotten.values() for leaf in each}
     for forgetter in reversed(forgetters):

@@ -31,6 +31,7 @@ from mneme_server.corpus.forgetting import (
     Items,
     Places,
     merged,
+    named_of,
 )
 from mneme_server.corpus.kinds import MemoryKind
 from mneme_server.storage.portable import json_items, listed
@@ -246,7 +247,7 @@ class CorpusForgetter:
         ).all()
         for row in rows:
             changes = json.loads(row.changes)
-            if _without(changes, found):
+            if _without(changes, named_of(found)):
                 text = json.dumps(
                     changes, ensure_ascii=False, separators=(",", ":"), sort_keys=True
                 )

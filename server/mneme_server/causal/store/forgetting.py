@@ -17,7 +17,15 @@ from mneme_server.causal.store.tables import (
     causal_experiments,
     causal_observations,
 )
-from mneme_server.corpus.forgetting import AGENT, USER, ForgetSelection, Items, merged, things
+from mneme_server.corpus.forgetting import (
+    AGENT,
+    USER,
+    ForgetSelection,
+    Items,
+    merged,
+    named_of,
+    things,
+)
 from mneme_server.storage.forgetting import Forgets, Rows, SqlForgetter, array
 from mneme_server.storage.portable import json_array, json_items, listed
 
@@ -28,7 +36,8 @@ ASSIGNMENT, OBSERVATION = "assignment", "observation"
 class CausalForgetter(SqlForgetter):
     """Forgets edges, experiments, and what was assigned to subjects and observed of them.
 
-    An edge goes with what it begins or ends at; evidence that goes is taken off its list. An
+    An edge and an experiment go with what they are about: their cause or their effect. Evidence
+    that goes is taken off its list, and an edge that goes off the experiment that gave it. An
     assignment and an observation, whose ids are JSON lists of the experiment's and their own, go
     with their subject: a user, an agent, or anything that is forgotten.
     """
@@ -48,7 +57,7 @@ class CausalForgetter(SqlForgetter):
             for kind, name in ((USER, selection.user_id), (AGENT, selection.agent_id))
             if name
         }
-        found = [super().named(selection), self._about(people), {EDGE: self._edges_at(ends)}]
+        found = [super().named(selection), self._about(people), self._at(ends)]
         if wanted := selection.items.get(EDGE):
             of_these = causal_edges.c.id.in_(listed(array(wanted)))
             found.append({EDGE: self.select(causal_edges.c.id, of_these)})
@@ -59,7 +68,7 @@ class CausalForgetter(SqlForgetter):
         gone = things(found)
         ends = {node(kind, one) for kind, ids in gone.items() for one in ids}
         subjects = {one for ids in gone.values() for one in ids}
-        follow = [self._about(subjects), {EDGE: self._edges_at(ends)}]
+        follow = [self._about(subjects), self._at(ends)]
         if experiments := gone.get(EXPERIMENT):
             for kind, table, key in _OF_SUBJECTS:
                 of_these = table.c.experiment_id.in_(listed(array(experiments)))
@@ -69,9 +78,18 @@ class CausalForgetter(SqlForgetter):
     def erase(self, found: Items, unit: Any) -> None:
         """See `Forgetter`."""
         SqlEdges(self._connection, self._tenant_id).remove(sorted(found.get(EDGE, ())))
-        self._unlink({one for ids in things(found).values() for one in ids})
+        self._unlink({one for ids in named_of(found).values() for one in ids})
         for (kind, table, key), counter in zip(_OF_SUBJECTS, ("assigned", "observed"), strict=True):
             self._erase_pairs(table, key, found.get(kind, set()), counter)
+        if edges := found.get(EDGE):
+            self._connection.execute(
+                update(causal_experiments)
+                .where(
+                    causal_experiments.c.tenant_id == self._tenant_id,
+                    causal_experiments.c.edge_id.in_(listed(array(edges))),
+                )
+                .values(edge_id="")
+            )
         super().erase(found, unit)
 
     def names(self, what: str) -> Iterator[str]:
@@ -80,10 +98,10 @@ class CausalForgetter(SqlForgetter):
         if what in (USER, AGENT):
             for _, table, _ in _OF_SUBJECTS:
                 yield from self.distinct(table.c.subject)
-            for column in (causal_edges.c.cause, causal_edges.c.effect):
-                for end in self.distinct(column):
-                    if end.startswith(node(what, "")):
-                        yield end.removeprefix(node(what, ""))
+        for column in (column for both in _ENDS.values() for column in both):
+            for end in self.distinct(column):
+                if end.startswith(node(what, "")):
+                    yield end.removeprefix(node(what, ""))
         if what == EDGE:
             yield from self.distinct(causal_edges.c.id)
 
@@ -95,12 +113,16 @@ class CausalForgetter(SqlForgetter):
             for kind, table, key in _OF_SUBJECTS
         }
 
-    def _edges_at(self, ends: set[str]) -> set[str]:
+    def _at(self, ends: set[str]) -> Items:
+        """Return the edges and experiments that begin or end there."""
         if not ends:
-            return set()
-        both = (causal_edges.c.cause, causal_edges.c.effect)
-        named = [column.in_(listed(array(ends))) for column in both]
-        return self.select(causal_edges.c.id, or_(*named))
+            return {}
+        return {
+            kind: self.select(
+                both[0].table.c.id, or_(*(column.in_(listed(array(ends))) for column in both))
+            )
+            for kind, both in _ENDS.items()
+        }
 
     def _pairs(self, table: Table, key: str, condition: Any) -> set[str]:
         query = select(table.c.experiment_id, table.c[key]).where(
@@ -141,6 +163,10 @@ class CausalForgetter(SqlForgetter):
             )
 
 
+_ENDS = {
+    EDGE: (causal_edges.c.cause, causal_edges.c.effect),
+    EXPERIMENT: (causal_experiments.c.cause, causal_experiments.c.effect),
+}
 _OF_SUBJECTS = (
     (ASSIGNMENT, causal_assignments, "subject"),
     (OBSERVATION, causal_observations, "id"),
@@ -150,7 +176,8 @@ FORGETS = Forgets(
     CausalForgetter,
     {
         causal_edges: "deleted with what they begin or end at; lose evidence that goes",
-        causal_experiments: "stay, with figures that name nobody; deleted when named",
+        causal_experiments: "deleted with what they are about; others stay, with figures that name"
+        " nobody",
         causal_assignments: "deleted with their subject",
         causal_observations: "deleted with their subject",
     },
