@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from benchmarks.context import Context
+from benchmarks.context import FULL, Context
 from benchmarks.report import Row, at_most
 from benchmarks.server import ROOT
 
@@ -25,6 +25,7 @@ _HOW = (
 def run(context: Context) -> list[Row]:
     """Measure all calls on a server in this process; return those that grow fastest."""
     sys.path.insert(0, str(ROOT / "tests"))
+    from mneme_server.transport.logging import configure_logging
     from support.api import METHODS
     from support.costs import metered
     from support.growing import growing_fields
@@ -32,14 +33,17 @@ def run(context: Context) -> list[Row]:
     from support.server import local_server
     from support.world import world_of
 
-    with metered(memory=False) as meter, local_server(context.work / "growth") as server:
+    times = _TIMES if context.sizes == FULL else 1
+    log = (context.work / "growth.log").open("w")
+    configure_logging("error", "console", log)  # Before anything has a logger.
+    with log, metered(memory=False) as meter, local_server(context.work / "growth") as server:
         world = world_of(server.keys)
         context.say(f"growth: {len(METHODS)} calls with what is stored")
         stored = with_stored(world, meter)
         sent: dict[str, Sequence[Costs]] = {}
         for rpc in sorted(METHODS):
             for field in growing_fields(METHODS[rpc].input_type):
-                sent[f"{rpc} {field.path}"] = with_sent(world, meter, rpc, field, _TIMES)
+                sent[f"{rpc} {field.path}"] = with_sent(world, meter, rpc, field, times)
         context.say(f"growth: {len(sent)} fields measured")
     return [*_rows("stored", stored), *_rows("sent", sent)]
 
