@@ -62,7 +62,7 @@ def test_it_is_marked_and_ends_with_its_latest_event(alerted: Api) -> None:
 
 def test_lists_leave_it_out_unless_they_are_asked_for_it(alerted: Api) -> None:
     assert listed(alerted) == (["work"], 1)
-    assert listed(alerted, project="")[1] == 1
+    assert listed(alerted, agent_id="clerk")[1] == 1
     names, total = listed(alerted, include_system=True)
     assert (set(names), total) == ({"work", ALERTS}, 2)
     completed = events_pb.SESSION_STATUS_COMPLETED
