@@ -176,7 +176,8 @@ class _Reader:
         if not scope:
             raise GenerationError(f"{qualified}: give it the option (mneme.v1.required_scope)")
         scopes = self._pool.FindEnumTypeByName(f"{PACKAGE}.KeyScope")
-        return str(scopes.values_by_number[scope].name).removeprefix("KEY_SCOPE_").lower()
+        name = str(scopes.values_by_number[scope].name).removeprefix("KEY_SCOPE_").lower()
+        return f"{name} and read" if self._option(method, "also_reads") else name
 
     def _errors(self, method: MethodDescriptor) -> tuple[CallError, ...]:
         return tuple(

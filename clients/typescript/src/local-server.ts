@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { MnemeError } from "./errors.js";
@@ -7,6 +7,7 @@ import { VERSION } from "./version.js";
 
 const RECORD = "local.json";
 const LOG = "server.log";
+const WRITABLE_BY_OTHERS = 0o022;
 const FORMAT = 1;
 const API = "mneme.v1";
 const COMMAND = "mneme-server";
@@ -23,6 +24,13 @@ export interface Record {
   readonly version: string;
   readonly format: number;
   readonly api: readonly string[];
+}
+
+/** Whether nobody else could have written it: whoever did would be told memories. */
+function isOwn(path: string): boolean {
+  const { uid, mode } = statSync(path);
+  const own = process.getuid?.();
+  return own === undefined || ((uid === own || uid === 0) && (mode & WRITABLE_BY_OTHERS) === 0);
 }
 
 /**
@@ -49,6 +57,9 @@ export class LocalFolder {
   record(): Record | undefined {
     let record: Record;
     try {
+      if (!isOwn(this.path) || !isOwn(join(this.path, RECORD))) {
+        return undefined;
+      }
       record = JSON.parse(readFileSync(join(this.path, RECORD), "utf8")) as Record;
     } catch {
       return undefined; // Whoever starts the server is told what is wrong with the folder.

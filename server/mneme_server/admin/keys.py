@@ -83,7 +83,9 @@ class ApiKeys:
         """Make sure that somebody can administer the server.
 
         A secret that the operator chose is registered, also when it was revoked before: the
-        operator of the machine decides. Without one, a key is made when there is none.
+        operator of the machine decides. It takes the place of the one that was chosen, or made, at
+        a start before, which is revoked; keys that administrators made stay. Without a chosen one,
+        a key is made when there is none.
 
         Returns:
             The secret of a key that was made; None when none was. It cannot be had again.
@@ -94,24 +96,33 @@ class ApiKeys:
         if chosen_secret is None:
             if self._catalog.has_admin():
                 return None
-            return self._add(DEFAULT_TENANT, "bootstrap", ALL_SCOPES, 0, new_secret()).secret
+            return self._add_bootstrap("bootstrap", new_secret()).secret
         known = self._catalog.find(secret_hash(check_chosen_secret(chosen_secret)))
         if known is None:
             with suppress(AlreadyExists):  # Another server that starts with it may be faster.
-                self._add(DEFAULT_TENANT, "MNEME_ADMIN_KEY", ALL_SCOPES, 0, chosen_secret)
+                self._add_bootstrap("MNEME_ADMIN_KEY", chosen_secret)
             return None
         if KeyScope.ADMIN not in known.scopes:
             raise InvalidArgument(
                 f"MNEME_ADMIN_KEY is the secret of the key {known.id} ({known.name}), which has no"
                 " scope admin; choose another secret"
             )
-        if known.revoked_at_us is not None:
-            self._catalog.restore(known.id)
-            self._authenticator.forget(known.id)
+        self._catalog.restore_admin(known.id, now_us())
+        self._authenticator.forget_all()
         return None
 
+    def _add_bootstrap(self, name: str, secret: str) -> NewKey:
+        return self._add(DEFAULT_TENANT, name, ALL_SCOPES, 0, secret, bootstrap=True)
+
     def _add(
-        self, tenant_id: str, name: str, scopes: frozenset[KeyScope], rate_limit: int, secret: str
+        self,
+        tenant_id: str,
+        name: str,
+        scopes: frozenset[KeyScope],
+        rate_limit: int,
+        secret: str,
+        *,
+        bootstrap: bool = False,
     ) -> NewKey:
         key = ApiKey(
             id=new_id(),
@@ -122,5 +133,7 @@ class ApiKeys:
             prefix=secret_prefix(secret),
             created_at_us=now_us(),
         )
-        self._catalog.add(key, secret_hash(secret))
+        self._catalog.add(key, secret_hash(secret), bootstrap=bootstrap)
+        if bootstrap:
+            self._authenticator.forget_all()  # Those that it takes the place of.
         return NewKey(key, secret)

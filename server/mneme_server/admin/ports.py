@@ -80,8 +80,9 @@ class TenantCatalog(Protocol):
 class KeyCatalog(Protocol):
     """The API keys, known by their secrets' hashes."""
 
-    def add(self, key: ApiKey, key_hash: bytes) -> None:
-        """Add a key.
+    def add(self, key: ApiKey, key_hash: bytes, *, bootstrap: bool = False) -> None:
+        """Add a key. With `bootstrap` it takes the place of those that were added so before: they
+        are revoked.
 
         Raises:
             NotFound: there is no such tenant.
@@ -119,8 +120,9 @@ class KeyCatalog(Protocol):
         """
         ...
 
-    def restore(self, key_id: str) -> None:
-        """Undo a revocation."""
+    def restore_admin(self, key_id: str, now_us: int) -> None:
+        """Have a key be the one that lets the operator in: undo its revocation, and revoke those
+        that were added with `bootstrap` before."""
         ...
 
     def has_admin(self) -> bool:

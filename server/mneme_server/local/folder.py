@@ -20,6 +20,7 @@ from mneme_server.local.record import Record, State
 
 _log = structlog.get_logger(__name__)
 _LOCK = "server.lock"
+_CATALOG = "catalog.db"
 _UNNAMED_S = 5.0
 """How long a process that has the lock may take to say in the record what it is."""
 _CHANGING_S = 60.0
@@ -107,9 +108,11 @@ def take(folder: Path, version: str) -> LocalFolder | None:
         version: this server's version of Mneme.
 
     Raises:
-        FailedPrecondition: another kind of process has it, or it cannot be used.
+        FailedPrecondition: another kind of process has it, it cannot be used, or it, or a file in
+            it that says who serves, is in another user's hands.
     """
     make_folder(folder)
+    _require_own(folder)
     lock = FileLock(folder / _LOCK)
     _require_local_disk(folder)
     begun = time.monotonic()
@@ -172,6 +175,19 @@ def _identity(file: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino, status.st_mtime_ns
+
+
+def _require_own(folder: Path) -> None:
+    """Refuse a folder that somebody else could serve, or has prepared: participants would tell
+    their memories to whoever that is."""
+    found = private_files.strangers(folder, (records.NAME, _LOCK, _CATALOG))
+    if found:
+        path, how = found[0]
+        raise FailedPrecondition(
+            f"{path} {how}: a folder's server is used by one user alone, who must own the folder"
+            " and what lies in it; choose another folder",
+            reason=Reason.INITIALIZATION_FAILED,
+        )
 
 
 def _require_local_disk(folder: Path) -> None:

@@ -81,6 +81,7 @@ class OperationFilter:
     tenant_id: str = ""
     kind: str = ""
     states: frozenset[State] = frozenset()
+    scopes: frozenset[KeyScope] = frozenset()
 
 
 class Task(Step, Protocol):

@@ -201,6 +201,8 @@ class Operations:
         _require_may_name(caller, filter_.tenant_id)
         if KeyScope.ADMIN not in caller.scopes:
             filter_ = replace(filter_, owner=caller.tenant_id)
+        if KeyScope.READ not in caller.scopes:
+            filter_ = replace(filter_, scopes=caller.scopes)
         return [self._live(one) for one in self._store.list(filter_, before, limit)]
 
     def wait(
@@ -401,7 +403,7 @@ class Operations:
             owners.insert(0, ADMINISTRATOR)
         for owner in owners:
             found = self._store.get(Key(owner, operation_id))
-            if found is not None:
+            if found is not None and not caller.scopes.isdisjoint({KeyScope.READ, found.scope}):
                 return found
         raise NotFound(f"there is no operation {operation_id}", field="operation_id")
 

@@ -106,6 +106,8 @@ class SqlOperations:
             query = query.where(_c.kind == filter_.kind)
         if filter_.states:
             query = query.where(_c.state.in_(filter_.states))
+        if filter_.scopes:
+            query = query.where(_c.scope.in_(filter_.scopes))
         if before is not None:
             query = query.where(_c.number < before)
         with self._database.read() as connection:

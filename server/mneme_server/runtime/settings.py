@@ -150,8 +150,9 @@ class ServerSettings(BaseSettings):
     )
     admin_key: OptionalSecret = Field(
         None,
-        description="the bootstrap admin key, at least 16 characters; without it, one is made on"
-        " the first start and printed once (a flag is visible to other users: prefer the variable)",
+        description="the bootstrap admin key, at least 16 characters; another value takes the place"
+        " of the one before, which is revoked; without it, one is made on the first start and"
+        " printed once (a flag is visible to other users: prefer the variable)",
     )
 
     tls_cert: OptionalPath = Field(None, description="certificate chain, PEM; turns TLS on")

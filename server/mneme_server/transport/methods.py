@@ -41,7 +41,8 @@ class Method:
     """One RPC.
 
     `path` is what travels, "/package.Service/Method"; `service` and `name` are for people. A
-    `scope` of None lets everyone in, without a key; `AnyScope` whoever has one. `has_rules` tells
+    `scope` of None lets everyone in, without a key; `AnyScope` whoever has one. `also_reads`
+    tells whether it takes scope READ as well. `has_rules` tells
     whether the schema may say rules and defaults; another project's says none. `stream` is None for
     calls with one request and one answer. `parts` are the messages in a request that may be lost by
     themselves.
@@ -54,6 +55,7 @@ class Method:
     stream: StreamKind | None
     request_type: Descriptor
     has_rules: bool = True
+    also_reads: bool = False
     parts: frozenset[str] = frozenset()
 
     @property
@@ -121,6 +123,7 @@ def _method(method: MethodDescriptor, scope: KeyScope | AnyScope | None) -> Meth
         scope=scope,
         stream=_stream(method, public=scope is None),
         request_type=method.input_type,
+        also_reads=extension(method, options_pb2.also_reads),
     )
 
 

@@ -68,7 +68,7 @@ class Pipeline(grpc.ServerInterceptor):
         foreground: the turn of large requests to be parsed and checked.
         sending: sends what open streams have to say.
         room: of requests in memory; None where nothing limits it.
-        around: changes what serves a method, behind all layers; None: nothing does.
+        around: change what serves a method, behind all layers; the last is the outermost.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Pipeline(grpc.ServerInterceptor):
         foreground: Foreground,
         sending: Sending,
         room: Room | None = None,
-        around: Callable[[Method, Respond], Respond] | None = None,
+        around: Sequence[Callable[[Method, Respond], Respond]] = (),
     ) -> None:
         self._around = around
         self._admission = admission
@@ -150,8 +150,8 @@ class Pipeline(grpc.ServerInterceptor):
         if peers is not None:
             make = _MAKE_ASKING[handler.response_streaming]
         serialize = handler.response_serializer
-        if self._around is not None:
-            respond = self._around(method, respond)
+        for put_around in self._around:
+            respond = put_around(method, respond)
         read_one = partial(self._read, _present(handler.request_deserializer))
         read = partial(self._read_all, read_one) if handler.request_streaming else read_one
         takes_one = not handler.request_streaming

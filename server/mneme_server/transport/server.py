@@ -39,6 +39,7 @@ from mneme_server.transport.methods import StreamKind, methods_of
 from mneme_server.transport.metrics import Metrics
 from mneme_server.transport.open_stream import Sending
 from mneme_server.transport.pipeline import Pipeline
+from mneme_server.transport.readable import only_what_it_may_read, readable_types
 from mneme_server.transport.reflection import add_reflection, reflection_services
 from mneme_server.transport.room import Room
 from mneme_server.transport.service import Service, handlers_of
@@ -158,6 +159,7 @@ class GrpcServer:
             reflection_services(),
             [(s.descriptor, s.needs) for s in services if s.needs is not None],
         )
+        readable = readable_types(service.descriptor for service in own)
         self._pipeline = Pipeline(
             methods,
             layers=[
@@ -177,7 +179,7 @@ class GrpcServer:
             foreground=foreground or Foreground(),
             sending=self._sending,
             room=room,
-            around=told if spans.is_told else None,
+            around=[only_what_it_may_read(readable), *([told] if spans.is_told else [])],
         )
         self.max_message_bytes = _largest(options, room)
         self.entrance = Entrance(

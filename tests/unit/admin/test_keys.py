@@ -185,6 +185,40 @@ def test_a_chosen_admin_key_that_was_revoked_works_again_after_the_next_start(
     assert KeyScope.ADMIN in authenticator.authenticate(CHOSEN).scopes
 
 
+def test_a_new_chosen_admin_key_takes_the_place_of_the_one_before(
+    keys: ApiKeys, authenticator: Authenticator
+) -> None:
+    made = keys.ensure_admin(None)
+    assert made is not None
+    # Those that administrators made stay, whatever they are called.
+    others = [
+        keys.create("default", name, ALL_SCOPES, 0) for name in ("MNEME_ADMIN_KEY", "bootstrap")
+    ]
+    before = [made]
+    for chosen in (CHOSEN, f"another: {CHOSEN}", CHOSEN):
+        keys.ensure_admin(chosen)
+        assert KeyScope.ADMIN in authenticator.authenticate(chosen).scopes
+        for old in before:
+            if old != chosen:
+                with pytest.raises(Unauthenticated):
+                    authenticator.authenticate(old)
+        for other in others:
+            assert authenticator.authenticate(other.secret).key_id == other.key.id
+        before.append(chosen)
+
+
+def test_a_key_that_an_administrator_made_may_be_chosen_and_stays_when_another_is(
+    keys: ApiKeys, authenticator: Authenticator
+) -> None:
+    keys.ensure_admin(CHOSEN)
+    made = keys.create("default", "mine", ALL_SCOPES, 0)
+    keys.ensure_admin(made.secret)
+    with pytest.raises(Unauthenticated):
+        authenticator.authenticate(CHOSEN)
+    keys.ensure_admin(CHOSEN)
+    assert authenticator.authenticate(made.secret).key_id == made.key.id
+
+
 @pytest.mark.parametrize(
     "bad", ["short", "x" * 15, "long enough but ünïcödé", "with\ncontrol\nchars"]
 )

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from mneme._core.local_folder import LocalFolder
 from mneme_server.common.errors import FailedPrecondition
 from mneme_server.local import detaching, record
 from mneme_server.local import folder as folders
@@ -53,6 +54,42 @@ def test_a_folder_of_another_kind_of_server_is_refused_though_a_local_one_died_t
     left = record.read(tmp_path)
     assert left is not None
     assert (left.state, left.key) == (State.ELSEWHERE, "mn_secret")
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
+@pytest.mark.parametrize("name", ["", "local.json", "server.lock", "catalog.db"])
+def test_a_folder_that_another_user_has_a_hand_in_is_refused(name: str, tmp_path: Path) -> None:
+    record.write(tmp_path, _record(State.SERVING))
+    for file in ("server.lock", "catalog.db"):
+        (tmp_path / file).touch(mode=0o600)
+    os.chown(tmp_path / name, 12345, -1)
+    with pytest.raises(FailedPrecondition, match=r"belongs to another user \(12345\)"):
+        take(tmp_path, "1.0")
+    assert LocalFolder(tmp_path).record() is None or name not in ("", "local.json")
+
+
+def test_a_file_that_others_may_write_to_or_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    record.write(tmp_path, _record(State.SERVING))
+    assert LocalFolder(tmp_path).record() is not None
+    (tmp_path / record.NAME).chmod(0o666)
+    assert LocalFolder(tmp_path).record() is None
+    with pytest.raises(FailedPrecondition, match=r"local\.json can be written to by other users"):
+        take(tmp_path, "1.0")
+    (tmp_path / record.NAME).rename(tmp_path / "elsewhere")
+    (tmp_path / record.NAME).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(FailedPrecondition, match=r"local\.json is a link"):
+        take(tmp_path, "1.0")
+
+
+def test_a_folder_of_ones_own_that_others_could_write_to_is_made_ones_own_alone(
+    tmp_path: Path,
+) -> None:
+    tmp_path.chmod(0o777)
+    taken = take(tmp_path, "1.0")
+    assert taken is not None
+    assert tmp_path.stat().st_mode & 0o777 == 0o700
+    taken.close()
 
 
 def test_a_folder_on_another_machines_disk_is_refused(

@@ -25,6 +25,7 @@ from mneme.errors import ConfigurationError, FailedPreconditionError, Unavailabl
 HOST = "127.0.0.1"
 LOG = "server.log"
 _RECORD = "local.json"
+_WRITABLE_BY_OTHERS = 0o022
 _SERVING = "serving"
 _FORMAT = 1
 _API = "mneme.v1"
@@ -67,6 +68,18 @@ class Record:
         return (("authorization", f"Bearer {self.key}"),)
 
 
+def _is_own(path: Path) -> bool:
+    """Tell whether nobody else could have written it: whoever did would be told memories.
+
+    Raises:
+        OSError: it is not there.
+    """
+    status = path.stat()
+    if not hasattr(os, "getuid"):
+        return True
+    return status.st_uid in (os.getuid(), 0) and not status.st_mode & _WRITABLE_BY_OTHERS
+
+
 class LocalFolder:
     """A folder, as participants see it.
 
@@ -94,6 +107,8 @@ class LocalFolder:
             FailedPreconditionError: a server of another version wrote it, which cannot be joined.
         """
         try:
+            if not (_is_own(self.path) and _is_own(self.path / _RECORD)):
+                return None
             values: Any = json.loads((self.path / _RECORD).read_text())
             if values["state"] != _SERVING:
                 return None

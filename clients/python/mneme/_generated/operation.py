@@ -64,7 +64,9 @@ class OperationMethods(SyncCaller):
 
     Operations started with scope admin are the administrator's: every key with
     that scope sees them, and no other key. All others are their tenant's; a key
-    with scope admin sees them, too. What a key may not see is NOT_FOUND.
+    with scope admin sees them, too. A key without scope read sees those that it
+    could have started: whatever one may start, one may wait for. What a key may
+    not see is NOT_FOUND.
 
     An operation that has ended is forgotten after a week.
     """
@@ -78,7 +80,7 @@ class OperationMethods(SyncCaller):
     ) -> GetOperationResponse:
         """Returns an operation as it is now.
 
-        Scope: read. Repeatable: yes, it changes nothing.
+        Scope: any. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
         the request names another tenant and the key lacks scope admin.
 
@@ -112,7 +114,7 @@ class OperationMethods(SyncCaller):
     ) -> ListOperationsResponse:
         """Lists operations, newest first.
 
-        Scope: read. Repeatable: yes, it changes nothing.
+        Scope: any. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
         token is damaged or was made for other filters; PERMISSION_DENIED
         (SCOPE_MISSING) when the request names another tenant and the key lacks scope
@@ -157,7 +159,7 @@ class OperationMethods(SyncCaller):
 
         Lists operations, newest first.
 
-        Scope: read. Repeatable: yes, it changes nothing.
+        Scope: any. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
         token is damaged or was made for other filters; PERMISSION_DENIED
         (SCOPE_MISSING) when the request names another tenant and the key lacks scope
@@ -196,7 +198,7 @@ class OperationMethods(SyncCaller):
         the call, whichever comes first, and returns it as it is then. It may
         return earlier if many calls are waiting: look at `done`, and ask again.
 
-        Scope: read. Repeatable: yes, it changes nothing.
+        Scope: any. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
         the request names another tenant and the key lacks scope admin.
 
@@ -232,7 +234,7 @@ class OperationMethods(SyncCaller):
         now. A cancelled operation leaves nothing behind. Cancelling one that has
         ended changes nothing.
 
-        Scope: read. Repeatable: yes.
+        Scope: any. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
         the key lacks the scope that starting the operation needed, or the request
         names another tenant and the key lacks scope admin; FAILED_PRECONDITION
@@ -266,7 +268,9 @@ class AsyncOperationMethods(AsyncCaller):
 
     Operations started with scope admin are the administrator's: every key with
     that scope sees them, and no other key. All others are their tenant's; a key
-    with scope admin sees them, too. What a key may not see is NOT_FOUND.
+    with scope admin sees them, too. A key without scope read sees those that it
+    could have started: whatever one may start, one may wait for. What a key may
+    not see is NOT_FOUND.
 
     An operation that has ended is forgotten after a week.
     """
@@ -280,7 +284,7 @@ class AsyncOperationMethods(AsyncCaller):
     ) -> GetOperationResponse:
         """Returns an operation as it is now.
 
-        Scope: read. Repeatable: yes, it changes nothing.
+        Scope: any. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
         the request names another tenant and the key lacks scope admin.
 
@@ -314,7 +318,7 @@ class AsyncOperationMethods(AsyncCaller):
     ) -> ListOperationsResponse:
         """Lists operations, newest first.
 
-        Scope: read. Repeatable: yes, it changes nothing.
+        Scope: any. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
         token is damaged or was made for other filters; PERMISSION_DENIED
         (SCOPE_MISSING) when the request names another tenant and the key lacks scope
@@ -359,7 +363,7 @@ class AsyncOperationMethods(AsyncCaller):
 
         Lists operations, newest first.
 
-        Scope: read. Repeatable: yes, it changes nothing.
+        Scope: any. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
         token is damaged or was made for other filters; PERMISSION_DENIED
         (SCOPE_MISSING) when the request names another tenant and the key lacks scope
@@ -398,7 +402,7 @@ class AsyncOperationMethods(AsyncCaller):
         the call, whichever comes first, and returns it as it is then. It may
         return earlier if many calls are waiting: look at `done`, and ask again.
 
-        Scope: read. Repeatable: yes, it changes nothing.
+        Scope: any. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
         the request names another tenant and the key lacks scope admin.
 
@@ -434,7 +438,7 @@ class AsyncOperationMethods(AsyncCaller):
         now. A cancelled operation leaves nothing behind. Cancelling one that has
         ended changes nothing.
 
-        Scope: read. Repeatable: yes.
+        Scope: any. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
         the key lacks the scope that starting the operation needed, or the request
         names another tenant and the key lacks scope admin; FAILED_PRECONDITION

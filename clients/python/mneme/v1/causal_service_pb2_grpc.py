@@ -315,7 +315,7 @@ class CausalServiceServicer:
         id or name, under "skills" or "skill". Running it again on the same
         episodes changes nothing; effects that no longer hold lose their edges.
 
-        Scope: write. Repeatable: yes.
+        Scope: write and read. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
         that says how an attempt went, or that no episode has; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when more than 10,000 episodes match, or causes times
@@ -328,7 +328,8 @@ class CausalServiceServicer:
     def StartDiscover(self, request, context):
         """Starts what Discover does as an operation, of any size.
 
-        Scope: write. Repeatable: with `operation_id`, which the clients fill in.
+        Scope: write and read. Repeatable: with `operation_id`, which the clients fill
+        in.
         Starts: an operation `discover`, which ends with a DiscoverResponse.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by an operation
         that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many

@@ -158,7 +158,7 @@ class CausalServiceStub:
     id or name, under "skills" or "skill". Running it again on the same
     episodes changes nothing; effects that no longer hold lose their edges.
 
-    Scope: write. Repeatable: yes.
+    Scope: write and read. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
     that says how an attempt went, or that no episode has; FAILED_PRECONDITION
     (CONSTRAINT_VIOLATION) when more than 10,000 episodes match, or causes times
@@ -167,7 +167,8 @@ class CausalServiceStub:
     StartDiscover: _grpc.UnaryUnaryMultiCallable[_discovery_pb2.StartDiscoverRequest, _discovery_pb2.StartDiscoverResponse]
     """Starts what Discover does as an operation, of any size.
 
-    Scope: write. Repeatable: with `operation_id`, which the clients fill in.
+    Scope: write and read. Repeatable: with `operation_id`, which the clients fill
+    in.
     Starts: an operation `discover`, which ends with a DiscoverResponse.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by an operation
     that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many
@@ -317,7 +318,7 @@ class CausalServiceAsyncStub(CausalServiceStub):
     id or name, under "skills" or "skill". Running it again on the same
     episodes changes nothing; effects that no longer hold lose their edges.
 
-    Scope: write. Repeatable: yes.
+    Scope: write and read. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
     that says how an attempt went, or that no episode has; FAILED_PRECONDITION
     (CONSTRAINT_VIOLATION) when more than 10,000 episodes match, or causes times
@@ -326,7 +327,8 @@ class CausalServiceAsyncStub(CausalServiceStub):
     StartDiscover: _aio.UnaryUnaryMultiCallable[_discovery_pb2.StartDiscoverRequest, _discovery_pb2.StartDiscoverResponse]  # type: ignore[assignment]
     """Starts what Discover does as an operation, of any size.
 
-    Scope: write. Repeatable: with `operation_id`, which the clients fill in.
+    Scope: write and read. Repeatable: with `operation_id`, which the clients fill
+    in.
     Starts: an operation `discover`, which ends with a DiscoverResponse.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by an operation
     that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many
@@ -563,7 +565,7 @@ class CausalServiceServicer(metaclass=_abc_1.ABCMeta):
         id or name, under "skills" or "skill". Running it again on the same
         episodes changes nothing; effects that no longer hold lose their edges.
 
-        Scope: write. Repeatable: yes.
+        Scope: write and read. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
         that says how an attempt went, or that no episode has; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when more than 10,000 episodes match, or causes times
@@ -578,7 +580,8 @@ class CausalServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_discovery_pb2.StartDiscoverResponse, _abc.Awaitable[_discovery_pb2.StartDiscoverResponse]]:
         """Starts what Discover does as an operation, of any size.
 
-        Scope: write. Repeatable: with `operation_id`, which the clients fill in.
+        Scope: write and read. Repeatable: with `operation_id`, which the clients fill
+        in.
         Starts: an operation `discover`, which ends with a DiscoverResponse.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by an operation
         that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many

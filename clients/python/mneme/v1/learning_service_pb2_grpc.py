@@ -337,7 +337,7 @@ class LearningServiceServicer:
         what has been imported by then is kept. Records that nothing can be learned
         from are left out, counted and explained.
 
-        Scope: learn. Repeatable: yes.
+        Scope: learn and read. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the

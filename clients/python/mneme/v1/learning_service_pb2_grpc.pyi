@@ -187,7 +187,7 @@ class LearningServiceStub:
     what has been imported by then is kept. Records that nothing can be learned
     from are left out, counted and explained.
 
-    Scope: learn. Repeatable: yes.
+    Scope: learn and read. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
     (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
     only from its own behaviour; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
@@ -486,7 +486,7 @@ class LearningServiceAsyncStub(LearningServiceStub):
     what has been imported by then is kept. Records that nothing can be learned
     from are left out, counted and explained.
 
-    Scope: learn. Repeatable: yes.
+    Scope: learn and read. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
     (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
     only from its own behaviour; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
@@ -848,7 +848,7 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         what has been imported by then is kept. Records that nothing can be learned
         from are left out, counted and explained.
 
-        Scope: learn. Repeatable: yes.
+        Scope: learn and read. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
         only from its own behaviour; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the

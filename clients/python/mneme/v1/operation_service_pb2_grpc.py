@@ -33,7 +33,9 @@ class OperationServiceStub:
 
     Operations started with scope admin are the administrator's: every key with
     that scope sees them, and no other key. All others are their tenant's; a key
-    with scope admin sees them, too. What a key may not see is NOT_FOUND.
+    with scope admin sees them, too. A key without scope read sees those that it
+    could have started: whatever one may start, one may wait for. What a key may
+    not see is NOT_FOUND.
 
     An operation that has ended is forgotten after a week.
     """
@@ -74,7 +76,9 @@ class OperationServiceServicer:
 
     Operations started with scope admin are the administrator's: every key with
     that scope sees them, and no other key. All others are their tenant's; a key
-    with scope admin sees them, too. What a key may not see is NOT_FOUND.
+    with scope admin sees them, too. A key without scope read sees those that it
+    could have started: whatever one may start, one may wait for. What a key may
+    not see is NOT_FOUND.
 
     An operation that has ended is forgotten after a week.
     """
@@ -82,7 +86,7 @@ class OperationServiceServicer:
     def GetOperation(self, request, context):
         """Returns an operation as it is now.
 
-        Scope: read. Repeatable: yes, it changes nothing.
+        Scope: any. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
         the request names another tenant and the key lacks scope admin.
         """
@@ -93,7 +97,7 @@ class OperationServiceServicer:
     def ListOperations(self, request, context):
         """Lists operations, newest first.
 
-        Scope: read. Repeatable: yes, it changes nothing.
+        Scope: any. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
         token is damaged or was made for other filters; PERMISSION_DENIED
         (SCOPE_MISSING) when the request names another tenant and the key lacks scope
@@ -108,7 +112,7 @@ class OperationServiceServicer:
         the call, whichever comes first, and returns it as it is then. It may
         return earlier if many calls are waiting: look at `done`, and ask again.
 
-        Scope: read. Repeatable: yes, it changes nothing.
+        Scope: any. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
         the request names another tenant and the key lacks scope admin.
         """
@@ -121,7 +125,7 @@ class OperationServiceServicer:
         now. A cancelled operation leaves nothing behind. Cancelling one that has
         ended changes nothing.
 
-        Scope: read. Repeatable: yes.
+        Scope: any. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
         the key lacks the scope that starting the operation needed, or the request
         names another tenant and the key lacks scope admin; FAILED_PRECONDITION
@@ -171,7 +175,9 @@ class OperationService:
 
     Operations started with scope admin are the administrator's: every key with
     that scope sees them, and no other key. All others are their tenant's; a key
-    with scope admin sees them, too. What a key may not see is NOT_FOUND.
+    with scope admin sees them, too. A key without scope read sees those that it
+    could have started: whatever one may start, one may wait for. What a key may
+    not see is NOT_FOUND.
 
     An operation that has ended is forgotten after a week.
     """

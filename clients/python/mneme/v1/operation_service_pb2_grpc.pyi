@@ -34,7 +34,9 @@ class OperationServiceStub:
 
     Operations started with scope admin are the administrator's: every key with
     that scope sees them, and no other key. All others are their tenant's; a key
-    with scope admin sees them, too. What a key may not see is NOT_FOUND.
+    with scope admin sees them, too. A key without scope read sees those that it
+    could have started: whatever one may start, one may wait for. What a key may
+    not see is NOT_FOUND.
 
     An operation that has ended is forgotten after a week.
     """
@@ -46,14 +48,14 @@ class OperationServiceStub:
     GetOperation: _grpc.UnaryUnaryMultiCallable[_operation_service_pb2.GetOperationRequest, _operation_service_pb2.GetOperationResponse]
     """Returns an operation as it is now.
 
-    Scope: read. Repeatable: yes, it changes nothing.
+    Scope: any. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
     the request names another tenant and the key lacks scope admin.
     """
     ListOperations: _grpc.UnaryUnaryMultiCallable[_operation_service_pb2.ListOperationsRequest, _operation_service_pb2.ListOperationsResponse]
     """Lists operations, newest first.
 
-    Scope: read. Repeatable: yes, it changes nothing.
+    Scope: any. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
     token is damaged or was made for other filters; PERMISSION_DENIED
     (SCOPE_MISSING) when the request names another tenant and the key lacks scope
@@ -64,7 +66,7 @@ class OperationServiceStub:
     the call, whichever comes first, and returns it as it is then. It may
     return earlier if many calls are waiting: look at `done`, and ask again.
 
-    Scope: read. Repeatable: yes, it changes nothing.
+    Scope: any. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
     the request names another tenant and the key lacks scope admin.
     """
@@ -73,7 +75,7 @@ class OperationServiceStub:
     now. A cancelled operation leaves nothing behind. Cancelling one that has
     ended changes nothing.
 
-    Scope: read. Repeatable: yes.
+    Scope: any. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
     the key lacks the scope that starting the operation needed, or the request
     names another tenant and the key lacks scope admin; FAILED_PRECONDITION
@@ -90,7 +92,9 @@ class OperationServiceAsyncStub(OperationServiceStub):
 
     Operations started with scope admin are the administrator's: every key with
     that scope sees them, and no other key. All others are their tenant's; a key
-    with scope admin sees them, too. What a key may not see is NOT_FOUND.
+    with scope admin sees them, too. A key without scope read sees those that it
+    could have started: whatever one may start, one may wait for. What a key may
+    not see is NOT_FOUND.
 
     An operation that has ended is forgotten after a week.
     """
@@ -99,14 +103,14 @@ class OperationServiceAsyncStub(OperationServiceStub):
     GetOperation: _aio.UnaryUnaryMultiCallable[_operation_service_pb2.GetOperationRequest, _operation_service_pb2.GetOperationResponse]  # type: ignore[assignment]
     """Returns an operation as it is now.
 
-    Scope: read. Repeatable: yes, it changes nothing.
+    Scope: any. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
     the request names another tenant and the key lacks scope admin.
     """
     ListOperations: _aio.UnaryUnaryMultiCallable[_operation_service_pb2.ListOperationsRequest, _operation_service_pb2.ListOperationsResponse]  # type: ignore[assignment]
     """Lists operations, newest first.
 
-    Scope: read. Repeatable: yes, it changes nothing.
+    Scope: any. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
     token is damaged or was made for other filters; PERMISSION_DENIED
     (SCOPE_MISSING) when the request names another tenant and the key lacks scope
@@ -117,7 +121,7 @@ class OperationServiceAsyncStub(OperationServiceStub):
     the call, whichever comes first, and returns it as it is then. It may
     return earlier if many calls are waiting: look at `done`, and ask again.
 
-    Scope: read. Repeatable: yes, it changes nothing.
+    Scope: any. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
     the request names another tenant and the key lacks scope admin.
     """
@@ -126,7 +130,7 @@ class OperationServiceAsyncStub(OperationServiceStub):
     now. A cancelled operation leaves nothing behind. Cancelling one that has
     ended changes nothing.
 
-    Scope: read. Repeatable: yes.
+    Scope: any. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
     the key lacks the scope that starting the operation needed, or the request
     names another tenant and the key lacks scope admin; FAILED_PRECONDITION
@@ -142,7 +146,9 @@ class OperationServiceServicer(metaclass=_abc_1.ABCMeta):
 
     Operations started with scope admin are the administrator's: every key with
     that scope sees them, and no other key. All others are their tenant's; a key
-    with scope admin sees them, too. What a key may not see is NOT_FOUND.
+    with scope admin sees them, too. A key without scope read sees those that it
+    could have started: whatever one may start, one may wait for. What a key may
+    not see is NOT_FOUND.
 
     An operation that has ended is forgotten after a week.
     """
@@ -155,7 +161,7 @@ class OperationServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_operation_service_pb2.GetOperationResponse, _abc.Awaitable[_operation_service_pb2.GetOperationResponse]]:
         """Returns an operation as it is now.
 
-        Scope: read. Repeatable: yes, it changes nothing.
+        Scope: any. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
         the request names another tenant and the key lacks scope admin.
         """
@@ -168,7 +174,7 @@ class OperationServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_operation_service_pb2.ListOperationsResponse, _abc.Awaitable[_operation_service_pb2.ListOperationsResponse]]:
         """Lists operations, newest first.
 
-        Scope: read. Repeatable: yes, it changes nothing.
+        Scope: any. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
         token is damaged or was made for other filters; PERMISSION_DENIED
         (SCOPE_MISSING) when the request names another tenant and the key lacks scope
@@ -185,7 +191,7 @@ class OperationServiceServicer(metaclass=_abc_1.ABCMeta):
         the call, whichever comes first, and returns it as it is then. It may
         return earlier if many calls are waiting: look at `done`, and ask again.
 
-        Scope: read. Repeatable: yes, it changes nothing.
+        Scope: any. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
         the request names another tenant and the key lacks scope admin.
         """
@@ -200,7 +206,7 @@ class OperationServiceServicer(metaclass=_abc_1.ABCMeta):
         now. A cancelled operation leaves nothing behind. Cancelling one that has
         ended changes nothing.
 
-        Scope: read. Repeatable: yes.
+        Scope: any. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
         the key lacks the scope that starting the operation needed, or the request
         names another tenant and the key lacks scope admin; FAILED_PRECONDITION

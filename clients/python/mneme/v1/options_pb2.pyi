@@ -16,6 +16,8 @@ REQUIRED_SCOPE_FIELD_NUMBER: _ClassVar[int]
 required_scope: _descriptor.FieldDescriptor
 ANY_SCOPE_FIELD_NUMBER: _ClassVar[int]
 any_scope: _descriptor.FieldDescriptor
+ALSO_READS_FIELD_NUMBER: _ClassVar[int]
+also_reads: _descriptor.FieldDescriptor
 LONG_LIVED_FIELD_NUMBER: _ClassVar[int]
 long_lived: _descriptor.FieldDescriptor
 RESUMED_BY_FIELD_NUMBER: _ClassVar[int]

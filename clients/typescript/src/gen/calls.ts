@@ -661,7 +661,7 @@ export const calls = {
    * id or name, under "skills" or "skill". Running it again on the same
    * episodes changes nothing; effects that no longer hold lose their edges.
    *
-   * Scope: write. Repeatable: yes.
+   * Scope: write and read. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
    * that says how an attempt went, or that no episode has; FAILED_PRECONDITION
    * (CONSTRAINT_VIOLATION) when more than 10,000 episodes match, or causes times
@@ -676,7 +676,8 @@ export const calls = {
   /**
    * Starts what Discover does as an operation, of any size.
    *
-   * Scope: write. Repeatable: with `operation_id`, which the clients fill in.
+   * Scope: write and read. Repeatable: with `operation_id`, which the clients fill
+   * in.
    * Starts: an operation `discover`, which ends with a DiscoverResponse.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by an operation
    * that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many
@@ -1387,7 +1388,7 @@ export const calls = {
    * what has been imported by then is kept. Records that nothing can be learned
    * from are left out, counted and explained.
    *
-   * Scope: learn. Repeatable: yes.
+   * Scope: learn and read. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
    * (CONSTRAINT_VIOLATION) when the session has ended, or its algorithm learns
    * only from its own behaviour; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
@@ -1915,7 +1916,7 @@ export const calls = {
   /**
    * Returns an operation as it is now.
    *
-   * Scope: read. Repeatable: yes, it changes nothing.
+   * Scope: any. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
    * the request names another tenant and the key lacks scope admin.
    */
@@ -1928,7 +1929,7 @@ export const calls = {
   /**
    * Lists operations, newest first.
    *
-   * Scope: read. Repeatable: yes, it changes nothing.
+   * Scope: any. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
    * token is damaged or was made for other filters; PERMISSION_DENIED
    * (SCOPE_MISSING) when the request names another tenant and the key lacks scope
@@ -1945,7 +1946,7 @@ export const calls = {
    * the call, whichever comes first, and returns it as it is then. It may
    * return earlier if many calls are waiting: look at `done`, and ask again.
    *
-   * Scope: read. Repeatable: yes, it changes nothing.
+   * Scope: any. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
    * the request names another tenant and the key lacks scope admin.
    */
@@ -1960,7 +1961,7 @@ export const calls = {
    * now. A cancelled operation leaves nothing behind. Cancelling one that has
    * ended changes nothing.
    *
-   * Scope: read. Repeatable: yes.
+   * Scope: any. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; PERMISSION_DENIED (SCOPE_MISSING) when
    * the key lacks the scope that starting the operation needed, or the request
    * names another tenant and the key lacks scope admin; FAILED_PRECONDITION
@@ -2519,7 +2520,7 @@ export const walks = {
   /**
    * Lists operations, newest first.
    *
-   * Scope: read. Repeatable: yes, it changes nothing.
+   * Scope: any. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
    * token is damaged or was made for other filters; PERMISSION_DENIED
    * (SCOPE_MISSING) when the request names another tenant and the key lacks scope

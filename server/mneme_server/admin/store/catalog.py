@@ -20,6 +20,7 @@ from sqlalchemy import (
     Table,
     bindparam,
     delete,
+    false,
     insert,
     select,
     tuple_,
@@ -66,6 +67,8 @@ api_keys = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("last_used_at", BigInteger),
     Column("revoked_at", BigInteger),
+    # Whether a start of the server made it, and the next one may replace it.
+    Column("bootstrap", Boolean, nullable=False, server_default=false()),
     Index("ix_api_keys_tenant_created", "tenant_id", "created_at", "id"),
     Index("ix_api_keys_created", "created_at", "id"),
 )
@@ -246,8 +249,9 @@ class SqlKeys:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, key: ApiKey, key_hash: bytes) -> None:
-        """Add a key, or raise NotFound without its tenant and AlreadyExists with its hash."""
+    def add(self, key: ApiKey, key_hash: bytes, *, bootstrap: bool = False) -> None:
+        """Add a key, or raise NotFound without its tenant and AlreadyExists with its hash. With
+        `bootstrap` it takes the place of those that were added so before: they are revoked."""
         row = {
             "id": key.id,
             "tenant_id": key.tenant_id,
@@ -257,9 +261,12 @@ class SqlKeys:
             "scopes": ",".join(scope.name.lower() for scope in sorted(key.scopes)),
             "rate_limit": key.rate_limit,
             "created_at": key.created_at_us,
+            "bootstrap": bootstrap,
         }
         with self._database.write() as connection:
             _tenant(connection, key.tenant_id)
+            if bootstrap:
+                _revoke_bootstrap(connection, key.created_at_us, but=key.id)
             try:
                 connection.execute(insert(api_keys), row)
             except IntegrityError as error:
@@ -311,10 +318,12 @@ class SqlKeys:
             connection.execute(statement)
             return _key(connection, key_id)
 
-    def restore(self, key_id: str) -> None:
-        """Undo a revocation."""
+    def restore_admin(self, key_id: str, now_us: int) -> None:
+        """Have a key be the one that lets the operator in: undo its revocation, and revoke those
+        that were made by a start before."""
         statement = update(api_keys).where(api_keys.c.id == key_id).values(revoked_at=None)
         with self._database.write() as connection:
+            _revoke_bootstrap(connection, now_us, but=key_id)
             connection.execute(statement)
 
     def has_admin(self) -> bool:
@@ -346,6 +355,11 @@ _NOT_HERE = {
 """Why one that the catalog knows cannot be opened."""
 
 _FIND = select(api_keys).where(api_keys.c.key_hash == bindparam("hash"))
+
+
+def _revoke_bootstrap(connection: Connection, now_us: int, but: str) -> None:
+    others = (api_keys.c.bootstrap.is_(True), api_keys.c.revoked_at.is_(None), api_keys.c.id != but)
+    connection.execute(update(api_keys).where(*others).values(revoked_at=now_us))
 
 
 def _tenant(connection: Connection, tenant_id: str) -> Tenant:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 from mneme_server.common import fairness
 from mneme_server.common.errors import PermissionDenied, Reason, Unauthenticated
-from mneme_server.common.identity import ALL_SCOPES, DEFAULT_TENANT, Caller
+from mneme_server.common.identity import ALL_SCOPES, DEFAULT_TENANT, Caller, KeyScope
 from mneme_server.transport.authenticating import Authenticator
 from mneme_server.transport.call import Call, bearer
-from mneme_server.transport.methods import AnyScope, Method
+from mneme_server.transport.methods import Method
 from mneme_server.transport.pipeline import Layer
 
 ANYONE = Caller(DEFAULT_TENANT, key_id="", scopes=ALL_SCOPES, rate_limit=0)
@@ -95,11 +95,14 @@ def authentication(identification: Identification, *, is_of: Callable[[str], Non
 
 def missing_scope(method: Method, caller: Caller) -> PermissionDenied | None:
     """Return why a caller may not call a method; None where it may."""
-    scope = method.scope
-    if scope is None or scope is AnyScope.ANY or scope in caller.scopes:
-        return None
-    return PermissionDenied(
-        f"{method.name} needs scope {scope.name.lower()}; the API key has "
-        + ", ".join(s.name.lower() for s in sorted(caller.scopes)),
-        metadata={"required_scope": scope.name.lower()},
-    )
+    needed = [method.scope] if isinstance(method.scope, KeyScope) else []
+    if method.also_reads:
+        needed.append(KeyScope.READ)
+    for scope in needed:
+        if scope not in caller.scopes:
+            return PermissionDenied(
+                f"{method.name} needs scope {scope.name.lower()}; the API key has "
+                + ", ".join(s.name.lower() for s in sorted(caller.scopes)),
+                metadata={"required_scope": scope.name.lower()},
+            )
+    return None

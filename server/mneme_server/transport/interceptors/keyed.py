@@ -12,6 +12,7 @@ from mneme_server.common.errors import MnemeError, Reason, Unauthenticated
 from mneme_server.common.identity import Caller, KeyScope
 from mneme_server.transport.call import Call
 from mneme_server.transport.interceptors.authentication import missing_scope
+from mneme_server.transport.methods import AnyScope
 
 GRACE_S = 0.25
 """How long a stream that was told to end may take for it before it is cut off."""
@@ -89,7 +90,7 @@ class KeyedCalls:
 
 
 def _ends(call: Call) -> bool:
-    return call.method.stream is not None or call.method.scope is KeyScope.READ
+    return call.method.stream is not None or call.method.scope in (KeyScope.READ, AnyScope.ANY)
 
 
 def _refusal(call: Call, caller: Caller | None) -> MnemeError | None:

@@ -22,7 +22,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/options.proto.
  */
 export const file_mneme_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("ChZtbmVtZS92MS9vcHRpb25zLnByb3RvEghtbmVtZS52MSJgCglDYWxsRXJyb3ISHgoEY29kZRgBIAEoDjIQLmdvb2dsZS5ycGMuQ29kZRIlCgZyZWFzb24YAiABKA4yFS5tbmVtZS52MS5FcnJvclJlYXNvbhIMCgR3aGVuGAMgASgJIioKCUtub3duTmFtZRIMCgRuYW1lGAEgASgJEg8KB21lYW5pbmcYAiABKAkiPQoKS25vd25OYW1lcxILCgNzZXQYASABKAkSIgoFbmFtZXMYAiADKAsyEy5tbmVtZS52MS5Lbm93bk5hbWUiMgoKSnNvbkxpbWl0cxIRCgltYXhfYnl0ZXMYASABKAUSEQoJbWF4X2RlcHRoGAIgASgFIiwKC0Jyb3VnaHRLaW5kEgwKBG5hbWUYASABKAkSDwoHbWVhbmluZxgCIAEoCSIqCgpSZXN1bXB0aW9uEg0KBXBsYWNlGAEgASgJEg0KBWFmdGVyGAIgASgJIjIKEFN0YXJ0ZWRPcGVyYXRpb24SDAoEa2luZBgBIAEoCRIQCghyZXNwb25zZRgCIAEoCTpbCgxicmluZ3Nfa2luZHMSHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMYvewEIAMoCzIVLm1uZW1lLnYxLkJyb3VnaHRLaW5kUgticmluZ3NLaW5kczpbCg5yZXF1aXJlZF9zY29wZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGMfsBCABKA4yEi5tbmVtZS52MS5LZXlTY29wZVINcmVxdWlyZWRTY29wZTo9Cglhbnlfc2NvcGUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjN7AQgASgIUghhbnlTY29wZTo/Cgpsb25nX2xpdmVkEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYyOwEIAEoCFIJbG9uZ0xpdmVkOlUKCnJlc3VtZWRfYnkSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjL7AQgASgLMhQubW5lbWUudjEuUmVzdW1wdGlvblIJcmVzdW1lZEJ5Ok0KBmVycm9ycxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGMnsBCADKAsyEy5tbmVtZS52MS5DYWxsRXJyb3JSBmVycm9yczpUCgZzdGFydHMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjK7AQgASgLMhoubW5lbWUudjEuU3RhcnRlZE9wZXJhdGlvblIGc3RhcnRzOkEKC2Fsc29fY2FsbGVkEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYzOwEIAEoCVIKYWxzb0NhbGxlZDpECg1kZWZhdWx0X3ZhbHVlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjR7AQgASgJUgxkZWZhdWx0VmFsdWU6WwoKY2hhbmdlYWJsZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0uwEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tSCmNoYW5nZWFibGU6RwoPbWFkZV93aGVuX2VtcHR5Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjT7AQgASgIUg1tYWRlV2hlbkVtcHR5OksKBWtub3duEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxja7AQgASgLMhQubW5lbWUudjEuS25vd25OYW1lc1IFa25vd246PgoKbmFtZXNfa2luZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1OwEIAEoCFIJbmFtZXNLaW5kOjkKB25hcnJvd3MSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNbsBCABKAhSB25hcnJvd3M6VgoLanNvbl9saW1pdHMSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNXsBCABKAsyFC5tbmVtZS52MS5Kc29uTGltaXRzUgpqc29uTGltaXRzYgZwcm90bzM", [file_google_protobuf_descriptor, file_google_protobuf_field_mask, file_google_rpc_code, file_mneme_v1_auth, file_mneme_v1_errors]);
+  fileDesc("ChZtbmVtZS92MS9vcHRpb25zLnByb3RvEghtbmVtZS52MSJgCglDYWxsRXJyb3ISHgoEY29kZRgBIAEoDjIQLmdvb2dsZS5ycGMuQ29kZRIlCgZyZWFzb24YAiABKA4yFS5tbmVtZS52MS5FcnJvclJlYXNvbhIMCgR3aGVuGAMgASgJIioKCUtub3duTmFtZRIMCgRuYW1lGAEgASgJEg8KB21lYW5pbmcYAiABKAkiPQoKS25vd25OYW1lcxILCgNzZXQYASABKAkSIgoFbmFtZXMYAiADKAsyEy5tbmVtZS52MS5Lbm93bk5hbWUiMgoKSnNvbkxpbWl0cxIRCgltYXhfYnl0ZXMYASABKAUSEQoJbWF4X2RlcHRoGAIgASgFIiwKC0Jyb3VnaHRLaW5kEgwKBG5hbWUYASABKAkSDwoHbWVhbmluZxgCIAEoCSIqCgpSZXN1bXB0aW9uEg0KBXBsYWNlGAEgASgJEg0KBWFmdGVyGAIgASgJIjIKEFN0YXJ0ZWRPcGVyYXRpb24SDAoEa2luZBgBIAEoCRIQCghyZXNwb25zZRgCIAEoCTpbCgxicmluZ3Nfa2luZHMSHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMYvewEIAMoCzIVLm1uZW1lLnYxLkJyb3VnaHRLaW5kUgticmluZ3NLaW5kczpbCg5yZXF1aXJlZF9zY29wZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGMfsBCABKA4yEi5tbmVtZS52MS5LZXlTY29wZVINcmVxdWlyZWRTY29wZTo9Cglhbnlfc2NvcGUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjN7AQgASgIUghhbnlTY29wZTo/CgphbHNvX3JlYWRzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYzuwEIAEoCFIJYWxzb1JlYWRzOj8KCmxvbmdfbGl2ZWQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjI7AQgASgIUglsb25nTGl2ZWQ6VQoKcmVzdW1lZF9ieRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGMvsBCABKAsyFC5tbmVtZS52MS5SZXN1bXB0aW9uUglyZXN1bWVkQnk6TQoGZXJyb3JzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYyewEIAMoCzITLm1uZW1lLnYxLkNhbGxFcnJvclIGZXJyb3JzOlQKBnN0YXJ0cxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGMrsBCABKAsyGi5tbmVtZS52MS5TdGFydGVkT3BlcmF0aW9uUgZzdGFydHM6QQoLYWxzb19jYWxsZWQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjM7AQgASgJUgphbHNvQ2FsbGVkOkQKDWRlZmF1bHRfdmFsdWUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNHsBCABKAlSDGRlZmF1bHRWYWx1ZTpbCgpjaGFuZ2VhYmxlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjS7AQgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza1IKY2hhbmdlYWJsZTpHCg9tYWRlX3doZW5fZW1wdHkSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNPsBCABKAhSDW1hZGVXaGVuRW1wdHk6SwoFa25vd24SHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNrsBCABKAsyFC5tbmVtZS52MS5Lbm93bk5hbWVzUgVrbm93bjo+CgpuYW1lc19raW5kEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjU7AQgASgIUgluYW1lc0tpbmQ6OQoHbmFycm93cxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1uwEIAEoCFIHbmFycm93czpWCgtqc29uX2xpbWl0cxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1ewEIAEoCzIULm1uZW1lLnYxLkpzb25MaW1pdHNSCmpzb25MaW1pdHNiBnByb3RvMw", [file_google_protobuf_descriptor, file_google_protobuf_field_mask, file_google_rpc_code, file_mneme_v1_auth, file_mneme_v1_errors]);
 
 /**
  * CallError is a way in which an RPC fails.
@@ -419,6 +419,16 @@ export const any_scope: GenExtension<MethodOptions, boolean> = /*@__PURE__*/
   extDesc(file_mneme_v1_options, 2);
 
 /**
+ * True if the key must hold scope read as well, because the call answers with
+ * what it finds in what is stored. (Of what other calls answer with, a key
+ * without scope read gets the ids, etags and times of what is stored.)
+ *
+ * @generated from extension: bool also_reads = 79438;
+ */
+export const also_reads: GenExtension<MethodOptions, boolean> = /*@__PURE__*/
+  extDesc(file_mneme_v1_options, 3);
+
+/**
  * True for streams that stay open until someone ends them. The server limits
  * how many of each kind are open, and a tenant gets at most half, so that
  * they starve neither other calls nor other tenants.
@@ -426,7 +436,7 @@ export const any_scope: GenExtension<MethodOptions, boolean> = /*@__PURE__*/
  * @generated from extension: bool long_lived = 79432;
  */
 export const long_lived: GenExtension<MethodOptions, boolean> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 3);
+  extDesc(file_mneme_v1_options, 4);
 
 /**
  * Set if clients can resume the stream when it breaks off: they send the
@@ -436,7 +446,7 @@ export const long_lived: GenExtension<MethodOptions, boolean> = /*@__PURE__*/
  * @generated from extension: mneme.v1.Resumption resumed_by = 79435;
  */
 export const resumed_by: GenExtension<MethodOptions, Resumption> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 4);
+  extDesc(file_mneme_v1_options, 5);
 
 /**
  * How the RPC can fail, apart from the ways every call can: without a key or
@@ -446,7 +456,7 @@ export const resumed_by: GenExtension<MethodOptions, Resumption> = /*@__PURE__*/
  * @generated from extension: repeated mneme.v1.CallError errors = 79433;
  */
 export const errors: GenExtension<MethodOptions, CallError[]> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 5);
+  extDesc(file_mneme_v1_options, 6);
 
 /**
  * The operation that the RPC starts. Its answer has one field, `operation`.
@@ -454,7 +464,7 @@ export const errors: GenExtension<MethodOptions, CallError[]> = /*@__PURE__*/
  * @generated from extension: mneme.v1.StartedOperation starts = 79434;
  */
 export const starts: GenExtension<MethodOptions, StartedOperation> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 6);
+  extDesc(file_mneme_v1_options, 7);
 
 /**
  * A second name under which clients have the RPC's method: an everyday word.
@@ -463,7 +473,7 @@ export const starts: GenExtension<MethodOptions, StartedOperation> = /*@__PURE__
  * @generated from extension: string also_called = 79436;
  */
 export const also_called: GenExtension<MethodOptions, string> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 7);
+  extDesc(file_mneme_v1_options, 8);
 
 /**
  * The field's value when a request leaves it out (0, empty or unspecified;
@@ -473,7 +483,7 @@ export const also_called: GenExtension<MethodOptions, string> = /*@__PURE__*/
  * @generated from extension: string default_value = 79441;
  */
 export const default_value: GenExtension<FieldOptions, string> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 8);
+  extDesc(file_mneme_v1_options, 9);
 
 /**
  * On an update's mask: the fields it may name.
@@ -481,7 +491,7 @@ export const default_value: GenExtension<FieldOptions, string> = /*@__PURE__*/
  * @generated from extension: google.protobuf.FieldMask changeable = 79442;
  */
 export const changeable: GenExtension<FieldOptions, FieldMask> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 9);
+  extDesc(file_mneme_v1_options, 10);
 
 /**
  * True for an id that a request may leave empty; the server then makes a
@@ -491,7 +501,7 @@ export const changeable: GenExtension<FieldOptions, FieldMask> = /*@__PURE__*/
  * @generated from extension: bool made_when_empty = 79443;
  */
 export const made_when_empty: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 10);
+  extDesc(file_mneme_v1_options, 11);
 
 /**
  * The names with a meaning, on a field that takes any name.
@@ -499,7 +509,7 @@ export const made_when_empty: GenExtension<FieldOptions, boolean> = /*@__PURE__*
  * @generated from extension: mneme.v1.KnownNames known = 79450;
  */
 export const known: GenExtension<FieldOptions, KnownNames> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 11);
+  extDesc(file_mneme_v1_options, 12);
 
 /**
  * True for a text that names a kind of memory (see `brings_kinds`).
@@ -507,7 +517,7 @@ export const known: GenExtension<FieldOptions, KnownNames> = /*@__PURE__*/
  * @generated from extension: bool names_kind = 79444;
  */
 export const names_kind: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 12);
+  extDesc(file_mneme_v1_options, 13);
 
 /**
  * True for a filter by whose or of what something is. Left out, it leaves nothing
@@ -517,7 +527,7 @@ export const names_kind: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
  * @generated from extension: bool narrows = 79446;
  */
 export const narrows: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 13);
+  extDesc(file_mneme_v1_options, 14);
 
 /**
  * How large a `google.protobuf.Struct` may be. Every one in a request says it.
@@ -525,5 +535,5 @@ export const narrows: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
  * @generated from extension: mneme.v1.JsonLimits json_limits = 79445;
  */
 export const json_limits: GenExtension<FieldOptions, JsonLimits> = /*@__PURE__*/
-  extDesc(file_mneme_v1_options, 14);
+  extDesc(file_mneme_v1_options, 15);
 
