@@ -222,7 +222,7 @@ def _copies(result: Recalled, successors: Mapping[str, str]) -> list[str]:
 
     `successors` names for each result the one that superseded it, or "".
     """
-    said = []
+    said = ["archived"] if result.metadata.get("archived") else []
     if result.copies > 1:
         said.append(
             f"{result.copies} like this, {day(result.first_time)} to {day(result.last_time)}"
@@ -235,6 +235,8 @@ def _copies(result: Recalled, successors: Mapping[str, str]) -> list[str]:
         replaced = _replaced(newer.source_id, result.source_id, successors)
         what = "replaced by the one" if replaced else "older than a similar one"
         said.append(f"{what} from {day(newer.timestamp)}")
+    elif replaced_by := result.metadata.get("superseded_by"):
+        said.append(f"replaced by {replaced_by}")
     return said
 
 

@@ -92,7 +92,8 @@ class DocumentFilter:
     that a spoken text begins with, in any case. With `shared`, what belongs to no project passes a
     filter on projects, and what is of no agent one on agents. With `of_no_user` only what is of no
     user passes. `session_ids` name the sessions of which it may be; None for any.
-    `min_value` is the least `value`; None for any.
+    `min_value` is the least `value`; None for any. Without `include_archived`, of what is archived
+    only those of `archived_kinds` pass.
     """
 
     kinds: frozenset[MemoryKind] = frozenset()
@@ -107,6 +108,7 @@ class DocumentFilter:
     tags: frozenset[str] = field(default_factory=frozenset)
     any_tags: frozenset[str] = field(default_factory=frozenset)
     include_archived: bool = True
+    archived_kinds: frozenset[MemoryKind] = frozenset()
     types: frozenset[str] = frozenset()
     min_severity: int = 0
     name: str = ""

@@ -93,7 +93,13 @@ class _Either:
         return [*self.one.candidates(orders), *self.other.candidates(orders)]
 
 
-_NOT_ARCHIVED = _Among("archived", [0])  # Of nearly all it is so.
+_NOT_ARCHIVED = _Among("archived", [0])
+
+
+def _is_of_nearly_all(condition: _Condition) -> bool:
+    """Tell whether nearly all rows fulfil it, so that nothing is gained by looking them up."""
+    first = condition.one if isinstance(condition, _Either) else condition
+    return first == _NOT_ARCHIVED
 
 
 class Selections:
@@ -165,7 +171,7 @@ class Selections:
             found = [
                 condition.candidates(self._orders)
                 for condition in conditions
-                if condition != _NOT_ARCHIVED
+                if not _is_of_nearly_all(condition)
             ]
             parts = min(found, key=lambda parts: sum(part.size for part in parts), default=None)
             if parts is not None and sum(part.size for part in parts) <= size * _FEW:
@@ -236,7 +242,10 @@ class Selections:
         if wanted.start_us is not None or wanted.end_us is not None:
             found.append(_Between("timestamp_us", wanted.start_us, wanted.end_us))
         if not wanted.include_archived:
-            found.append(_NOT_ARCHIVED)
+            kinds = codes["kind"]
+            passing = [kinds.get(kind.name, _NOBODY) for kind in wanted.archived_kinds]  # type: ignore[call-overload]
+            kept = _Among("kind", passing)
+            found.append(_Either(_NOT_ARCHIVED, kept) if passing else _NOT_ARCHIVED)
         found += self._tagged(wanted)
         return found
 

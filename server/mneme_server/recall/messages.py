@@ -48,6 +48,9 @@ def recall_query(request: pb.RecallRequest, kinds: Mapping[str, MemoryKind]) -> 
             min_severity=request.min_severity,
             name=request.name,
             author=request.author,
+            include_archived=request.include_archived,
+            # What was replaced is shown behind what replaced it; what was withdrawn, by nothing.
+            archived_kinds=frozenset(kind for kind in kinds.values() if kind.successor),
         ),
         limit=request.limit,
         min_score=request.min_score,

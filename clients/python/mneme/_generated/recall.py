@@ -94,6 +94,7 @@ class RecallMethods(SyncCaller):
         every_copy: bool | None = None,
         min_confidence: float | None = None,
         rerank: bool | None = None,
+        include_archived: bool | None = None,
         timeout: float | None = None,
     ) -> RecallResponse:
         """Recalls what bears on a query, best first. Ties go to the newest, then to
@@ -153,6 +154,7 @@ class RecallMethods(SyncCaller):
                 effect if the confidence is unset. 0 to 1.
             rerank: False leaves the results in the order of their scores even if the server has
                 a reranker (MNEME_RERANKER); unset asks the reranker. HYBRID only.
+            include_archived: Archived lessons too, whose `metadata` says "archived": true.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -183,6 +185,7 @@ class RecallMethods(SyncCaller):
                 "every_copy": every_copy,
                 "min_confidence": min_confidence,
                 "rerank": rerank,
+                "include_archived": include_archived,
             },
             timeout,
         )
@@ -356,6 +359,7 @@ class AsyncRecallMethods(AsyncCaller):
         every_copy: bool | None = None,
         min_confidence: float | None = None,
         rerank: bool | None = None,
+        include_archived: bool | None = None,
         timeout: float | None = None,
     ) -> RecallResponse:
         """Recalls what bears on a query, best first. Ties go to the newest, then to
@@ -415,6 +419,7 @@ class AsyncRecallMethods(AsyncCaller):
                 effect if the confidence is unset. 0 to 1.
             rerank: False leaves the results in the order of their scores even if the server has
                 a reranker (MNEME_RERANKER); unset asks the reranker. HYBRID only.
+            include_archived: Archived lessons too, whose `metadata` says "archived": true.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -445,6 +450,7 @@ class AsyncRecallMethods(AsyncCaller):
                 "every_copy": every_copy,
                 "min_confidence": min_confidence,
                 "rerank": rerank,
+                "include_archived": include_archived,
             },
             timeout,
         )

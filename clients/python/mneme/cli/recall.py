@@ -84,6 +84,7 @@ def recall(
     every_copy: Annotated[
         bool, typer.Option("--every-copy", help="Show copies apart, not as one result.")
     ] = False,
+    archived: Annotated[bool, typer.Option("--archived", help="Archived lessons, too.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Show each term of a score.")] = False,
 ) -> None:
     """Recall what bears on a question, best first."""
@@ -108,6 +109,7 @@ def recall(
             min_confidence=min_confidence,
             context_turns=context,
             every_copy=every_copy,
+            include_archived=archived,
             explain=explain,
         )
     if cli.out.as_json:
@@ -148,6 +150,8 @@ def _steps(result: RecallResult) -> Iterator[str]:
 def _text(result: RecallResult) -> str:
     """What it says, what it stands for, and what happened around it, a line each."""
     lines = [cells.preview(result.text)]
+    if result.metadata.get("archived"):
+        lines.append("(archived)")
     if result.copies > 1:
         first, last = cells.when(result.first_time), cells.when(result.last_time)
         span = "" if first == last else f", {first} to {last}"
@@ -158,6 +162,8 @@ def _text(result: RecallResult) -> str:
     if result.newer.source_id:
         when = cells.when(result.newer.timestamp)
         lines.append(f"(older than {cells.preview(result.newer.source_id)} of {when})")
+    elif replaced_by := result.metadata.get("superseded_by"):
+        lines.append(f"(replaced by {cells.preview(str(replaced_by))})")
     lines += [f"before: {_turn(turn)}" for turn in result.before]
     lines += [f"after: {_turn(turn)}" for turn in result.after]
     return "\n".join(lines)

@@ -231,4 +231,5 @@ def _conditions(wanted: DocumentFilter) -> Iterator[ColumnElement[bool]]:
     if wanted.end_us is not None:
         yield column.timestamp < wanted.end_us
     if not wanted.include_archived:
-        yield column.archived == False  # noqa: E712  # SQL's.
+        kept = sorted(kind.name for kind in wanted.archived_kinds)
+        yield (column.archived == False) | column.kind.in_(kept)  # noqa: E712  # SQL's.
