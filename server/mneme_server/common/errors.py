@@ -144,12 +144,6 @@ class DataLoss(MnemeError):
     default_reason = Reason.DATA_DAMAGED
 
 
-class LogChanged(DataLoss):
-    """The head of a tenant's log, or a key of it, is not what was signed."""
-
-    default_reason = Reason.LOG_CHANGED
-
-
 class WorkFailed(MnemeError):
     """Work beside the calls ended without a result, and it is not the caller's fault: its process
     was killed, or it met a bug, which the log has."""

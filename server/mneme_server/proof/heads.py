@@ -19,7 +19,7 @@ from mneme.proof.notes import (
 )
 
 from mneme_server.common.canonical import canonical_json
-from mneme_server.common.errors import DataLoss, FailedPrecondition, LogChanged, Unavailable
+from mneme_server.common.errors import DataLoss, FailedPrecondition, Reason, Unavailable
 from mneme_server.common.keyed_locks import KeyedLocks
 from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.proof.keys import KeyRing, Known, LogCatalog, LogKey, SignedHead
@@ -91,7 +91,7 @@ class Heads:
         snapshot.
 
         Raises:
-            LogChanged: the log, its head or its key is not what it was.
+            DataLoss: LOG_CHANGED, the log, its head or its key is not what it was.
             DataLoss: the log is damaged.
             FailedPrecondition: the tenant's key cannot be read.
         """
@@ -122,7 +122,7 @@ class Heads:
         A key that cannot be read, since its secret is missing, is taken to be the catalog's.
 
         Raises:
-            LogChanged: the log, its head or its key is not what it was.
+            DataLoss: LOG_CHANGED, the log, its head or its key is not what it was.
             DataLoss: the log is damaged.
         """
         with ExitStack() as reading:
@@ -179,7 +179,8 @@ def _last(tenant_id: str, unit: ProofUnit, known: Known) -> SignedHead:
     """Return the newest head that was signed of the log that a snapshot has.
 
     Raises:
-        LogChanged: it has none, or another than the catalog says, or another key signed it.
+        DataLoss: LOG_CHANGED, it has none, or another than the catalog says, or another key signed
+            it.
     """
     name = _name(unit)
     assert name is not None
@@ -247,8 +248,8 @@ def _require_same_history(tree: Tree, root: bytes, last: SignedHead) -> None:
     raise DataLoss(_said(why), metadata={"kind": "log", "id": last.origin})
 
 
-def _changed(origin: str, why: str) -> LogChanged:
-    return LogChanged(_said(why), metadata={"kind": "log", "id": origin})
+def _changed(origin: str, why: str) -> DataLoss:
+    return DataLoss(_said(why), reason=Reason.LOG_CHANGED, metadata={"kind": "log", "id": origin})
 
 
 def _said(why: str) -> str:

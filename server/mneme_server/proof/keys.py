@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 from mneme.proof.notes import NoteInvalid, VerifierKey, open_note, signature_line
 
 from mneme_server.common.clock import now_us
-from mneme_server.common.errors import LogChanged
+from mneme_server.common.errors import DataLoss, Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +153,15 @@ class KeyRing:
         catalog may have put his own in its place.
 
         Raises:
-            LogChanged: it is not.
+            DataLoss: LOG_CHANGED, it is not.
             FailedPrecondition: the private half cannot be read.
         """
         public = self._signers.public(tenant_id, key.number)
         if (key.verifier.public, key.verifier.name) != (public, _name_of(tenant_id)):
-            raise LogChanged(
+            raise DataLoss(
                 f"key {key.number} of tenant {tenant_id} is another in the catalog than the one"
                 " that signs: its row was changed; restore a copy of the catalog",
+                reason=Reason.LOG_CHANGED,
                 metadata={"kind": "log key", "id": str(key.number)},
             )
 
