@@ -7,13 +7,15 @@ another question than the one that was asked.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import cache
-from typing import Annotated, Any, ClassVar
+from types import UnionType
+from typing import Annotated, Any, ClassVar, Union, get_args, get_origin
 
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
@@ -25,13 +27,28 @@ from mneme_mcp.spelling import to_camel, to_snake
 
 DEFAULT_TOKEN_BUDGET = 800
 _LONGEST_NAME = 100
+_LONGEST_LITERAL = 100_000
+"""Characters of a list or an object that is read as Python writes one."""
 
 
 class Nested(BaseModel):
     """What a list of an argument holds, or an argument that is an object; it takes no other keys
     than its own."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_meant(cls, given: Any) -> Any:
+        """Read what came as text, and leave out what says nothing."""
+        given = unwrapped(given)
+        if not isinstance(given, Mapping):
+            return given
+        return {
+            name: _parsed(cls, name, value) if name in cls.model_fields else value
+            for name, value in given.items()
+            if name not in cls.model_fields or not _says_nothing(cls, name, value)
+        }
 
 
 class UnknownArguments(ValueError):
@@ -41,7 +58,9 @@ class UnknownArguments(ValueError):
 class Arguments(ArgModelBase):
     """The arguments of a tool; subclasses say which spelling their schema shows."""
 
-    model_config = ConfigDict(extra="forbid", populate_by_name=True, str_strip_whitespace=True)
+    model_config = ConfigDict(
+        extra="forbid", populate_by_name=True, str_strip_whitespace=True, allow_inf_nan=False
+    )
 
     synonyms: ClassVar[Mapping[str, str]] = {}
     """Names that only this tool takes besides `OTHER_NAMES`, and the fields that they mean."""
@@ -61,12 +80,13 @@ class Arguments(ArgModelBase):
             field = cls.field_named(name)
             if field is None:
                 unknown.append(name)
-            elif value is not None:
+            elif not _says_nothing(cls, field, value):
                 parsed = _parsed(cls, field, value)
-                if taken.setdefault(field, parsed) != parsed:
+                if field in taken and taken[field] != parsed:
                     raise ValueError(
                         f"{cls.shown_name(field)} is given twice, with different values"
                     )
+                taken[field] = parsed
         if unknown:
             raise UnknownArguments(_unknown_text(cls, unknown))
         return taken
@@ -141,20 +161,46 @@ def _meant(name: str, shown: Sequence[str]) -> str:
     return f" (did you mean {meant!r}?)" if meant else ""
 
 
-def _parsed(model: type[Arguments], field: str, value: Any) -> Any:
+def _parsed(model: type[BaseModel], field: str, value: Any) -> Any:
     """Lists and objects as such where a host sent them as JSON text, which some do."""
     wants = str(model.model_fields[field].annotation)
     return unwrapped(value) if "list" in wants or "dict" in wants else value
 
 
+def _says_nothing(model: type[BaseModel], field: str, value: Any) -> bool:
+    """Whether an argument is as good as not given: null, or no text where none is wanted.
+
+    Hosts and models fill in "" for a time, a number or a list that they leave open. A text that may
+    be given, such as whom a search is about, is what it says: "" names nobody.
+    """
+    info = model.model_fields[field]
+    if value is None:
+        return True
+    blank = isinstance(value, str) and not value.strip()
+    return blank and not info.is_required() and not _takes_text(info.annotation)
+
+
+def _takes_text(kind: Any) -> bool:
+    if get_origin(kind) is Annotated:
+        return _takes_text(get_args(kind)[0])
+    if get_origin(kind) in (Union, UnionType):
+        return any(map(_takes_text, get_args(kind)))
+    return kind in (str, Any)
+
+
 def unwrapped(value: Any) -> Any:
-    """The list or the object that a text holds as JSON; anything else as it is."""
-    if not isinstance(value, str) or value[:1] not in ("[", "{"):
+    """The list or the object that a text holds, as JSON or as Python writes it; else the value."""
+    if not isinstance(value, str) or value.strip()[:1] not in ("[", "{"):
         return value
     try:
         return json.loads(value)
     except (ValueError, RecursionError):  # It is no JSON, or nested too deep to be meant.
+        pass
+    try:
+        read = ast.literal_eval(value.strip()) if len(value) <= _LONGEST_LITERAL else value
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
         return value
+    return read if isinstance(read, list | dict) else value
 
 
 _REASONS = {
@@ -253,7 +299,12 @@ def _time(value: Any) -> Any:
 
 
 def _labels(value: Any) -> Any:
-    return [part.strip() for part in value.split(",") if part.strip()] if _is_text(value) else value
+    value = unwrapped(value)
+    if not _is_text(value):
+        return value
+    if value.strip()[:1] in ("[", "{"):
+        raise ValueError('should be a list such as ["a", "b"], or texts separated by commas')
+    return [part.strip() for part in value.split(",") if part.strip()]
 
 
 def _is_text(value: Any) -> bool:
@@ -278,7 +329,7 @@ TokenBudget = Annotated[
     Field(
         ge=100,
         le=100_000,
-        description="Maximum tokens in the answer.",
-        json_schema_extra=lambda schema: [schema.pop(name) for name in ("minimum", "maximum")],
+        description="Most tokens.",
+        json_schema_extra=lambda schema: schema.pop("maximum"),
     ),
 ]

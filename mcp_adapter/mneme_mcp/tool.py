@@ -19,10 +19,12 @@ from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from mneme import AsyncMnemeClient
+from mneme.visible import visible
 from pydantic import ValidationError
 
 from mneme_mcp.access import Access
 from mneme_mcp.arguments import Arguments, CamelArguments, refusal
+from mneme_mcp.bounds import bounded
 from mneme_mcp.errors import FAILURES, Place, failure_of
 from mneme_mcp.failures import BUG, Failure, Refused
 from mneme_mcp.outputs import Output
@@ -115,6 +117,7 @@ class ToolSpec:
         destructive: it may overwrite or take away what was stored.
         idempotent: calling it again with the same arguments changes nothing further.
         if_missing: what to do when the server does not find what a call names.
+        kept_whole: a part of its answer would be worth nothing, as of what is signed.
     """
 
     name: str
@@ -127,6 +130,7 @@ class ToolSpec:
     destructive: bool = False
     idempotent: bool = False
     if_missing: str = ""
+    kept_whole: bool = False
 
     def failed(self, failure: Failure) -> CallToolResult:
         """The answer to a call of this tool that failed."""
@@ -189,9 +193,15 @@ class MnemeTool(Tool):
         except Exception:
             _LOG.exception("%s met a bug", spec.name)
             return spec.failed(BUG)
+        data = data if reply.budget is None else shorten(data, reply.budget)
+        text, left_out = reply.text, ""
+        if not spec.kept_whole:
+            data, left_out = bounded(data)
+        if left_out:
+            name = "leftOut" if issubclass(spec.arguments, CamelArguments) else "left_out"
+            data, text = data | {name: left_out}, f"{text}\n({left_out})"
         return CallToolResult(
-            content=[TextContent(type="text", text=reply.text)],
-            structured_content=data if reply.budget is None else shorten(data, reply.budget),
+            content=[TextContent(type="text", text=visible(text))], structured_content=data
         )
 
     def _place(self, given: Arguments) -> Place:

@@ -112,6 +112,7 @@ def _why(one: CertifiedOutput) -> str:
 TOOLS: Sequence[ToolSpec] = (
     ToolSpec(
         name="recall_with_certificate",
+        kept_whole=True,
         title="Recall with a proof",
         description=(
             "Recalls memories, attempts and skills by similarity, causal uplift and latency, with a"

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mneme_mcp.arguments import Arguments, explain
+from mneme_mcp.arguments import Arguments, CamelArguments, Labels, Nested, Time, explain
 from mneme_mcp.spelling import to_camel, to_snake
 from mneme_mcp.tools.database import NoArguments
 from mneme_mcp.tools.knowledge import LogArguments, QueryArguments
@@ -14,7 +14,7 @@ from mneme_mcp.tools.recall import RecallArguments
 from mneme_mcp.tools.remembering import BatchArguments
 from mneme_mcp.tools.sessions import SleepArguments
 from mneme_mcp.toolsets import TOOLSETS, tools_of
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 SPECS = tools_of(TOOLSETS)
 
@@ -147,3 +147,50 @@ def test_items_of_a_handover_may_be_texts_or_objects() -> None:
     assert given.files == ["src/a.py"]
     assert given.open_todos[0].content == "Test it"
     assert given.decisions[0].decision == "Use approach Z"
+
+
+class Only(Nested):
+    tags: Labels = []  # noqa: RUF012
+    least: float | None = None
+
+
+class Odd(CamelArguments):
+    tags: Labels = []  # noqa: RUF012
+    since: Time | None = None
+    limit: Annotated[int, Field(ge=1)] = 10
+    score: float = 0.0
+    only: Only = Only()
+    user_id: str = ""
+    query: str
+
+
+@pytest.mark.parametrize("written", ["['a', 'b']", '["a", "b"]', "a, b", ' ["a","b"] ', ["a", "b"]])
+def test_a_list_is_read_as_hosts_and_models_write_one(written: Any) -> None:
+    assert Odd.model_validate({"query": "x", "tags": written}).tags == ["a", "b"]
+
+
+@pytest.mark.parametrize("written", ['["a", "b"', "['a'", "{'a': 1}", "[" * 500])
+def test_a_broken_list_is_refused_and_never_stored(written: str) -> None:
+    with pytest.raises(ValidationError, match=r"should be a list|valid list"):
+        Odd.model_validate({"query": "x", "tags": written})
+
+
+@pytest.mark.parametrize("written", ['{"tags": ["a"]}', "{'tags': ['a']}", {"tags": "['a']"}])
+def test_an_object_may_come_as_its_text(written: Any) -> None:
+    assert Odd.model_validate({"query": "x", "only": written}).only.tags == ["a"]
+
+
+@pytest.mark.parametrize("field", ["tags", "since", "limit", "score", "only"])
+@pytest.mark.parametrize("blank", ["", "  ", None])
+def test_a_blank_where_no_text_belongs_means_not_given(field: str, blank: Any) -> None:
+    assert Odd.model_validate({"query": "x", field: blank}) == Odd(query="x")
+
+
+def test_a_blank_in_an_object_means_not_given_too() -> None:
+    assert Odd.model_validate({"query": "x", "only": {"tags": "", "least": " "}}).only == Only()
+
+
+@pytest.mark.parametrize("given", [{"score": float("nan")}, {"only": {"least": float("inf")}}])
+def test_a_number_that_is_none_is_told_as_such(given: Any) -> None:
+    with pytest.raises(ValidationError, match="finite number"):
+        Odd.model_validate({"query": "x"} | given)
