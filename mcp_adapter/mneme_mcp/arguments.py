@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import cache
 from types import UnionType
-from typing import Annotated, Any, ClassVar, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
@@ -177,7 +177,12 @@ def _says_nothing(model: type[BaseModel], field: str, value: Any) -> bool:
     if value is None:
         return True
     blank = isinstance(value, str) and not value.strip()
-    return blank and not info.is_required() and not _takes_text(info.annotation)
+    # What a validator takes besides: "" may lift what an alert's rule has.
+    kinds = [info.annotation, *(getattr(m, _TAKEN, None) for m in info.metadata)]
+    return blank and not info.is_required() and not any(map(_takes_text, kinds))
+
+
+_TAKEN = "json_schema_input_type"
 
 
 def _takes_text(kind: Any) -> bool:
@@ -185,6 +190,8 @@ def _takes_text(kind: Any) -> bool:
         return _takes_text(get_args(kind)[0])
     if get_origin(kind) in (Union, UnionType):
         return any(map(_takes_text, get_args(kind)))
+    if get_origin(kind) is Literal:
+        return "" in get_args(kind)  # It says something, such as that there is none any more.
     return kind in (str, Any)
 
 

@@ -32,7 +32,11 @@ _CLEAR = "clear"
 _ETAG = "etag"
 _POSITIONAL = 2
 _POSITIONAL_THOUGH_OPTIONAL = frozenset(
-    {f"{PACKAGE}.SleepRequest.session_id", f"{PACKAGE}.ReflectRequest.analysis"}
+    {
+        f"{PACKAGE}.SleepRequest.session_id",
+        f"{PACKAGE}.ReflectRequest.analysis",
+        f"{PACKAGE}.DeleteMemoriesRequest.memory_ids",
+    }
 )
 """What a caller usually gives, and first."""
 

@@ -226,7 +226,11 @@ class Application:
         if self._opened.shared:
             self._taking_over.start()
         if self._settings.metrics_listen:
-            self._endpoint = MetricsEndpoint(self._metrics, self._settings.metrics_listen)
+            self._endpoint = MetricsEndpoint(
+                self._metrics,
+                self._settings.metrics_listen,
+                by_default="metrics_listen" not in self._settings.model_fields_set,
+            )
         if self._http is not None:
             self.http_address = self._http.bind()
         address = self._server.start()

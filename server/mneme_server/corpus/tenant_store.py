@@ -114,6 +114,10 @@ class EmbeddingQueue(Protocol):
         """Put documents off that could not be embedded, and keep the reason."""
         ...
 
+    def give_up(self, doc_ids: Sequence[int]) -> None:
+        """Take documents off the queue that never can be embedded: they have no vector."""
+        ...
+
 
 class CorpusUnit(Protocol):
     """One transaction, as far as the corpus is concerned."""

@@ -6,7 +6,8 @@ class EmbeddingError(Exception):
 
     `message` is for any caller. `detail` is for whoever runs the server, who sees both in
     `str(error)`: where the backend is, what the system said. `retryable` tells whether the same
-    call may succeed later, `retry_after_s` (seconds) when the backend said so.
+    call may succeed later, `retry_after_s` (seconds) when the backend said so. `hopeless` tells
+    that the fault is the text's: no call will ever embed it.
     """
 
     def __init__(
@@ -16,12 +17,14 @@ class EmbeddingError(Exception):
         detail: str = "",
         retryable: bool = False,
         retry_after_s: float | None = None,
+        hopeless: bool = False,
     ) -> None:
         super().__init__(f"{message} ({detail})" if detail else message)
         self.message = message
         self.detail = detail
         self.retryable = retryable
         self.retry_after_s = retry_after_s
+        self.hopeless = hopeless
 
 
 class ModelUnavailable(EmbeddingError):
@@ -31,3 +34,7 @@ class ModelUnavailable(EmbeddingError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, retryable=False)
+
+
+class RequestRefused(EmbeddingError):
+    """A service refused what it was sent, such as a text of too many tokens. Never retryable."""

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from mneme_server.embedding.errors import EmbeddingError, ModelUnavailable
+from mneme_server.embedding.errors import EmbeddingError, ModelUnavailable, RequestRefused
 from mneme_server.embedding.http import HttpPolicy, JsonHttpClient, StatusError
-from mneme_server.embedding.remote import RemoteEmbedder
+from mneme_server.embedding.remote import REFUSALS, RemoteEmbedder
 
 DEFAULT_BASE_URL = "http://127.0.0.1:11434"
 
@@ -51,7 +51,8 @@ class OllamaEmbedder(RemoteEmbedder):
                     f"Ollama does not have the model {self._model!r} ({error.message}); "
                     f"run `ollama pull {self._model}`"
                 ) from error
-            raise EmbeddingError(
+            kind = RequestRefused if error.status in REFUSALS else EmbeddingError
+            raise kind(
                 f"Ollama refused the request (HTTP {error.status}): {error.message}"
             ) from error
         vectors = answer.get("embeddings")

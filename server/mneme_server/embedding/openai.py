@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from typing import Any
 
-from mneme_server.embedding.errors import EmbeddingError, ModelUnavailable
+from mneme_server.embedding.errors import EmbeddingError, ModelUnavailable, RequestRefused
 from mneme_server.embedding.http import HttpPolicy, JsonHttpClient, StatusError
-from mneme_server.embedding.remote import RemoteEmbedder
+from mneme_server.embedding.remote import REFUSALS, RemoteEmbedder
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
 # The API takes 2,048 texts and 300,000 tokens in one request, 8,192 tokens in one text. It counts
 # tokens, refusing what is longer; characters are counted here, at four to a token as in English,
-# with room to spare.
+# with room to spare. A text of more tokens than that, as Chinese may be, is cut once it is refused.
 _BATCH_SIZE = 64
 _MAX_CHARACTERS = 16_000
 
@@ -31,7 +31,7 @@ class OpenAIEmbedder(RemoteEmbedder):
         """Raises ValueError for a base URL that is none. The service is first contacted when first
         used.
         """
-        super().__init__(f"openai:{model}", batch_size=batch_size)
+        super().__init__(f"openai:{model}", batch_size=batch_size, max_characters=_MAX_CHARACTERS)
         self._model = model
         self._http = JsonHttpClient(
             "OpenAI",
@@ -77,4 +77,5 @@ class OpenAIEmbedder(RemoteEmbedder):
             )
         if error.code == "insufficient_quota":
             return EmbeddingError(f"the OpenAI account's quota is used up: {error.message}")
-        return EmbeddingError(f"OpenAI refused the request (HTTP {error.status}): {error.message}")
+        kind = RequestRefused if error.status in REFUSALS else EmbeddingError
+        return kind(f"OpenAI refused the request (HTTP {error.status}): {error.message}")

@@ -79,12 +79,16 @@ class EmbeddingPipeline(TenantWorker):
         known: dict[str, Matrix],
     ) -> None:
         missing = [text for text in texts if text not in known]
-        failure = self._embed_missing(missing, known) if missing else None
+        hopeless: set[str] = set()
+        failure = self._embed_missing(missing, known, hopeless) if missing else None
         ready = [item for item in queued if item.text in known]
-        late = [item for item in queued if item.text not in known]
+        lost = [item for item in queued if item.text in hopeless]
+        late = [item for item in queued if item.text not in known and item.text not in hopeless]
         with memory.write() as unit:
             if ready:
                 unit.queue.finish(ready, np.stack([known[item.text] for item in ready]))
+            if lost:
+                unit.queue.give_up([item.doc_id for item in lost])
             if late and not self.stopping:
                 attempts = max(item.attempts for item in late)
                 delay_s = retry_delay_s(attempts)
@@ -92,22 +96,31 @@ class EmbeddingPipeline(TenantWorker):
                 unit.queue.defer(
                     [item.doc_id for item in late], until_us=until_us, error=str(failure)
                 )
+        if lost:
+            _log.error(
+                "texts cannot be embedded, and are found by their words alone",
+                tenant=memory.tenant_id, texts=len(lost), error=str(failure),
+            )  # fmt: skip
         if late and not self.stopping:
             _log.warning(
                 "texts could not be embedded, will be tried again", tenant=memory.tenant_id,
                 texts=len(late), retry_in_s=delay_s, error=str(failure),
             )  # fmt: skip
 
-    def _embed_missing(self, missing: list[str], known: dict[str, Matrix]) -> Exception | None:
+    def _embed_missing(
+        self, missing: list[str], known: dict[str, Matrix], hopeless: set[str]
+    ) -> Exception | None:
         """Embed texts into `known`; one by one when a batch fails, so that one bad text does not
-        hold back the others. Return the last failure."""
+        hold back the others. Note those that never will be; return the last failure."""
         try:
             known.update(zip(missing, self._embedder.embed(missing), strict=True))
         except Exception as failure:
+            if len(missing) == 1 and getattr(failure, "hopeless", False):
+                hopeless.update(missing)
             if len(missing) == 1 or getattr(failure, "retryable", False) or self.stopping:
                 return failure
             last: Exception | None = None
             for text in missing:
-                last = self._embed_missing([text], known) or last
+                last = self._embed_missing([text], known, hopeless) or last
             return last
         return None

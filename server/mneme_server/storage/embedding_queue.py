@@ -125,6 +125,16 @@ class SqlEmbeddingQueue:
         )
         self._connection.execute(statement, [{"which": doc_id} for doc_id in doc_ids])
 
+    def give_up(self, doc_ids: Sequence[int]) -> None:
+        for some in chunks(doc_ids):
+            gone = self._connection.execute(
+                delete(embedding_queue).where(
+                    embedding_queue.c.tenant_id == self._tenant_id,
+                    embedding_queue.c.doc_id.in_(some),
+                )
+            )
+            self._changes.queued -= gone.rowcount
+
     def failed(self) -> int:
         """Return how many documents wait after an attempt that failed."""
         return self._count(embedding_queue.c.attempts > written_out(0))

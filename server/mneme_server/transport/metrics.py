@@ -7,6 +7,7 @@ from collections.abc import Callable
 from wsgiref.simple_server import WSGIServer
 
 import grpc
+import structlog
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -21,6 +22,8 @@ from prometheus_client import (
 from mneme_server.common.address import join_host_port, split_host_port
 from mneme_server.transport.listening import ListenError
 from mneme_server.transport.methods import Method
+
+_log = structlog.get_logger(__name__)
 
 _LATENCY_BUCKETS_S = (
     0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
@@ -79,21 +82,27 @@ class MetricsEndpoint:
     Args:
         metrics: what it shows.
         listen: `host:port`; port 0 picks a free one.
+        by_default: nobody chose the address: where another server on the machine has it, a free
+            port is taken.
 
     Raises:
-        ListenError: the address cannot be had.
+        ListenError: the address, which somebody chose, cannot be had.
     """
 
-    def __init__(self, metrics: Metrics, listen: str) -> None:
+    def __init__(self, metrics: Metrics, listen: str, *, by_default: bool = False) -> None:
         host, port = split_host_port(listen)
         try:
-            started: tuple[WSGIServer, threading.Thread] = start_http_server(
-                port, addr=host, registry=metrics.registry
-            )
+            started = _serving(metrics, host, port)
         except OSError as error:
-            raise ListenError(
-                "MNEME_METRICS_LISTEN", listen, error.strerror or str(error)
-            ) from error
+            why = error.strerror or str(error)
+            if not by_default:
+                raise ListenError("MNEME_METRICS_LISTEN", listen, why) from error
+            started = _serving(metrics, host, 0)
+            _log.warning(
+                "metrics are at another port: the usual one cannot be had; choose one with"
+                " MNEME_METRICS_LISTEN",
+                listen=listen, why=why, metrics=join_host_port(host, started[0].server_port),
+            )  # fmt: skip
         self._server, self._thread = started
         self.address = join_host_port(host, self._server.server_port)
 
@@ -102,3 +111,7 @@ class MetricsEndpoint:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+
+def _serving(metrics: Metrics, host: str, port: int) -> tuple[WSGIServer, threading.Thread]:
+    return start_http_server(port, addr=host, registry=metrics.registry)

@@ -168,7 +168,7 @@ async def test_lists_and_objects_may_come_as_json_text(host: Client) -> None:
 @pytest.mark.parametrize(
     ("tool", "argument", "others", "at_fault"),
     [
-        ("agentlens_recall", "tags", {"query": "q"}, "tags[0]"),
+        ("agentlens_recall", "tags", {"query": "q"}, "tags"),
         (
             "learning_predict",
             "allowed_actions",

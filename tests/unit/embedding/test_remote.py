@@ -397,3 +397,46 @@ def test_the_message_for_callers_does_not_say_where_the_backend_is(kind: str) ->
     assert "127.0.0.1" not in failed.value.message
     assert "http://127.0.0.1:1" in failed.value.detail
     assert failed.value.detail in str(failed.value)
+
+
+def takes(tokens: int, *, unless: str = "\0") -> Callable[[Received], Answer]:
+    """A service that takes so many characters in a text, and none with these words."""
+
+    def answer(request: Received) -> Answer:
+        given = request.body["input"]
+        if any(len(text) > tokens or unless in text for text in given):
+            error = {"message": "maximum context length is 8192 tokens", "code": "too_long"}
+            return Answer(status=400, body={"error": error})
+        return GOOD["openai" if "encoding_format" in request.body else "ollama"](request)
+
+    return answer
+
+
+@pytest.mark.parametrize("kind", GOOD)
+def test_of_a_text_with_too_many_tokens_the_beginning_is_embedded(kind: str) -> None:
+    texts = ["short", "long " * 2_000, "also short", "\u6570" * 14_400]
+    with ScriptedServer() as server:
+        server.answers = [takes(900)]
+        embedder = embedder_for(kind, server.url)
+        assert embedder.embed(texts).shape == (4, 3)
+        assert np.array_equal(embedder.embed(texts[:1])[0], embedder.embed(texts)[0])
+        assert len(server.received) < 60
+
+
+@pytest.mark.parametrize("kind", GOOD)
+def test_a_text_that_is_refused_however_short_is_told_to_be_hopeless(kind: str) -> None:
+    with ScriptedServer() as server:
+        server.answers = [takes(900, unless="POISON")]
+        with pytest.raises(EmbeddingError, match="refuses a text of 12 characters") as failure:
+            embedder_for(kind, server.url).embed(["fine", "POISON apple"])
+    assert failure.value.hopeless
+
+
+@pytest.mark.parametrize("kind", GOOD)
+def test_a_service_that_refuses_every_text_blames_none_of_them(kind: str) -> None:
+    with ScriptedServer() as server:
+        server.answers = [takes(0)]
+        with pytest.raises(EmbeddingError) as failure:
+            embedder_for(kind, server.url).embed(["one", "two"])
+        assert len(server.received) == 2
+    assert not failure.value.hopeless

@@ -161,6 +161,21 @@ def test_metrics_on_a_port_that_is_taken_are_an_error_that_names_the_setting(edg
 
 
 @pytest.mark.usefixtures("restored_logging")
+def test_a_second_server_has_its_metrics_at_another_port_where_nobody_chose_one(edge: Edge) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        endpoint = MetricsEndpoint(edge.metrics, address, by_default=True)
+        try:
+            assert endpoint.address != address
+            with urllib.request.urlopen(f"http://{endpoint.address}/metrics", timeout=10) as answer:
+                assert answer.status == 200
+        finally:
+            endpoint.close()
+
+
+@pytest.mark.usefixtures("restored_logging")
 def test_json_logs_are_one_object_a_line_with_tracebacks() -> None:
     stream = io.StringIO()
     configure_logging("info", "json", stream)

@@ -581,8 +581,8 @@ class MemoryMethods(SyncCaller):
 
     def delete_memories(
         self,
-        *,
         memory_ids: Iterable[str] | None = None,
+        *,
         filter: MemoryFilterFields | memory_service_pb2.MemoryFilter | None = None,
         dry_run: bool | None = None,
         cascade: bool | None = None,
@@ -1437,8 +1437,8 @@ class AsyncMemoryMethods(AsyncCaller):
 
     async def delete_memories(
         self,
-        *,
         memory_ids: Iterable[str] | None = None,
+        *,
         filter: MemoryFilterFields | memory_service_pb2.MemoryFilter | None = None,
         dry_run: bool | None = None,
         cascade: bool | None = None,
