@@ -336,7 +336,7 @@ TokenBudget = Annotated[
     Field(
         ge=100,
         le=100_000,
-        description="Most tokens.",
+        description="Most tokens",
         json_schema_extra=lambda schema: schema.pop("maximum"),
     ),
 ]
