@@ -14,8 +14,10 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, Protocol
 
+import grpc
 import structlog
 
+from mneme_server.common.deadline import Abandoned
 from mneme_server.common.errors import InvalidArgument
 from mneme_server.common.watchdog import Limit, Watchdog
 from mneme_server.transport.call import Call
@@ -27,9 +29,9 @@ RECEIVE_UNKNOWN_S = 10.0
 TAKE_S = 60.0
 """How long a peer may take to read an answer, or one of a stream."""
 
-_MOST_UNKNOWN = 8
+_MOST_UNKNOWN = 4
 """Messages that arrive at once where no key is needed; each may be as large as any."""
-_PROMPT_S = 0.25
+_PROMPT_S = 0.1
 """How long one of them is left alone when others wait."""
 _MOST_BYTES = 256 * 1024 * 1024
 _FRESH_S = 1.0
@@ -98,7 +100,7 @@ class Peers:
 
         Raises:
             InvalidArgument: it sends none.
-            grpc.RpcError: it has left, or was cut off.
+            Abandoned: it has left, or was cut off.
         """
         cut_off = partial(_cut_off, call, "did not send its request")
         if not call.tenant_id:
@@ -211,6 +213,11 @@ def _first(raw: Iterator[bytes]) -> bytes:
         return next(raw)
     except StopIteration:
         raise InvalidArgument("the call carries no request: it takes exactly one message") from None
+    except grpc.RpcError as error:
+        # gRPC's state of the call holds it, and its traceback that state: a circle, in which the
+        # call would live, with what has arrived, until the garbage is collected.
+        error.__traceback__ = None
+        raise Abandoned from None
 
 
 def _cut_off(call: Call, what: str) -> None:

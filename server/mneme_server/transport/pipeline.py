@@ -18,6 +18,7 @@ import structlog
 from google.protobuf.message import Message
 
 from mneme_server.common import deadline, tracing
+from mneme_server.common.deadline import Abandoned
 from mneme_server.common.errors import InvalidArgument
 from mneme_server.runtime.foreground import Foreground, Size
 from mneme_server.transport.admission import Admission, too_many_calls
@@ -229,7 +230,13 @@ class Pipeline(grpc.ServerInterceptor):
         read = _present(handler.request_deserializer)
 
         def answer(raws: Any, context: grpc.ServicerContext, *send: Send) -> Any:
-            return respond(read(self._peers.receive_unknown(context.cancel, raws)), context, *send)
+            try:
+                raw = self._peers.receive_unknown(context.cancel, raws)
+            except (Abandoned, InvalidArgument) as error:
+                late = isinstance(error, Abandoned)
+                code = grpc.StatusCode.CANCELLED if late else grpc.StatusCode.INVALID_ARGUMENT
+                context.abort(code, error.message)
+            return respond(read(raw), context, *send)
 
         if getattr(respond, "experimental_non_blocking", False):
             answer.experimental_non_blocking = True  # type: ignore[attr-defined]

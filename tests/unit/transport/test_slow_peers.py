@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import struct
 from collections.abc import Iterator
@@ -12,8 +13,10 @@ import h2.connection
 import h2.events
 import h2.settings
 import pytest
+from grpc._server import _RPCState
 from mneme.v1 import event_service_pb2 as pb
 from mneme_server.transport import peers
+from support.folders import wait_until
 from unit.transport.edge import Edge
 
 GET, WATCH = "EventService/GetSession", "EventService/WatchEvents"
@@ -37,8 +40,9 @@ class Peer:
 
     def open(self, path: str, secret: str | None) -> int:
         """Begin a call that carries no message yet."""
+        full = path if path.startswith("/") else f"/mneme.v1.{path}"
         headers = [
-            (":method", "POST"), (":scheme", "http"), (":path", f"/mneme.v1.{path}"),
+            (":method", "POST"), (":scheme", "http"), (":path", full),
             (":authority", self._address), ("te", "trailers"), ("content-type", "application/grpc"),
         ]  # fmt: skip
         if secret is not None:
@@ -101,6 +105,27 @@ def test_a_message_that_does_not_arrive_is_not_waited_for(
     monkeypatch.setattr(peers, "RECEIVE_S", 0.1)
     with _peer(edge) as peer:
         assert peer.end_of(peer.open(path, edge.key().secret)) == CANCELLED
+
+
+def test_a_call_whose_message_never_came_is_freed_at_once(
+    edge: Edge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not when the garbage is collected next: what has arrived of it lives as long."""
+    monkeypatch.setattr(peers, "RECEIVE_UNKNOWN_S", 0.1)
+    before = _states()
+    gc.disable()
+    try:
+        with _peer(edge) as peer:
+            for _ in range(20):
+                path = "/grpc.health.v1.Health/Check"
+                assert peer.end_of(peer.open(path, None)) == CANCELLED
+        wait_until(lambda: _states() <= before, "the calls are freed")
+    finally:
+        gc.enable()
+
+
+def _states() -> int:
+    return sum(type(one) is _RPCState for one in gc.get_objects())
 
 
 def test_an_answer_that_nobody_reads_is_let_go_of(
