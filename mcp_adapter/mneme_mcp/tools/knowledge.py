@@ -9,7 +9,7 @@ from mneme import to_dict
 from mneme.knowledge_log import rate_of
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from mneme_mcp.arguments import Labels, SnakeArguments, Time, TokenBudget, Word
+from mneme_mcp.arguments import Labels, SnakeArguments, Time, Word
 from mneme_mcp.outputs import Name, SnakeOutput
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
@@ -134,9 +134,9 @@ class QueryArguments(SnakeArguments):
     event_type: Annotated[
         Literal["", "error", "success", "pattern"], Word, Field(description="Only this kind.")
     ] = ""
-    tags: Annotated[Labels, Field(description="Only with all of these labels.")] = []
+    tags: Annotated[Labels, Field(description="With all these labels.")] = []
     limit: Annotated[int, Field(ge=1, le=100, description="Maximum entries.")] = 5
-    token_budget: TokenBudget = 500
+    token_budget: Annotated[int, Field(ge=50, le=100_000, description="Most tokens")] = 500
 
 
 class QueryOutput(SnakeOutput):
