@@ -93,8 +93,12 @@ class Watchdog:
                     self._looks_at = min((limit.until for limit in self._limits), default=_NEVER)
                     self._changed.wait(None if self._looks_at == _NEVER else self._looks_at - now)
                     self._looks_at = -_NEVER  # Awake: whatever comes meanwhile is seen.
-            for limit in late:
-                try:
-                    limit.give_up()
-                except Exception:
-                    _log.exception("what took too long could not be given up")
+            while late:
+                _give_up(late.pop(0))  # And hold it no longer: it may hold a call.
+
+
+def _give_up(limit: Limit) -> None:
+    try:
+        limit.give_up()
+    except Exception:
+        _log.exception("what took too long could not be given up")
