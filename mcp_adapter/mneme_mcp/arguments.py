@@ -13,11 +13,12 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, partial
 from types import UnionType
 from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
+from mneme._core.days import moment
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from mneme_mcp.failures import Failure
@@ -290,19 +291,15 @@ def _shortened(value: Any) -> str:
     return text if len(text) <= 80 else text[:79] + "…"
 
 
-def _time(value: Any) -> Any:
+def _time(value: Any, *, end: bool = False) -> Any:
     if isinstance(value, datetime):
-        parsed = value
-    elif isinstance(value, str):
-        try:
-            parsed = datetime.fromisoformat(value.strip())
-        except ValueError:
-            raise ValueError(
-                'should be a time such as "2026-05-01" or "2026-05-01T09:30:00Z"'
-            ) from None
-    else:
-        raise ValueError('should be a time such as "2026-05-01" or "2026-05-01T09:30:00Z"')
-    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+        return value if value.tzinfo else value.replace(tzinfo=UTC)
+    try:
+        return moment(value, end=end)
+    except (AttributeError, ValueError, OverflowError):  # It is no text, or none that names a time.
+        raise ValueError(
+            'should be a time such as "2026-05-01" or "2026-05-01T09:30:00Z"'
+        ) from None
 
 
 def _labels(value: Any) -> Any:
@@ -323,7 +320,10 @@ def _word(value: Any) -> Any:
 
 
 Time = Annotated[datetime, BeforeValidator(_time)]
-"""A time, or a date for its midnight; UTC without a zone."""
+"""A time, or a date for its first moment; UTC without a zone."""
+
+EndTime = Annotated[datetime, BeforeValidator(partial(_time, end=True))]
+"""The end of a span: a time, or a date, which is part of the span; UTC without a zone."""
 
 Labels = Annotated[list[str], BeforeValidator(_labels)]
 """Texts in a list, or in one text separated by commas."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from mneme import to_dict
 from pydantic import Field
 
-from mneme_mcp.arguments import SnakeArguments, Time, Word
+from mneme_mcp.arguments import EndTime, SnakeArguments, Time, Word
 from mneme_mcp.outputs import Name, SnakeOutput
 from mneme_mcp.text import STRUCTURED_HAS_ALL, Item, listing
 from mneme_mcp.tool import Call, Reply, ToolSpec
@@ -25,7 +25,7 @@ class HistoryArguments(SnakeArguments):
         Field(description="triggered: only alerts that still are; ok: only resolved ones."),
     ] = ""
     from_: Annotated[Time | None, Field(alias="from", description="At or after.")] = None
-    to: Annotated[Time | None, Field(description="Before.")] = None
+    to: Annotated[EndTime | None, Field(description="To; a day is included.")] = None
     limit: Annotated[int, Field(ge=1, le=200, description="Maximum alerts.")] = 20
 
 

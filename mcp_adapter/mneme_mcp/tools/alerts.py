@@ -9,7 +9,7 @@ from mneme import to_dict
 from mneme.types import AlertConditionChoice, AlertRuleFields, AlertScopeFields, AlertTrendChoice
 from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
-from mneme_mcp.arguments import Labels, SnakeArguments, Time, Word
+from mneme_mcp.arguments import EndTime, Labels, SnakeArguments, Time, Word
 from mneme_mcp.outputs import Name, SnakeOutput
 from mneme_mcp.text import counted
 from mneme_mcp.tool import Call, Reply, ToolSpec
@@ -251,7 +251,7 @@ class TryArguments(WatchedArguments):
     from_: Annotated[
         Time | None, Field(alias="from", description="Since when; default: a week ago.")
     ] = None
-    to: Annotated[Time | None, Field(description="Until when; default: now.")] = None
+    to: Annotated[EndTime | None, Field(description="Until when; default: now.")] = None
 
     @model_validator(mode="after")
     def _is_one_rule(self) -> TryArguments:

@@ -7,7 +7,7 @@ from typing import Annotated
 from mneme import to_dict
 from pydantic import Field
 
-from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, CamelArguments, Time, TokenBudget
+from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, CamelArguments, EndTime, Time, TokenBudget
 from mneme_mcp.outputs import CamelOutput, Name
 from mneme_mcp.text import fit
 from mneme_mcp.tool import Call, Reply, ToolSpec
@@ -33,10 +33,8 @@ class ContextArguments(CamelArguments):
     project: Annotated[str | None, Field(description='Only of this project, e.g. "shop-api".')] = (
         None
     )
-    from_: Annotated[
-        Time | None, Field(alias="from", description='Active at or after, e.g. "2026-01-01".')
-    ] = None
-    to: Annotated[Time | None, Field(description="Active before.")] = None
+    from_: Annotated[Time | None, Field(alias="from", description="Active at or after.")] = None
+    to: Annotated[EndTime | None, Field(description="To; a day is included.")] = None
     limit: Annotated[int, Field(ge=1, le=50, description="Sessions at most, 1 to 50.")] = 5
     without_experience: Annotated[bool, Field(description="Leave out episodes and skills.")] = False
     token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET

@@ -14,6 +14,7 @@ from pydantic import Field
 from mneme_mcp.arguments import (
     DEFAULT_TOKEN_BUDGET,
     CamelArguments,
+    EndTime,
     Labels,
     Time,
     TokenBudget,
@@ -184,7 +185,7 @@ class QueryArguments(CamelArguments):
         Field(description="Only events this severe or worse."),
     ] = ""
     from_: Annotated[Time | None, Field(alias="from", description="At or after.")] = None
-    to: Annotated[Time | None, Field(description="Before.")] = None
+    to: Annotated[EndTime | None, Field(description="To; a day is included.")] = None
     oldest_first: Annotated[bool, Field(description="Oldest first.")] = False
     limit: Annotated[int, Field(ge=1, le=1000, description="Maximum events.")] = 20
     page_token: Annotated[str, Field(description="nextPageToken of the previous page.")] = ""

@@ -12,6 +12,7 @@ from pydantic import Field
 from mneme_mcp.arguments import (
     DEFAULT_TOKEN_BUDGET,
     CamelArguments,
+    EndTime,
     Labels,
     Time,
     TokenBudget,
@@ -74,9 +75,9 @@ class RecallArguments(CamelArguments):
     ] = ""
     from_: Annotated[
         Time | None,
-        Field(alias="from", description='At or after, e.g. "2026-01-01" or "2026-01-01T08:00Z".'),
+        Field(alias="from", description='At or after, e.g. "2026-01-01".'),
     ] = None
-    to: Annotated[Time | None, Field(description='Before, e.g. "2026-02-01".')] = None
+    to: Annotated[EndTime | None, Field(description="To; a day is included.")] = None
     limit: Annotated[int, Field(ge=1, le=100, description="Maximum results, 1 to 100.")] = 10
     min_score: Annotated[
         float, Field(ge=0, le=1, description="Leave out results that score lower, 0 to 1.")

@@ -10,6 +10,7 @@ from pydantic import Field
 from mneme_mcp.arguments import (
     DEFAULT_TOKEN_BUDGET,
     CamelArguments,
+    EndTime,
     Labels,
     Time,
     TokenBudget,
@@ -51,10 +52,8 @@ class ReflectArguments(CamelArguments):
     user_id: Annotated[str | None, Field(description="Only for this user.")] = None
     project: Annotated[str | None, Field(description="Only on this project.")] = None
     tags: Annotated[Labels, Field(description="Only with all of these labels.")] = []
-    from_: Annotated[
-        Time | None, Field(alias="from", description='At or after, e.g. "2026-01-01".')
-    ] = None
-    to: Annotated[Time | None, Field(description="Before.")] = None
+    from_: Annotated[Time | None, Field(alias="from", description="At or after.")] = None
+    to: Annotated[EndTime | None, Field(description="To; a day is included.")] = None
     params: Annotated[
         dict[str, Any],
         Field(

@@ -7,7 +7,7 @@ from typing import Annotated
 from mneme import to_dict
 from pydantic import Field
 
-from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, SnakeArguments, Time, TokenBudget
+from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, EndTime, SnakeArguments, Time, TokenBudget
 from mneme_mcp.outputs import Name, SnakeOutput
 from mneme_mcp.text import Item, day, listing
 from mneme_mcp.tool import Call, Reply, ToolSpec
@@ -26,7 +26,7 @@ class SearchArguments(SnakeArguments):
     from_: Annotated[
         Time | None, Field(alias="from", description='Active at or after, e.g. "2026-01-01".')
     ] = None
-    to: Annotated[Time | None, Field(description="Active before.")] = None
+    to: Annotated[EndTime | None, Field(description="To; a day is included.")] = None
     limit: Annotated[int, Field(ge=1, le=100, description="Maximum sessions.")] = 5
     min_score: Annotated[
         float, Field(ge=0, le=1, description="Leave out sessions that score lower, 0 to 1.")

@@ -14,7 +14,7 @@ from mneme.cli.exits import InputError
 from mneme.cli.files import written
 from mneme.cli.options import Limit, Project, Tags, User, Yes, listed, page_size
 from mneme.cli.output import Column
-from mneme.cli.times import HELP, From, To, parse_end
+from mneme.cli.times import HELP, From, To, parse_start
 from mneme.cli.values import json_object
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def delete(
     metadata: Metadata = None,
     before: Annotated[
         datetime | None,
-        typer.Option(parser=parse_end, metavar="TIME", help=f"Older than this: {HELP}."),
+        typer.Option(parser=parse_start, metavar="TIME", help=f"Older than this: {HELP}."),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what would be deleted.")

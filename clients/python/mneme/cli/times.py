@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
 
+from mneme._core.days import moment
+
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _RELATIVE = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])(?:\s+ago)?", re.IGNORECASE)
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
-HELP = "an ISO time, a day (2026-01-31), or how long ago (7d, 12h, 30m)"
+HELP = "an ISO time or a day (2026-01-31), both in UTC, or how long ago (7d, 12h, 30m)"
 
 
 def parse_start(text: str) -> datetime:
-    """The moment from which something counts: a day begins at midnight, local time.
+    """The moment from which something counts, or before which: a day's first, in UTC.
 
     Raises:
         typer.BadParameter: the text is no time.
@@ -24,7 +25,7 @@ def parse_start(text: str) -> datetime:
 
 
 def parse_end(text: str) -> datetime:
-    """The moment up to which something counts: a day counts to its end, local time.
+    """The moment up to which something counts: a day counts to its end, in UTC.
 
     Raises:
         typer.BadParameter: the text is no time.
@@ -33,18 +34,14 @@ def parse_end(text: str) -> datetime:
 
 
 def _parse(text: str, *, end_of_day: bool) -> datetime:
-    now = datetime.now().astimezone()
+    now = datetime.now(UTC)
     try:
         if match := _RELATIVE.fullmatch(text):
             return now - timedelta(**{_UNITS[match[2].lower()]: float(match[1])})
         if text.lower() == "now":
             return now
         day = {"today": now, "yesterday": now - timedelta(days=1)}.get(text.lower())
-        if day is not None or _DAY.fullmatch(text):
-            start = datetime.fromisoformat(day.date().isoformat() if day else text)
-            return (start + timedelta(days=end_of_day)).astimezone()
-        time = datetime.fromisoformat(text)
-        return time if time.tzinfo else time.astimezone()
+        return moment(day.date().isoformat() if day else text, end=end_of_day)
     except (ValueError, OverflowError) as error:
         raise typer.BadParameter(f"{text!r} is not a time; give {HELP}") from error
 
@@ -55,5 +52,5 @@ From = Annotated[
 ]
 To = Annotated[
     datetime | None,
-    typer.Option("--to", parser=parse_end, metavar="TIME", help="Before; a whole day is included."),
+    typer.Option("--to", parser=parse_end, metavar="TIME", help="Up to this; a day is included."),
 ]

@@ -109,7 +109,8 @@ def _reader(field: FieldDescriptor) -> Callable[[str], Any]:
 
 def _message_reader(field: FieldDescriptor, message: Descriptor) -> Callable[[str], Any]:
     known: dict[str, Callable[[str], Any]] = {
-        "google.protobuf.Timestamp": _until if field.name.startswith("end_") else _since,
+        # As the field says it, "at or after" or "before": a day's first moment in any case.
+        "google.protobuf.Timestamp": lambda text: times.parse_start(text).isoformat(),
         "google.protobuf.Duration": _duration,
         "google.protobuf.Value": str,
         MASK: lambda text: [part.strip() for part in text.split(",")],
@@ -156,14 +157,6 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError as error:
         raise typer.BadParameter(f"{text!r} is not a number") from error
-
-
-def _since(text: str) -> str:
-    return times.parse_start(text).isoformat()
-
-
-def _until(text: str) -> str:
-    return times.parse_end(text).isoformat()
 
 
 def _duration(text: str) -> str:
