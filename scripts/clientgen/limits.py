@@ -29,7 +29,7 @@ def limits(field: FieldDescriptor, options: Mapping[str, Any], required: bool) -
     parts = ["required"] if required else []
     if rules := options.get("field"):
         parts += _parts(field, rules, from_one=bool(default) and not field.has_presence)
-    if options.get("narrows"):
+    if options.get("narrows") or options.get("not_blank"):
         parts.append("not blank")
     if size := options.get("json_limits"):
         parts.append(f"up to {_bytes(size.max_bytes)} encoded and {size.max_depth} levels deep")

@@ -19,7 +19,7 @@ from grpc_tools import protoc
 from mneme.v1 import auth_pb2, errors_pb2, options_pb2
 from mneme_server.common.errors import Reason
 from support.api import METHODS, Api, grpc, refused
-from support.descriptors import narrows
+from support.descriptors import narrows, not_blank
 from support.server import REPOSITORY, LocalServer
 
 _made_when_empty: Any = options_pb2.made_when_empty
@@ -307,6 +307,28 @@ FILTERS = sorted(n for n, f in GIVEN.items() if narrows(f) or _narrows_an_answer
 def test_a_filter_by_whose_or_of_what_can_be_told_from_none(name: str) -> None:
     assert narrows(GIVEN[name]), "give it the option (mneme.v1.narrows): blank is refused"
     assert GIVEN[name].has_presence, "unset and empty would be the same bytes"
+
+
+_ANY_TEXT = "^[^\\x00]*$"
+_MAY_BE_BLANK = {
+    "mneme.v1.Action.label",  # A key that is pressed may be the space bar.
+    "mneme.v1.DiscreteSpace.labels",
+    "mneme.v1.NamedSpace.key",
+    "mneme.v1.SleepRequest.files",
+    "mneme.v1.State.label",
+    "mneme.v1.VerifyCertificateRequest.json",
+}
+
+
+def _has_to_say_something(field: FieldDescriptor) -> bool:
+    rules = _rules(field).repeated.items if field.is_repeated else _rules(field)
+    return bool(rules.string.min_len) and rules.string.pattern == _ANY_TEXT
+
+
+@pytest.mark.parametrize("name", sorted(n for n, f in GIVEN.items() if _has_to_say_something(f)))
+def test_a_text_that_must_be_given_must_say_something(name: str) -> None:
+    """That a blank one is refused, test_bad_input tries of all that say so."""
+    assert not_blank(GIVEN[name]) != (name in _MAY_BE_BLANK)
 
 
 @pytest.mark.parametrize("name", TOKENS)

@@ -17,7 +17,7 @@ from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import Struct, Value
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from support.descriptors import Leaf, narrows, rules_of
+from support.descriptors import Leaf, narrows, not_blank, rules_of
 from support.making import struct
 from support.valid_requests import valid
 from support.world import World
@@ -27,8 +27,9 @@ BLANK = {
     "a space": " ",
     "other spaces": "\u00a0\u3000",
     "nothing seen": "\u200b\ufeff",
+    "letters that are not seen": "\u3164\u2800\ufe0f",
 }
-"""What a caller sends who has lost a name."""
+"""What a caller sends who has lost a name or a text."""
 
 _MARKER = "HERE-IS-THE-TEXT"
 _UPDATES = ("/UpdateAlertRule", "/UpdateEdge", "/UpdateLesson", "/UpdateMemory", "/UpdateSkill")
@@ -135,6 +136,10 @@ def _texts(rpc: str, leaf: Leaf, world: World, make: Callable[..., Case]) -> Ite
     if narrows(leaf.field):
         for name, text in BLANK.items():
             yield make(name, text, "INVALID_FILTER")
+    if not_blank(leaf.field):
+        for name, text in BLANK.items():
+            if text:
+                yield make(f"blank: {name}", text, "INVALID_PARAMETER")
     if rules.HasField("pattern") and "x1f" in rules.pattern:
         yield make("control character", "a\x1bb", "INVALID_PARAMETER")
 

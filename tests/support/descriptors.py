@@ -118,6 +118,12 @@ def narrows(field: FieldDescriptor) -> bool:
     return bool(field.GetOptions().Extensions[option])
 
 
+def not_blank(field: FieldDescriptor) -> bool:
+    """Tell whether a field is a text that has to say something."""
+    option: Any = options_pb2.not_blank
+    return bool(field.GetOptions().Extensions[option])
+
+
 def leaves(message: Descriptor, above: tuple[FieldDescriptor, ...] = ()) -> Iterator[Leaf]:
     """Yield every value that a request can hold."""
     for field in message.fields:

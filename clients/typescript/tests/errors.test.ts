@@ -188,6 +188,15 @@ test("a filter that is blank is refused, and none is not", async () => {
   assert.ok((await client.recall({ query: "x", userId: undefined })).results);
 });
 
+test("a question or a text in which nothing is to be seen is refused", async () => {
+  for (const blank of [" ", "\u200b", "\u3164"]) {
+    const asked = await failure(client.recall({ query: blank }));
+    assert.equal(asked.reason, "INVALID_PARAMETER");
+    const told = await failure(client.insertMemory({ text: blank }));
+    assert.equal(told.reason, "INVALID_PARAMETER");
+  }
+});
+
 test("undefined and null leave a field out", async () => {
   const answer = await client.recall({ query: "x", project: undefined, limit: null as never });
   assert.ok(answer.results);

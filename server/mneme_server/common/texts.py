@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
+
+# Letters, marks and a symbol that show nothing: Unicode's Default_Ignorable_Code_Point where its
+# category does not say so, and the Braille pattern without dots.
+_UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0"
+    "\ufff0-\ufff8\U000e0000-\U000e0fff]"
+)
 
 
 def is_blank(text: str) -> bool:
     """Tell whether nothing of a text can be seen: it is empty, or of spaces and of characters that
-    only control or format others."""
-    return all(unicodedata.category(character)[0] in "ZC" for character in text)
+    only control or format others. (Characters that Unicode got since are seen.)"""
+    return all(
+        unicodedata.category(character) in ("Zs", "Zl", "Zp", "Cc", "Cf")
+        or _UNSEEN.match(character) is not None
+        for character in text
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from functools import cache
+from typing import Any, NamedTuple
 
 from buf.validate import validate_pb2
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -23,7 +24,9 @@ _BOUNDS = frozenset({"gt", "gte", "lt", "lte", "len", "min", "max", "within"})
 
 _REQUIRED = "required"
 
-_BLANK = "must not be blank; leave it out where it does not matter"
+_NAMES_NOBODY = "must not be blank; leave it out where it does not matter"
+
+_SAYS_NOTHING = "must not be blank"
 
 _IN_WORDS = {
     r"^[^\x00-\x1f\x7f]*$": "must be on one line, without control characters",
@@ -49,38 +52,61 @@ def validate(message: Message, prefix: str = "") -> None:
         rule = f"must contain no more than {most} item(s)"
         raise InvalidRequest([FieldViolation(path, rule, Reason.OUT_OF_RANGE)])
     violations = [_to_field_violation(v, prefix) for v in _validator.collect_violations(message)]
-    violations += [
-        FieldViolation(path, _BLANK, Reason.INVALID_FILTER) for path in _blank(message, prefix)
-    ]
+    violations += _blank(message, prefix)
     if violations:
         raise InvalidRequest(violations)
 
 
-def _blank(message: Message, prefix: str) -> Iterator[str]:
-    """Yield the paths of filters that are given and name nobody."""
-    own, inside = _narrowing(message.DESCRIPTOR)
-    for name in own:
+def _blank(message: Message, prefix: str) -> Iterator[FieldViolation]:
+    """Yield filters that are given and name nobody, and texts that say nothing."""
+    fields = _read_by_people(message.DESCRIPTOR)
+    for name in fields.narrow:
         if message.HasField(name) and is_blank(getattr(message, name)):
-            yield _joined(prefix, name)
-    for name in inside:
-        if message.HasField(name):
-            yield from _blank(getattr(message, name), _joined(prefix, name))
+            yield FieldViolation(_joined(prefix, name), _NAMES_NOBODY, Reason.INVALID_FILTER)
+    for name in fields.say:
+        for path, text in _given(message, name, prefix):
+            if text and is_blank(text):  # An empty one is required, or was left out.
+                yield FieldViolation(path, _SAYS_NOTHING, Reason.INVALID_PARAMETER)
+    for name in fields.inside:
+        for path, inner in _given(message, name, prefix):
+            yield from _blank(inner, path)
+
+
+def _given(message: Message, name: str, prefix: str) -> Iterator[tuple[str, Any]]:
+    """Yield the paths and values of a field: one, each of a list, or none."""
+    field = message.DESCRIPTOR.fields_by_name[name]
+    path = _joined(prefix, name)
+    if field.is_repeated:
+        for index, item in enumerate(getattr(message, name)):
+            yield f"{path}[{index}]", item
+    elif not field.has_presence or message.HasField(name):
+        yield path, getattr(message, name)
+
+
+class _ReadByPeople(NamedTuple):
+    """The fields that may not be blank: filters, texts, and messages that have some."""
+
+    narrow: list[str]
+    say: list[str]
+    inside: list[str]
 
 
 @cache
-def _narrowing(descriptor: Descriptor) -> tuple[list[str], list[str]]:
-    """Return a message's fields that narrow an answer, and those of messages that have some."""
-    own = [field.name for field in descriptor.fields if extension(field, options_pb2.narrows)]
-    inside = [
-        field.name
-        for field in descriptor.fields
-        if field.message_type is not None
-        and not field.is_repeated
-        and field.message_type.file.package == descriptor.file.package
-        and field.message_type is not descriptor
-        and any(_narrowing(field.message_type))
-    ]
-    return own, inside
+def _read_by_people(descriptor: Descriptor) -> _ReadByPeople:
+    return _ReadByPeople(
+        [field.name for field in descriptor.fields if extension(field, options_pb2.narrows)],
+        [field.name for field in descriptor.fields if extension(field, options_pb2.not_blank)],
+        [
+            field.name
+            for field in descriptor.fields
+            if field.message_type is not None
+            and field.message_type.file.package == descriptor.file.package
+            and not field.message_type.GetOptions().map_entry
+            and field.message_type is not descriptor
+            and extension(field, validate_pb2.field).ignore != validate_pb2.IGNORE_ALWAYS
+            and any(_read_by_people(field.message_type))
+        ],
+    )
 
 
 def _too_long(message: Message, prefix: str) -> Iterator[tuple[str, int]]:

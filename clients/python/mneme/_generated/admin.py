@@ -328,7 +328,7 @@ class AdminMethods(SyncCaller):
         Args:
             tenant_id: The tenant that it opens. Required; of the form
                 `^[a-z0-9][a-z0-9_-]{0,62}$`.
-            name: A name for people. Required; up to 200 characters, on one line.
+            name: A name for people. Required; up to 200 characters, on one line; not blank.
             scopes: What it may do; empty: read and write. Up to 4 entries; none twice.
             rate_limit: How many calls it may make per minute; 0 means no limit. 0 to 1,000,000.
             timeout: seconds for the call, retries included; None: the client's.
@@ -1053,7 +1053,7 @@ class AsyncAdminMethods(AsyncCaller):
         Args:
             tenant_id: The tenant that it opens. Required; of the form
                 `^[a-z0-9][a-z0-9_-]{0,62}$`.
-            name: A name for people. Required; up to 200 characters, on one line.
+            name: A name for people. Required; up to 200 characters, on one line; not blank.
             scopes: What it may do; empty: read and write. Up to 4 entries; none twice.
             rate_limit: How many calls it may make per minute; 0 means no limit. 0 to 1,000,000.
             timeout: seconds for the call, retries included; None: the client's.

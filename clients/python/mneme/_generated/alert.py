@@ -161,7 +161,7 @@ class AlertMethods(SyncCaller):
         already has 200 rules.
 
         Args:
-            name: What it is called. Required; up to 200 characters, on one line.
+            name: What it is called. Required; up to 200 characters, on one line; not blank.
             condition: What it watches. Required.
             enabled: Whether it is watched; unset: it is.
             threshold: It triggers when the value is higher than this. 0 to 10^12.
@@ -338,7 +338,7 @@ class AlertMethods(SyncCaller):
         Args:
             rule_id: The rule: its id (required) and new values for the fields in the mask; only
                 those are checked. Required.
-            name: What it is called. Required; up to 200 characters, on one line.
+            name: What it is called. Required; up to 200 characters, on one line; not blank.
             enabled: Whether it is watched.
             condition: What it watches. Required.
             threshold: It triggers when the value is higher than this. 0 to 10^12.
@@ -666,7 +666,7 @@ class AsyncAlertMethods(AsyncCaller):
         already has 200 rules.
 
         Args:
-            name: What it is called. Required; up to 200 characters, on one line.
+            name: What it is called. Required; up to 200 characters, on one line; not blank.
             condition: What it watches. Required.
             enabled: Whether it is watched; unset: it is.
             threshold: It triggers when the value is higher than this. 0 to 10^12.
@@ -843,7 +843,7 @@ class AsyncAlertMethods(AsyncCaller):
         Args:
             rule_id: The rule: its id (required) and new values for the fields in the mask; only
                 those are checked. Required.
-            name: What it is called. Required; up to 200 characters, on one line.
+            name: What it is called. Required; up to 200 characters, on one line; not blank.
             enabled: Whether it is watched.
             condition: What it watches. Required.
             threshold: It triggers when the value is higher than this. 0 to 10^12.

@@ -281,7 +281,7 @@ class AlertRule(Answer[alert_service_pb2.AlertRule], of=alert_service_pb2.AlertR
 
     name: str
     """What it is called.
-    Required; up to 200 characters, on one line.
+    Required; up to 200 characters, on one line; not blank.
     """
 
     enabled: bool
@@ -1302,7 +1302,7 @@ class Decision(Answer[context_service_pb2.Decision], of=context_service_pb2.Deci
 
     decision: str
     """What was decided.
-    Required; up to 2,000 characters.
+    Required; up to 2,000 characters; not blank.
     """
 
     rationale: str
@@ -1735,7 +1735,7 @@ class Episode(Answer[episode_pb2.Episode], of=episode_pb2.Episode):
 
     task: str
     """What was to be done.
-    Required; up to 8,192 characters.
+    Required; up to 8,192 characters; not blank.
     """
 
     input: str
@@ -3489,12 +3489,12 @@ class Lesson(Answer[learn_service_pb2.Lesson], of=learn_service_pb2.Lesson):
 
     title: str
     """A short title.
-    Required; up to 500 characters.
+    Required; up to 500 characters; not blank.
     """
 
     content: str
     """The insight.
-    Required; up to 65,536 characters.
+    Required; up to 65,536 characters; not blank.
     """
 
     category: str
@@ -3844,7 +3844,7 @@ class LockedContext(
 
     label: str
     """Its label.
-    Required; up to 200 characters, on one line.
+    Required; up to 200 characters, on one line; not blank.
     """
 
     version: str
@@ -3916,7 +3916,7 @@ class Memory(Answer[memory_service_pb2.Memory], of=memory_service_pb2.Memory):
 
     text: str
     """What is remembered.
-    Required; up to 65,536 characters.
+    Required; up to 65,536 characters; not blank.
     """
 
     tags: list[str]
@@ -5551,7 +5551,7 @@ class SemanticPattern(Answer[pattern_pb2.SemanticPattern], of=pattern_pb2.Semant
 
     text: str
     """What they should mean; required.
-    Up to 8,192 characters.
+    Up to 8,192 characters; not blank.
     """
 
     threshold: float | None
@@ -5867,12 +5867,12 @@ class Skill(Answer[skill_service_pb2.Skill], of=skill_service_pb2.Skill):
 
     name: str
     """Its name, unique in the tenant.
-    Required; up to 200 characters, on one line.
+    Required; up to 200 characters, on one line; not blank.
     """
 
     description: str
     """What it is for and how it is done.
-    Up to 65,536 characters.
+    Up to 65,536 characters; not blank.
     """
 
     signature: SkillSignature
@@ -6507,7 +6507,7 @@ class Todo(Answer[context_service_pb2.Todo], of=context_service_pb2.Todo):
 
     content: str
     """What to do.
-    Required; up to 2,000 characters.
+    Required; up to 2,000 characters; not blank.
     """
 
     priority: int

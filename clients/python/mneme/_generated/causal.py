@@ -527,7 +527,7 @@ class CausalMethods(SyncCaller):
         by an experiment with different content.
 
         Args:
-            name: What it is called. Required; up to 200 characters, on one line.
+            name: What it is called. Required; up to 200 characters, on one line; not blank.
             cause: What the treated subjects get; a name as in AddEdge. Required; up to 300
                 characters, on one line.
             effect: What is measured of all of them; a name as in AddEdge. Required; up to 300
@@ -1329,7 +1329,7 @@ class AsyncCausalMethods(AsyncCaller):
         by an experiment with different content.
 
         Args:
-            name: What it is called. Required; up to 200 characters, on one line.
+            name: What it is called. Required; up to 200 characters, on one line; not blank.
             cause: What the treated subjects get; a name as in AddEdge. Required; up to 300
                 characters, on one line.
             effect: What is measured of all of them; a name as in AddEdge. Required; up to 300

@@ -96,7 +96,8 @@ class ContextMethods(SyncCaller):
         Errors: INVALID_ARGUMENT.
 
         Args:
-            topic: What context is needed for, in words. Required; up to 8,192 characters.
+            topic: What context is needed for, in words. Required; up to 8,192 characters; not
+                blank.
             user_id: Of sessions serving this user, and what they taught. Lessons and skills
                 that no session or attempt of another user taught are for all. Up to 200
                 characters, on one line; not blank.
@@ -170,9 +171,9 @@ class ContextMethods(SyncCaller):
                 provided something is given. Up to 200 characters, on one line.
             project: The project; if empty, the session's. Required without a session. Up to 200
                 characters, on one line.
-            progress: What was done. Up to 100 entries, each up to 2,000 characters.
+            progress: What was done. Up to 100 entries, each up to 2,000 characters; not blank.
             completed_todos: What was on the list and is done. Up to 100 entries, each up to
-                2,000 characters.
+                2,000 characters; not blank.
             open_todos: What is still to do. Up to 100 entries.
             decisions: What was decided. Up to 100 entries.
             locked_contexts: Contexts that were pinned. Up to 100 entries.
@@ -268,7 +269,7 @@ class ContextMethods(SyncCaller):
         Errors: INVALID_ARGUMENT.
 
         Args:
-            query: What to look for, in words. Required; up to 8,192 characters.
+            query: What to look for, in words. Required; up to 8,192 characters; not blank.
             project: On this project. Up to 200 characters, on one line; not blank.
             agent_id: Of this agent. Up to 200 characters, on one line; not blank.
             user_id: Serving this user. Up to 200 characters, on one line; not blank.
@@ -430,7 +431,8 @@ class AsyncContextMethods(AsyncCaller):
         Errors: INVALID_ARGUMENT.
 
         Args:
-            topic: What context is needed for, in words. Required; up to 8,192 characters.
+            topic: What context is needed for, in words. Required; up to 8,192 characters; not
+                blank.
             user_id: Of sessions serving this user, and what they taught. Lessons and skills
                 that no session or attempt of another user taught are for all. Up to 200
                 characters, on one line; not blank.
@@ -504,9 +506,9 @@ class AsyncContextMethods(AsyncCaller):
                 provided something is given. Up to 200 characters, on one line.
             project: The project; if empty, the session's. Required without a session. Up to 200
                 characters, on one line.
-            progress: What was done. Up to 100 entries, each up to 2,000 characters.
+            progress: What was done. Up to 100 entries, each up to 2,000 characters; not blank.
             completed_todos: What was on the list and is done. Up to 100 entries, each up to
-                2,000 characters.
+                2,000 characters; not blank.
             open_todos: What is still to do. Up to 100 entries.
             decisions: What was decided. Up to 100 entries.
             locked_contexts: Contexts that were pinned. Up to 100 entries.
@@ -602,7 +604,7 @@ class AsyncContextMethods(AsyncCaller):
         Errors: INVALID_ARGUMENT.
 
         Args:
-            query: What to look for, in words. Required; up to 8,192 characters.
+            query: What to look for, in words. Required; up to 8,192 characters; not blank.
             project: On this project. Up to 200 characters, on one line; not blank.
             agent_id: Of this agent. Up to 200 characters, on one line; not blank.
             user_id: Serving this user. Up to 200 characters, on one line; not blank.

@@ -112,7 +112,7 @@ class AlertRuleFields(TypedDict, total=False):
     """
     name: Required[str]
     """What it is called.
-    Required; up to 200 characters, on one line.
+    Required; up to 200 characters, on one line; not blank.
     """
     enabled: bool
     """Whether it is watched."""
@@ -305,7 +305,7 @@ class DecisionFields(TypedDict, total=False):
 
     decision: Required[str]
     """What was decided.
-    Required; up to 2,000 characters.
+    Required; up to 2,000 characters; not blank.
     """
     rationale: str
     """Why.
@@ -425,7 +425,7 @@ class EpisodeFields(TypedDict, total=False):
     """
     task: Required[str]
     """What was to be done.
-    Required; up to 8,192 characters.
+    Required; up to 8,192 characters; not blank.
     """
     input: str
     """What the agent was given; may be empty.
@@ -654,11 +654,11 @@ class LessonFields(TypedDict, total=False):
     """
     title: Required[str]
     """A short title.
-    Required; up to 500 characters.
+    Required; up to 500 characters; not blank.
     """
     content: Required[str]
     """The insight.
-    Required; up to 65,536 characters.
+    Required; up to 65,536 characters; not blank.
     """
     category: str
     """A group, e.g. "deployment" or "error-handling".
@@ -750,7 +750,7 @@ class LockedContextFields(TypedDict, total=False):
 
     label: Required[str]
     """Its label.
-    Required; up to 200 characters, on one line.
+    Required; up to 200 characters, on one line; not blank.
     """
     version: str
     """Its version; may be empty.
@@ -778,7 +778,7 @@ class MemoryFields(TypedDict, total=False):
     """
     text: Required[str]
     """What is remembered.
-    Required; up to 65,536 characters.
+    Required; up to 65,536 characters; not blank.
     """
     tags: Iterable[str]
     """Labels, sorted, without repeats.
@@ -1031,7 +1031,7 @@ class NewMemoryFields(TypedDict, total=False):
 
     text: Required[str]
     """What is remembered.
-    Required; up to 65,536 characters.
+    Required; up to 65,536 characters; not blank.
     """
     user_id: str
     """The user it is about.
@@ -1254,7 +1254,7 @@ class SemanticPatternFields(TypedDict, total=False):
 
     text: str
     """What they should mean; required.
-    Up to 8,192 characters.
+    Up to 8,192 characters; not blank.
     """
     threshold: float
     """How similar they must be: the cosine that SearchMemories shows for this text
@@ -1285,11 +1285,11 @@ class SkillFields(TypedDict, total=False):
     """
     name: Required[str]
     """Its name, unique in the tenant.
-    Required; up to 200 characters, on one line.
+    Required; up to 200 characters, on one line; not blank.
     """
     description: str
     """What it is for and how it is done.
-    Up to 65,536 characters.
+    Up to 65,536 characters; not blank.
     """
     signature: SkillSignatureFields | skill_service_pb2.SkillSignature
     """What it takes and gives."""
@@ -1551,7 +1551,7 @@ class TodoFields(TypedDict, total=False):
 
     content: Required[str]
     """What to do.
-    Required; up to 2,000 characters.
+    Required; up to 2,000 characters; not blank.
     """
     priority: int
     """How urgent: 1 (most) to 5; 0: not said.

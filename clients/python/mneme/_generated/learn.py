@@ -205,8 +205,8 @@ class LearnMethods(SyncCaller):
         many texts are already waiting (nothing is saved).
 
         Args:
-            title: A short title. Required; up to 500 characters.
-            content: The insight. Required; up to 65,536 characters.
+            title: A short title. Required; up to 500 characters; not blank.
+            content: The insight. Required; up to 65,536 characters; not blank.
             category: A group. Up to 100 characters, on one line. Default: general.
             importance: How much it matters. Default: NORMAL.
             agent_id: The agent it is for; if empty, every agent of the tenant. Up to 200
@@ -297,7 +297,7 @@ class LearnMethods(SyncCaller):
                 characters.
             words: Only those that hold each of these words, or parts of words, in their title
                 or content, whatever their case. All lessons that pass the filter are looked
-                through. Up to 1,000 characters.
+                through. Up to 1,000 characters; not blank.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -336,7 +336,7 @@ class LearnMethods(SyncCaller):
             page_size: Lessons per page. 1 to 1,000. Default: 50.
             words: Only those that hold each of these words, or parts of words, in their title
                 or content, whatever their case. All lessons that pass the filter are looked
-                through. Up to 1,000 characters.
+                through. Up to 1,000 characters; not blank.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -367,7 +367,7 @@ class LearnMethods(SyncCaller):
         Errors: INVALID_ARGUMENT.
 
         Args:
-            query: What to look for, in words. Required; up to 8,192 characters.
+            query: What to look for, in words. Required; up to 8,192 characters; not blank.
             filter: Which lessons.
             limit: Maximum number of lessons. 1 to 100. Default: 10.
             min_score: Leave out lessons whose score is below this. 0 to 1.
@@ -434,8 +434,8 @@ class LearnMethods(SyncCaller):
         Args:
             lesson_id: The lesson: its id (required) and new values for the fields in the mask;
                 only those are checked. Required.
-            title: A short title. Required; up to 500 characters.
-            content: The insight. Required; up to 65,536 characters.
+            title: A short title. Required; up to 500 characters; not blank.
+            content: The insight. Required; up to 65,536 characters; not blank.
             category: A group, e.g. "deployment" or "error-handling". Up to 100 characters, on
                 one line. Default: general.
             importance: How much it matters. Default: NORMAL.
@@ -644,14 +644,15 @@ class LearnMethods(SyncCaller):
         Args:
             session_id: The session of the attempt. It need not be stored here. Required; up to
                 200 characters, on one line.
-            task_description: What was attempted. Required; up to 8,192 characters.
+            task_description: What was attempted. Required; up to 8,192 characters; not blank.
             project: The project; may be empty. Up to 200 characters, on one line.
             attempt_number: Which attempt it was; if 0, it is one more than the number of the
                 session's reflections on the same task (ignoring case and white space). 0 to
                 1,000,000.
             outcome: How it ended. Required.
-            what_worked: What worked. Up to 50 entries, each up to 4,096 characters.
-            what_did_not_work: What did not. Up to 50 entries, each up to 4,096 characters.
+            what_worked: What worked. Up to 50 entries, each up to 4,096 characters; not blank.
+            what_did_not_work: What did not. Up to 50 entries, each up to 4,096 characters; not
+                blank.
             next_strategy: What to do next time. Up to 8,192 characters.
             tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
             agent_id: The agent; may be empty. Up to 200 characters, on one line.
@@ -766,7 +767,8 @@ class LearnMethods(SyncCaller):
         Errors: INVALID_ARGUMENT.
 
         Args:
-            task_description: The task at hand, in words. Required; up to 8,192 characters.
+            task_description: The task at hand, in words. Required; up to 8,192 characters; not
+                blank.
             filter: Which reflections.
             limit: Maximum number of reflections. 1 to 100. Default: 5.
             min_score: Leave out reflections whose score is below this. 0 to 1.
@@ -853,12 +855,12 @@ class LearnMethods(SyncCaller):
 
         Args:
             project: The project, usually a repository's name. Required; up to 200 characters,
-                on one line.
+                on one line; not blank.
             type: What kind of experience it is. Required.
             agent_id: Who learned it; may be empty. Up to 200 characters, on one line.
-            context: What was being attempted. Required; up to 8,192 characters.
+            context: What was being attempted. Required; up to 8,192 characters; not blank.
             command: The exact command, if one applies. Up to 8,192 characters.
-            lesson: What was learned. Required; up to 8,192 characters.
+            lesson: What was learned. Required; up to 8,192 characters; not blank.
             success_rate: How often it worked, if known.
             tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
             timestamp: When it was learned; unset: now. From 1970 to 9999.
@@ -904,7 +906,7 @@ class LearnMethods(SyncCaller):
         Errors: INVALID_ARGUMENT.
 
         Args:
-            query: What to look for, in words. Required; up to 8,192 characters.
+            query: What to look for, in words. Required; up to 8,192 characters; not blank.
             project: Of this project; unset: of all. Up to 200 characters, on one line; not
                 blank.
             type: Of this kind.
@@ -969,8 +971,8 @@ class AsyncLearnMethods(AsyncCaller):
         many texts are already waiting (nothing is saved).
 
         Args:
-            title: A short title. Required; up to 500 characters.
-            content: The insight. Required; up to 65,536 characters.
+            title: A short title. Required; up to 500 characters; not blank.
+            content: The insight. Required; up to 65,536 characters; not blank.
             category: A group. Up to 100 characters, on one line. Default: general.
             importance: How much it matters. Default: NORMAL.
             agent_id: The agent it is for; if empty, every agent of the tenant. Up to 200
@@ -1061,7 +1063,7 @@ class AsyncLearnMethods(AsyncCaller):
                 characters.
             words: Only those that hold each of these words, or parts of words, in their title
                 or content, whatever their case. All lessons that pass the filter are looked
-                through. Up to 1,000 characters.
+                through. Up to 1,000 characters; not blank.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1100,7 +1102,7 @@ class AsyncLearnMethods(AsyncCaller):
             page_size: Lessons per page. 1 to 1,000. Default: 50.
             words: Only those that hold each of these words, or parts of words, in their title
                 or content, whatever their case. All lessons that pass the filter are looked
-                through. Up to 1,000 characters.
+                through. Up to 1,000 characters; not blank.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -1131,7 +1133,7 @@ class AsyncLearnMethods(AsyncCaller):
         Errors: INVALID_ARGUMENT.
 
         Args:
-            query: What to look for, in words. Required; up to 8,192 characters.
+            query: What to look for, in words. Required; up to 8,192 characters; not blank.
             filter: Which lessons.
             limit: Maximum number of lessons. 1 to 100. Default: 10.
             min_score: Leave out lessons whose score is below this. 0 to 1.
@@ -1198,8 +1200,8 @@ class AsyncLearnMethods(AsyncCaller):
         Args:
             lesson_id: The lesson: its id (required) and new values for the fields in the mask;
                 only those are checked. Required.
-            title: A short title. Required; up to 500 characters.
-            content: The insight. Required; up to 65,536 characters.
+            title: A short title. Required; up to 500 characters; not blank.
+            content: The insight. Required; up to 65,536 characters; not blank.
             category: A group, e.g. "deployment" or "error-handling". Up to 100 characters, on
                 one line. Default: general.
             importance: How much it matters. Default: NORMAL.
@@ -1408,14 +1410,15 @@ class AsyncLearnMethods(AsyncCaller):
         Args:
             session_id: The session of the attempt. It need not be stored here. Required; up to
                 200 characters, on one line.
-            task_description: What was attempted. Required; up to 8,192 characters.
+            task_description: What was attempted. Required; up to 8,192 characters; not blank.
             project: The project; may be empty. Up to 200 characters, on one line.
             attempt_number: Which attempt it was; if 0, it is one more than the number of the
                 session's reflections on the same task (ignoring case and white space). 0 to
                 1,000,000.
             outcome: How it ended. Required.
-            what_worked: What worked. Up to 50 entries, each up to 4,096 characters.
-            what_did_not_work: What did not. Up to 50 entries, each up to 4,096 characters.
+            what_worked: What worked. Up to 50 entries, each up to 4,096 characters; not blank.
+            what_did_not_work: What did not. Up to 50 entries, each up to 4,096 characters; not
+                blank.
             next_strategy: What to do next time. Up to 8,192 characters.
             tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
             agent_id: The agent; may be empty. Up to 200 characters, on one line.
@@ -1530,7 +1533,8 @@ class AsyncLearnMethods(AsyncCaller):
         Errors: INVALID_ARGUMENT.
 
         Args:
-            task_description: The task at hand, in words. Required; up to 8,192 characters.
+            task_description: The task at hand, in words. Required; up to 8,192 characters; not
+                blank.
             filter: Which reflections.
             limit: Maximum number of reflections. 1 to 100. Default: 5.
             min_score: Leave out reflections whose score is below this. 0 to 1.
@@ -1617,12 +1621,12 @@ class AsyncLearnMethods(AsyncCaller):
 
         Args:
             project: The project, usually a repository's name. Required; up to 200 characters,
-                on one line.
+                on one line; not blank.
             type: What kind of experience it is. Required.
             agent_id: Who learned it; may be empty. Up to 200 characters, on one line.
-            context: What was being attempted. Required; up to 8,192 characters.
+            context: What was being attempted. Required; up to 8,192 characters; not blank.
             command: The exact command, if one applies. Up to 8,192 characters.
-            lesson: What was learned. Required; up to 8,192 characters.
+            lesson: What was learned. Required; up to 8,192 characters; not blank.
             success_rate: How often it worked, if known.
             tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
             timestamp: When it was learned; unset: now. From 1970 to 9999.
@@ -1668,7 +1672,7 @@ class AsyncLearnMethods(AsyncCaller):
         Errors: INVALID_ARGUMENT.
 
         Args:
-            query: What to look for, in words. Required; up to 8,192 characters.
+            query: What to look for, in words. Required; up to 8,192 characters; not blank.
             project: Of this project; unset: of all. Up to 200 characters, on one line; not
                 blank.
             type: Of this kind.

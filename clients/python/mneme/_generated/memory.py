@@ -240,7 +240,7 @@ class MemoryMethods(SyncCaller):
         and the memory was stored, but not embedded in time.
 
         Args:
-            text: What is to be remembered. Required; up to 65,536 characters.
+            text: What is to be remembered. Required; up to 65,536 characters; not blank.
             user_id: The user it is about. Up to 200 characters, on one line.
             agent_id: The agent that remembers it; if empty, every agent of the tenant. Up to
                 200 characters, on one line.
@@ -410,7 +410,7 @@ class MemoryMethods(SyncCaller):
         Args:
             memory_id: The memory: its id (required) and new values for the fields in the mask;
                 only those are checked. Required.
-            text: What is remembered. Required; up to 65,536 characters.
+            text: What is remembered. Required; up to 65,536 characters; not blank.
             tags: Labels, sorted, without repeats. Up to 64 entries, each up to 100 characters,
                 on one line.
             metadata: Free JSON, to filter by. Up to 16 KiB encoded and 32 levels deep.
@@ -550,7 +550,7 @@ class MemoryMethods(SyncCaller):
         tenant's vectors were made with another model.
 
         Args:
-            query: What to look for, in words. Required; up to 8,192 characters.
+            query: What to look for, in words. Required; up to 8,192 characters; not blank.
             filter: Which memories.
             limit: Maximum number of memories. 1 to 100. Default: 10.
             min_similarity: Leave out memories whose similarity is below this; 0 only leaves out
@@ -649,7 +649,7 @@ class MemoryMethods(SyncCaller):
         already has 1,000 patterns.
 
         Args:
-            name: Its name. Required; up to 200 characters, on one line.
+            name: Its name. Required; up to 200 characters, on one line; not blank.
             description: What it is for. Up to 2,000 characters.
             regex: A regular expression.
             semantic: A meaning.
@@ -1096,7 +1096,7 @@ class AsyncMemoryMethods(AsyncCaller):
         and the memory was stored, but not embedded in time.
 
         Args:
-            text: What is to be remembered. Required; up to 65,536 characters.
+            text: What is to be remembered. Required; up to 65,536 characters; not blank.
             user_id: The user it is about. Up to 200 characters, on one line.
             agent_id: The agent that remembers it; if empty, every agent of the tenant. Up to
                 200 characters, on one line.
@@ -1266,7 +1266,7 @@ class AsyncMemoryMethods(AsyncCaller):
         Args:
             memory_id: The memory: its id (required) and new values for the fields in the mask;
                 only those are checked. Required.
-            text: What is remembered. Required; up to 65,536 characters.
+            text: What is remembered. Required; up to 65,536 characters; not blank.
             tags: Labels, sorted, without repeats. Up to 64 entries, each up to 100 characters,
                 on one line.
             metadata: Free JSON, to filter by. Up to 16 KiB encoded and 32 levels deep.
@@ -1406,7 +1406,7 @@ class AsyncMemoryMethods(AsyncCaller):
         tenant's vectors were made with another model.
 
         Args:
-            query: What to look for, in words. Required; up to 8,192 characters.
+            query: What to look for, in words. Required; up to 8,192 characters; not blank.
             filter: Which memories.
             limit: Maximum number of memories. 1 to 100. Default: 10.
             min_similarity: Leave out memories whose similarity is below this; 0 only leaves out
@@ -1505,7 +1505,7 @@ class AsyncMemoryMethods(AsyncCaller):
         already has 1,000 patterns.
 
         Args:
-            name: Its name. Required; up to 200 characters, on one line.
+            name: Its name. Required; up to 200 characters, on one line; not blank.
             description: What it is for. Up to 2,000 characters.
             regex: A regular expression.
             semantic: A meaning.

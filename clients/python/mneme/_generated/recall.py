@@ -112,7 +112,7 @@ class RecallMethods(SyncCaller):
 
         Args:
             query: The question, or what the agent is about to do, in words. Required; up to
-                8,192 characters.
+                8,192 characters; not blank.
             scopes: Where to look, by kinds of memory, in upper or lower case; empty means
                 everywhere. A kind the server does not know is refused. Sessions alone (HYBRID)
                 are ranked by their summaries and by their best events. Kinds: "event",
@@ -227,7 +227,7 @@ class RecallMethods(SyncCaller):
 
         Args:
             query: The question, or what the agent is about to do, in words. Required; up to
-                8,192 characters.
+                8,192 characters; not blank.
             scopes: Where to look, by kinds of memory, in upper or lower case; empty means
                 memories, episodes and skills. Kinds: "event", "lesson", "reflection",
                 "knowledge", "session", "memory", "episode", "skill". Up to 16 entries, each of
@@ -377,7 +377,7 @@ class AsyncRecallMethods(AsyncCaller):
 
         Args:
             query: The question, or what the agent is about to do, in words. Required; up to
-                8,192 characters.
+                8,192 characters; not blank.
             scopes: Where to look, by kinds of memory, in upper or lower case; empty means
                 everywhere. A kind the server does not know is refused. Sessions alone (HYBRID)
                 are ranked by their summaries and by their best events. Kinds: "event",
@@ -492,7 +492,7 @@ class AsyncRecallMethods(AsyncCaller):
 
         Args:
             query: The question, or what the agent is about to do, in words. Required; up to
-                8,192 characters.
+                8,192 characters; not blank.
             scopes: Where to look, by kinds of memory, in upper or lower case; empty means
                 memories, episodes and skills. Kinds: "event", "lesson", "reflection",
                 "knowledge", "session", "memory", "episode", "skill". Up to 16 entries, each of

@@ -238,7 +238,7 @@ class SkillMethods(SyncCaller):
                 EndSession's status and its metadata ("reward", "success", "outcome") say. A
                 session that is not recorded here is a label like any other. Up to 200
                 characters, on one line.
-            task: What was to be done. Up to 8,192 characters.
+            task: What was to be done. Up to 8,192 characters; not blank.
             input: What the agent was given. Up to 65,536 characters.
             output: What it produced. Up to 65,536 characters.
             critique: What it thinks of it. Up to 8,192 characters.
@@ -396,7 +396,7 @@ class SkillMethods(SyncCaller):
         Errors: INVALID_ARGUMENT.
 
         Args:
-            task: The task at hand, in words. Required; up to 8,192 characters.
+            task: The task at hand, in words. Required; up to 8,192 characters; not blank.
             filter: Which episodes. All of those that match are searched, however old they are.
             limit: Maximum number of episodes. 1 to 100. Default: 5.
             min_score: Leave out episodes whose score is below this. 0 to 1.
@@ -528,9 +528,9 @@ class SkillMethods(SyncCaller):
 
         Args:
             name: Its name, unique in the tenant: case counts. Required; up to 200 characters,
-                on one line.
+                on one line; not blank.
             description: What it is for and how it is done; it is found by this and its name. Up
-                to 65,536 characters.
+                to 65,536 characters; not blank.
             signature: What it takes and gives.
             code: How it is done, as code. Up to 65,536 characters.
             project: The project it is for. Up to 200 characters, on one line.
@@ -629,8 +629,9 @@ class SkillMethods(SyncCaller):
         Args:
             skill_id: The skill: its id (required) and new values for the fields in the mask;
                 only those are checked. Required.
-            name: Its name, unique in the tenant. Required; up to 200 characters, on one line.
-            description: What it is for and how it is done. Up to 65,536 characters.
+            name: Its name, unique in the tenant. Required; up to 200 characters, on one line;
+                not blank.
+            description: What it is for and how it is done. Up to 65,536 characters; not blank.
             signature: What it takes and gives.
             code: How it is done, as code; may be empty. Up to 65,536 characters.
             project: The project it is for; may be empty. Up to 200 characters, on one line.
@@ -744,7 +745,7 @@ class SkillMethods(SyncCaller):
         Errors: INVALID_ARGUMENT.
 
         Args:
-            task: The task at hand, in words. Required; up to 8,192 characters.
+            task: The task at hand, in words. Required; up to 8,192 characters; not blank.
             filter: Which skills. All of those that match are searched.
             limit: Maximum number of skills. 1 to 100. Default: 10.
             timeout: seconds for the call, retries included; None: the client's.
@@ -1006,7 +1007,7 @@ class AsyncSkillMethods(AsyncCaller):
                 EndSession's status and its metadata ("reward", "success", "outcome") say. A
                 session that is not recorded here is a label like any other. Up to 200
                 characters, on one line.
-            task: What was to be done. Up to 8,192 characters.
+            task: What was to be done. Up to 8,192 characters; not blank.
             input: What the agent was given. Up to 65,536 characters.
             output: What it produced. Up to 65,536 characters.
             critique: What it thinks of it. Up to 8,192 characters.
@@ -1164,7 +1165,7 @@ class AsyncSkillMethods(AsyncCaller):
         Errors: INVALID_ARGUMENT.
 
         Args:
-            task: The task at hand, in words. Required; up to 8,192 characters.
+            task: The task at hand, in words. Required; up to 8,192 characters; not blank.
             filter: Which episodes. All of those that match are searched, however old they are.
             limit: Maximum number of episodes. 1 to 100. Default: 5.
             min_score: Leave out episodes whose score is below this. 0 to 1.
@@ -1296,9 +1297,9 @@ class AsyncSkillMethods(AsyncCaller):
 
         Args:
             name: Its name, unique in the tenant: case counts. Required; up to 200 characters,
-                on one line.
+                on one line; not blank.
             description: What it is for and how it is done; it is found by this and its name. Up
-                to 65,536 characters.
+                to 65,536 characters; not blank.
             signature: What it takes and gives.
             code: How it is done, as code. Up to 65,536 characters.
             project: The project it is for. Up to 200 characters, on one line.
@@ -1397,8 +1398,9 @@ class AsyncSkillMethods(AsyncCaller):
         Args:
             skill_id: The skill: its id (required) and new values for the fields in the mask;
                 only those are checked. Required.
-            name: Its name, unique in the tenant. Required; up to 200 characters, on one line.
-            description: What it is for and how it is done. Up to 65,536 characters.
+            name: Its name, unique in the tenant. Required; up to 200 characters, on one line;
+                not blank.
+            description: What it is for and how it is done. Up to 65,536 characters; not blank.
             signature: What it takes and gives.
             code: How it is done, as code; may be empty. Up to 65,536 characters.
             project: The project it is for; may be empty. Up to 200 characters, on one line.
@@ -1512,7 +1514,7 @@ class AsyncSkillMethods(AsyncCaller):
         Errors: INVALID_ARGUMENT.
 
         Args:
-            task: The task at hand, in words. Required; up to 8,192 characters.
+            task: The task at hand, in words. Required; up to 8,192 characters; not blank.
             filter: Which skills. All of those that match are searched.
             limit: Maximum number of skills. 1 to 100. Default: 10.
             timeout: seconds for the call, retries included; None: the client's.

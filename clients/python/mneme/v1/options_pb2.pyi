@@ -40,6 +40,8 @@ NAMES_KIND_FIELD_NUMBER: _ClassVar[int]
 names_kind: _descriptor.FieldDescriptor
 NARROWS_FIELD_NUMBER: _ClassVar[int]
 narrows: _descriptor.FieldDescriptor
+NOT_BLANK_FIELD_NUMBER: _ClassVar[int]
+not_blank: _descriptor.FieldDescriptor
 JSON_LIMITS_FIELD_NUMBER: _ClassVar[int]
 json_limits: _descriptor.FieldDescriptor
 

@@ -22,6 +22,9 @@
 // (INVALID_FILTER), so that who has lost a name is not answered, and deletes
 // nothing, across all of them.
 //
+// Texts, names and questions that have to say something must not be blank
+// (INVALID_PARAMETER): only spaces, controls, or characters that show nothing.
+//
 // Page tokens. A list answers with `next_page_token` until its last page. Send
 // it back as `page_token` with the same filters; another `page_size` is fine.
 // With other filters, in another RPC, or when damaged, it is refused

@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/knowledge.proto.
  */
 export const file_mneme_v1_knowledge: GenFile = /*@__PURE__*/
-  fileDesc("ChhtbmVtZS92MS9rbm93bGVkZ2UucHJvdG8SCG1uZW1lLnYxIpgBCgtTdWNjZXNzUmF0ZRIaCglzdWNjZXNzZXMYASABKAVCB7pIBBoCKAASHAoFdHJpZXMYAiABKAVCDbpIChoIGP+T69wDKAE6T7pITBpKChNzdWNjZXNzZXMubHRlX3RyaWVzEhVtdXN0IG5vdCBleGNlZWQgdHJpZXMaHHRoaXMuc3VjY2Vzc2VzIDw9IHRoaXMudHJpZXMiggIKDktub3dsZWRnZUVudHJ5EgoKAmlkGAEgASgJEg8KB3Byb2plY3QYAiABKAkSEAoIYWdlbnRfaWQYAyABKAkSJQoEdHlwZRgEIAEoDjIXLm1uZW1lLnYxLktub3dsZWRnZVR5cGUSDwoHY29udGV4dBgFIAEoCRIPCgdjb21tYW5kGAYgASgJEg4KBmxlc3NvbhgHIAEoCRIrCgxzdWNjZXNzX3JhdGUYCCABKAsyFS5tbmVtZS52MS5TdWNjZXNzUmF0ZRIMCgR0YWdzGAkgAygJEi0KCXRpbWVzdGFtcBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi+AMKE0xvZ0tub3dsZWRnZVJlcXVlc3QSMAoHcHJvamVjdBgBIAEoCUIfukgcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIvCghhZ2VudF9pZBgCIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSMQoEdHlwZRgDIAEoDjIXLm1uZW1lLnYxLktub3dsZWRnZVR5cGVCCrpIB4IBBBABIAASJwoHY29udGV4dBgEIAEoCUIWukgTchEQARiAQDIKXlteXHgwMF0qJBIlCgdjb21tYW5kGAUgASgJQhS6SBFyDxiAQDIKXlteXHgwMF0qJBImCgZsZXNzb24YBiABKAlCFrpIE3IREAEYgEAyCl5bXlx4MDBdKiQSKwoMc3VjY2Vzc19yYXRlGAcgASgLMhUubW5lbWUudjEuU3VjY2Vzc1JhdGUSMwoEdGFncxgIIAMoCUIlukgikgEfEEAiG3IZEAEYZDITXlteXHgwMC1ceDFmXHg3Zl0qJBJACgl0aW1lc3RhbXAYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhG6SA6yAQsiBwj/gtH/rwcyABIvCghlbnRyeV9pZBgKIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQiUgoUTG9nS25vd2xlZGdlUmVzcG9uc2USJwoFZW50cnkYASABKAsyGC5tbmVtZS52MS5Lbm93bGVkZ2VFbnRyeRIRCglkdXBsaWNhdGUYAiABKAgisgIKFVF1ZXJ5S25vd2xlZGdlUmVxdWVzdBIlCgVxdWVyeRgBIAEoCUIWukgTchEQARiAQDIKXlteXHgwMF0qJBI3Cgdwcm9qZWN0GAIgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJLDlJgFIAIgBARIvCgR0eXBlGAMgASgOMhcubW5lbWUudjEuS25vd2xlZGdlVHlwZUIIukgFggECEAESMwoEdGFncxgEIAMoCUIlukgikgEfEEAiG3IZEAEYZDITXlteXHgwMC1ceDFmXHg3Zl0qJBIdCgVsaW1pdBgFIAEoBUIOukgGGgQYZCgAiuUmATUSKAoMdG9rZW5fYnVkZ2V0GAYgASgFQhK6SAgaBhigjQYoAIrlJgM1MDBCCgoIX3Byb2plY3QiqgEKDkZvdW5kS25vd2xlZGdlEicKBWVudHJ5GAEgASgLMhgubW5lbWUudjEuS25vd2xlZGdlRW50cnkSDQoFc2NvcmUYAiABKAESFwoKc2ltaWxhcml0eRgDIAEoAUgAiAEBEiAKE3N1Y2Nlc3NfbG93ZXJfYm91bmQYBCABKAFIAYgBAUINCgtfc2ltaWxhcml0eUIWChRfc3VjY2Vzc19sb3dlcl9ib3VuZCKVAQoWUXVlcnlLbm93bGVkZ2VSZXNwb25zZRIpCgdlbnRyaWVzGAEgAygLMhgubW5lbWUudjEuRm91bmRLbm93bGVkZ2USEAoIbWFya2Rvd24YAiABKAkSEwoLdG9rZW5fY291bnQYAyABKAUSFQoNb21pdHRlZF9jb3VudBgEIAEoBRISCgp3b3Jkc19vbmx5GAUgASgIKoEBCg1Lbm93bGVkZ2VUeXBlEh4KGktOT1dMRURHRV9UWVBFX1VOU1BFQ0lGSUVEEAASGAoUS05PV0xFREdFX1RZUEVfRVJST1IQARIaChZLTk9XTEVER0VfVFlQRV9TVUNDRVNTEAISGgoWS05PV0xFREdFX1RZUEVfUEFUVEVSThADYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_mneme_v1_options]);
+  fileDesc("ChhtbmVtZS92MS9rbm93bGVkZ2UucHJvdG8SCG1uZW1lLnYxIpgBCgtTdWNjZXNzUmF0ZRIaCglzdWNjZXNzZXMYASABKAVCB7pIBBoCKAASHAoFdHJpZXMYAiABKAVCDbpIChoIGP+T69wDKAE6T7pITBpKChNzdWNjZXNzZXMubHRlX3RyaWVzEhVtdXN0IG5vdCBleGNlZWQgdHJpZXMaHHRoaXMuc3VjY2Vzc2VzIDw9IHRoaXMudHJpZXMiggIKDktub3dsZWRnZUVudHJ5EgoKAmlkGAEgASgJEg8KB3Byb2plY3QYAiABKAkSEAoIYWdlbnRfaWQYAyABKAkSJQoEdHlwZRgEIAEoDjIXLm1uZW1lLnYxLktub3dsZWRnZVR5cGUSDwoHY29udGV4dBgFIAEoCRIPCgdjb21tYW5kGAYgASgJEg4KBmxlc3NvbhgHIAEoCRIrCgxzdWNjZXNzX3JhdGUYCCABKAsyFS5tbmVtZS52MS5TdWNjZXNzUmF0ZRIMCgR0YWdzGAkgAygJEi0KCXRpbWVzdGFtcBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAihAQKE0xvZ0tub3dsZWRnZVJlcXVlc3QSNAoHcHJvamVjdBgBIAEoCUIjukgcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJLjlJgESLwoIYWdlbnRfaWQYAiABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEjEKBHR5cGUYAyABKA4yFy5tbmVtZS52MS5Lbm93bGVkZ2VUeXBlQgq6SAeCAQQQASAAEisKB2NvbnRleHQYBCABKAlCGrpIE3IREAEYgEAyCl5bXlx4MDBdKiS45SYBEiUKB2NvbW1hbmQYBSABKAlCFLpIEXIPGIBAMgpeW15ceDAwXSokEioKBmxlc3NvbhgGIAEoCUIaukgTchEQARiAQDIKXlteXHgwMF0qJLjlJgESKwoMc3VjY2Vzc19yYXRlGAcgASgLMhUubW5lbWUudjEuU3VjY2Vzc1JhdGUSMwoEdGFncxgIIAMoCUIlukgikgEfEEAiG3IZEAEYZDITXlteXHgwMC1ceDFmXHg3Zl0qJBJACgl0aW1lc3RhbXAYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhG6SA6yAQsiBwj/gtH/rwcyABIvCghlbnRyeV9pZBgKIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQiUgoUTG9nS25vd2xlZGdlUmVzcG9uc2USJwoFZW50cnkYASABKAsyGC5tbmVtZS52MS5Lbm93bGVkZ2VFbnRyeRIRCglkdXBsaWNhdGUYAiABKAgitgIKFVF1ZXJ5S25vd2xlZGdlUmVxdWVzdBIpCgVxdWVyeRgBIAEoCUIaukgTchEQARiAQDIKXlteXHgwMF0qJLjlJgESNwoHcHJvamVjdBgCIAEoCUIhukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiSw5SYBSACIAQESLwoEdHlwZRgDIAEoDjIXLm1uZW1lLnYxLktub3dsZWRnZVR5cGVCCLpIBYIBAhABEjMKBHRhZ3MYBCADKAlCJbpIIpIBHxBAIhtyGRABGGQyE15bXlx4MDAtXHgxZlx4N2ZdKiQSHQoFbGltaXQYBSABKAVCDrpIBhoEGGQoAIrlJgE1EigKDHRva2VuX2J1ZGdldBgGIAEoBUISukgIGgYYoI0GKACK5SYDNTAwQgoKCF9wcm9qZWN0IqoBCg5Gb3VuZEtub3dsZWRnZRInCgVlbnRyeRgBIAEoCzIYLm1uZW1lLnYxLktub3dsZWRnZUVudHJ5Eg0KBXNjb3JlGAIgASgBEhcKCnNpbWlsYXJpdHkYAyABKAFIAIgBARIgChNzdWNjZXNzX2xvd2VyX2JvdW5kGAQgASgBSAGIAQFCDQoLX3NpbWlsYXJpdHlCFgoUX3N1Y2Nlc3NfbG93ZXJfYm91bmQilQEKFlF1ZXJ5S25vd2xlZGdlUmVzcG9uc2USKQoHZW50cmllcxgBIAMoCzIYLm1uZW1lLnYxLkZvdW5kS25vd2xlZGdlEhAKCG1hcmtkb3duGAIgASgJEhMKC3Rva2VuX2NvdW50GAMgASgFEhUKDW9taXR0ZWRfY291bnQYBCABKAUSEgoKd29yZHNfb25seRgFIAEoCCqBAQoNS25vd2xlZGdlVHlwZRIeChpLTk9XTEVER0VfVFlQRV9VTlNQRUNJRklFRBAAEhgKFEtOT1dMRURHRV9UWVBFX0VSUk9SEAESGgoWS05PV0xFREdFX1RZUEVfU1VDQ0VTUxACEhoKFktOT1dMRURHRV9UWVBFX1BBVFRFUk4QA2IGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_mneme_v1_options]);
 
 /**
  * SuccessRate is how often something worked.
@@ -242,7 +242,7 @@ export const KnowledgeEntrySchema: GenMessage<KnowledgeEntry, {jsonType: Knowled
 export type LogKnowledgeRequest = Message<"mneme.v1.LogKnowledgeRequest"> & {
   /**
    * The project, usually a repository's name.
-   * Required; up to 200 characters, on one line.
+   * Required; up to 200 characters, on one line; not blank.
    *
    * @generated from field: string project = 1;
    */
@@ -266,7 +266,7 @@ export type LogKnowledgeRequest = Message<"mneme.v1.LogKnowledgeRequest"> & {
 
   /**
    * What was being attempted.
-   * Required; up to 8,192 characters.
+   * Required; up to 8,192 characters; not blank.
    *
    * @generated from field: string context = 4;
    */
@@ -282,7 +282,7 @@ export type LogKnowledgeRequest = Message<"mneme.v1.LogKnowledgeRequest"> & {
 
   /**
    * What was learned.
-   * Required; up to 8,192 characters.
+   * Required; up to 8,192 characters; not blank.
    *
    * @generated from field: string lesson = 6;
    */
@@ -328,7 +328,7 @@ export type LogKnowledgeRequest = Message<"mneme.v1.LogKnowledgeRequest"> & {
 export type LogKnowledgeRequestJson = {
   /**
    * The project, usually a repository's name.
-   * Required; up to 200 characters, on one line.
+   * Required; up to 200 characters, on one line; not blank.
    *
    * @generated from field: string project = 1;
    */
@@ -352,7 +352,7 @@ export type LogKnowledgeRequestJson = {
 
   /**
    * What was being attempted.
-   * Required; up to 8,192 characters.
+   * Required; up to 8,192 characters; not blank.
    *
    * @generated from field: string context = 4;
    */
@@ -368,7 +368,7 @@ export type LogKnowledgeRequestJson = {
 
   /**
    * What was learned.
-   * Required; up to 8,192 characters.
+   * Required; up to 8,192 characters; not blank.
    *
    * @generated from field: string lesson = 6;
    */
@@ -470,7 +470,7 @@ export const LogKnowledgeResponseSchema: GenMessage<LogKnowledgeResponse, {jsonT
 export type QueryKnowledgeRequest = Message<"mneme.v1.QueryKnowledgeRequest"> & {
   /**
    * What to look for, in words.
-   * Required; up to 8,192 characters.
+   * Required; up to 8,192 characters; not blank.
    *
    * @generated from field: string query = 1;
    */
@@ -527,7 +527,7 @@ export type QueryKnowledgeRequest = Message<"mneme.v1.QueryKnowledgeRequest"> & 
 export type QueryKnowledgeRequestJson = {
   /**
    * What to look for, in words.
-   * Required; up to 8,192 characters.
+   * Required; up to 8,192 characters; not blank.
    *
    * @generated from field: string query = 1;
    */
