@@ -25,7 +25,7 @@ def test_a_pattern_is_stored_searched_with_judged_and_deleted(
     pattern.get_by_role("button", name="Right").click()
     row = page.get_by_role("link", name="Times of day")
     expect(row).to_contain_text("100% right of 1")
-    expect(row).to_contain_text("used 1 time")
+    expect(row).to_contain_text("not used yet")  # Looking is no use: agents make it.
     page.set_viewport_size({"width": 390, "height": 844})
     assert not page.evaluate("document.documentElement.scrollWidth > innerWidth")
     page.set_viewport_size({"width": 1280, "height": 900})
