@@ -233,10 +233,16 @@ def test_cost_is_a_summary_with_breakdowns(served: ScriptedServer) -> None:
 
 def test_trends_are_drawn_as_sparklines_with_their_verdict(served: ScriptedServer) -> None:
     points = [
-        {"start_time": DAY, "session_count": 2, "success_rate": 0.2, "sessions_per_hour": 1.0},
+        {
+            "start_time": DAY, "session_count": 2, "told_count": 2, "errors_per_session": 1.0,
+            "success_rate": 0.2, "sessions_per_hour": 1.0,
+        },
         {"start_time": DAY},
-        {"start_time": DAY, "session_count": 3, "success_rate": 0.9, "sessions_per_hour": 3.0},
-    ]
+        {
+            "start_time": DAY, "session_count": 3, "told_count": 3, "errors_per_session": 1.0,
+            "success_rate": 0.9, "sessions_per_hour": 3.0,
+        },
+    ]  # fmt: skip
     improving = {
         "trend": "improving", "slope_per_day": 0.1, "q_value": 0.01, "points": 9,
         "slope_interval": {"low": 0.05, "high": 0.15},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -16,8 +16,8 @@ class Tenants:
 
     def __init__(self) -> None:
         self.given_back: Callable[[], object] = lambda: None
-        self.events = [SimpleNamespace(cursor=1, text="heron", payload_json="", metadata_json="",
-                                       error="")]  # fmt: skip
+        self.events = [SimpleNamespace(cursor=1, session_id="s", text="heron", payload_json="",
+                                       metadata_json="", error="")]  # fmt: skip
 
     @contextmanager
     def open(self, _tenant_id: str) -> Iterator[Any]:
@@ -26,7 +26,10 @@ class Tenants:
 
     @contextmanager
     def read(self) -> Iterator[Any]:
-        yield SimpleNamespace(events=self)
+        yield SimpleNamespace(events=self, sessions=self)
+
+    def get_many(self, session_ids: Iterable[str]) -> Any:
+        return {session_id: SimpleNamespace(project="") for session_id in session_ids}
 
     def last_cursor(self) -> int:
         return 0

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -47,14 +48,17 @@ class Recorded:
 
     @contextmanager
     def read(self) -> Iterator[Any]:
-        yield cast(Any, type("Unit", (), {"events": self})())
+        yield cast(Any, type("Unit", (), {"events": self, "sessions": self})())
 
     def last_cursor(self) -> int:
         return self.events[-1].cursor if self.events else 0
 
+    def get_many(self, session_ids: Iterable[str]) -> Mapping[str, Any]:
+        return {session_id: SimpleNamespace(project="") for session_id in session_ids}
+
     def recorded_after(self, cursor: int, filter_: EventFilter, limit: int) -> Sequence[Event]:
         self.reads += 1
-        found = [e for e in self.events if e.cursor > cursor and filter_.matches(e)]
+        found = [e for e in self.events if e.cursor > cursor and filter_.matches(e, "")]
         return found[:limit]
 
 
@@ -255,6 +259,6 @@ def test_whatever_the_order_of_things_each_watch_sees_its_events_once_and_in_ord
     for watch, start, session, found in followed:
         found.extend(taken(watch))
         wanted = EventFilter(session_id=session)
-        expected = [e.cursor for e in bench.recorded.events if wanted.matches(e)]
+        expected = [e.cursor for e in bench.recorded.events if wanted.matches(e, "")]
         assert found == [cursor for cursor in expected if cursor > start]
         assert all(a < b for a, b in pairwise(found))

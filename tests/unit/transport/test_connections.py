@@ -8,6 +8,7 @@ from typing import Any
 
 import grpc
 from mneme.v1 import event_service_pb2 as pb
+from mneme_server.common.errors import NotFound
 from mneme_server.transport.call import Call
 from unit.transport.conftest import MakeEdge
 from unit.transport.edge import Client, Edge
@@ -48,10 +49,10 @@ def test_calls_that_fail_free_their_places_as_those_that_are_answered_do(
     edge = make_edge(max_connection_streams=ANNOUNCED)
 
     def fail(_request: Any, _call: Call) -> None:
-        raise RuntimeError("a fault of the server's")
+        raise NotFound("no session has this id")
 
     edge.on(GET, fail)
-    assert _burst(edge, edge.channel(), 60 * ANNOUNCED) == {"INTERNAL": 60 * ANNOUNCED}
+    assert _burst(edge, edge.channel(), 60 * ANNOUNCED) == {"NOT_FOUND": 60 * ANNOUNCED}
 
 
 def test_many_calls_of_one_connection_take_nothing_from_another(make_edge: MakeEdge) -> None:
