@@ -146,3 +146,31 @@ test("the history is asked for by state, and leads to the rule", async () => {
   expect(link.getAttribute("href")).toBe("/alerts?rule=r-1");
   expect(asked[0]?.request).toMatchObject({ state: "ALERT_STATE_OK", pageSize: 50 });
 });
+
+test("a rule whose key was revoked says that its alerts are held back, until its channels are set again", async () => {
+  const why = "held back: the API key k-1, which set the rule's channels, was revoked; set them";
+  let rule: object = { ...RULE, notifyKeyId: "k-1", notifyHeldReason: why };
+  const asked = serve({
+    ...ANSWERS,
+    "AlertService/ListAlertRules": () => ({ rules: [rule], totalSize: "1" }),
+    "AlertService/GetAlertRule": () => ({ rule }),
+    "AlertService/UpdateAlertRule": () => {
+      rule = { ...RULE, notifyKeyId: "k-2" };
+      return { rule };
+    },
+  });
+  open("/alerts?rule=r-1");
+  const shown = await screen.findByRole("region", { name: "The rule" });
+  const held = await within(shown).findByRole("region", { name: "Held back" });
+  expect(held.textContent).toContain(`Alerts are ${why}.`);
+  within(screen.getByRole("list", { name: "Rules" })).getByText("held back");
+  fireEvent.click(
+    within(held).getByRole("button", { name: "Set the same channels with this key" }),
+  );
+  await waitFor(() => expect(screen.queryByText("held back")).toBeNull());
+  const { request } = asked.find(({ call }) => call === "AlertService/UpdateAlertRule") ?? {};
+  expect(request).toMatchObject({
+    rule: { id: "r-1", notifyChannels: RULE.notifyChannels },
+    updateMask: "notifyChannels",
+  });
+});

@@ -222,7 +222,8 @@ class Application:
         self._sweeper.start()
         self._reserve.make()
         self._reserving.start()
-        self.key_watch.start(self._server.keyed, self._operations)
+        self.key_watch.add(self._server.keyed, self._operations)
+        self.key_watch.start()
         if self._opened.shared:
             self._taking_over.start()
         if self._settings.metrics_listen:
@@ -312,7 +313,7 @@ class Application:
         )
         reindexer = Reindexer(folders[0], self.runtime)
         offers = [self._tenants, self._keys, files, backups, reindexer, info, database]
-        offers.append(self._reserve)
+        offers += [self._reserve, self.key_watch]
         host = Host(self._settings, self.runtime, [*offers, self._moving])
         built: list[Parts] = []
         for capability in capabilities():

@@ -12,6 +12,7 @@ import grpc
 import pytest
 from google.protobuf.message import Message
 from mneme.v1 import admin_service_pb2 as admin_pb
+from mneme.v1 import alert_service_pb2 as alert_pb
 from mneme.v1 import episode_pb2 as episode_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
@@ -350,6 +351,37 @@ def test_a_key_that_another_server_revokes_loses_its_streams_and_operations(
         assert failure.code is grpc.StatusCode.UNAUTHENTICATED
         assert ended(admin, started.id).error.code == failure.code.value[0]
     record(owner, event("after", id="e1"))
+
+
+def test_nothing_is_sent_to_a_webhook_whose_key_another_server_revoked(
+    two: tuple[LocalServer, LocalServer],
+) -> None:
+    one, other = two
+    owner = other.keys.tenant("acme")
+    created = one.keys.admin.admin.CreateApiKey(
+        admin_pb.CreateApiKeyRequest(
+            tenant_id=owner.tenant_id, name="leaked", scopes=[KeyScope.READ, KeyScope.WRITE]
+        )
+    )
+    asked = alert_pb.CreateAlertRuleRequest(
+        name="busy",
+        condition=alert_pb.ALERT_CONDITION_EVENT_COUNT_EXCEEDS,
+        notify_channels=["https://alerts.example.invalid/never"],
+    )
+    made = other.keys.api(created.secret).alert.CreateAlertRule(asked).rule
+    one.keys.admin.admin.RevokeApiKey(admin_pb.RevokeApiKeyRequest(api_key_id=created.api_key.id))
+    record(owner, event("one", "s"))
+    deliveries: list[alert_pb.AlertDelivery] = []
+
+    def over() -> bool:
+        entries = owner.alert.ListAlertHistory(alert_pb.ListAlertHistoryRequest()).entries
+        deliveries[:] = [one for entry in entries for one in entry.deliveries]
+        return bool(deliveries) and deliveries[0].state == alert_pb.DELIVERY_STATE_FAILED
+
+    eventually(over, "it is not given up")
+    shown = owner.alert.GetAlertRule(alert_pb.GetAlertRuleRequest(rule_id=made.id)).rule
+    assert "was revoked" in shown.notify_held_reason
+    assert (deliveries[0].error, deliveries[0].attempts) == (shown.notify_held_reason, 0)
 
 
 def test_a_tenant_that_another_server_deletes_takes_the_streams_of_its_keys_along(

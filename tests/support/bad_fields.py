@@ -37,7 +37,7 @@ _NOT_TRIED = {"name", "last_triggered_at", "created_at", "updated_at"}
 _NOT_UPDATED = {
     "access_count", "last_accessed_at", "created_at", "updated_at", "archived_at",
     "superseded_by", "until", "record", "source_episode_ids", "findings", "cause", "effect",
-    "origin", "low", "high", "state", "last_triggered_at",
+    "origin", "low", "high", "state", "last_triggered_at", "notify_key_id", "notify_held_reason",
 }  # fmt: skip
 
 

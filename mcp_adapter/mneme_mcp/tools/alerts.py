@@ -122,6 +122,7 @@ class RuleOutput(SnakeOutput):
     threshold: float = 0
     window_minutes: int = 0
     notify_channels: list[str] = []
+    notify_held_reason: str = ""
     last_triggered_at: str = ""
     scope: ScopeOutput = ScopeOutput()
 
@@ -130,10 +131,11 @@ class RuleOutput(SnakeOutput):
     def line(self) -> str:
         """The rule in a line."""
         stands = self.state if self.enabled else "disabled"
+        held = f"; {self.notify_held_reason}" if self.notify_held_reason else ""
         above = "" if self.condition == "no_events_for" else f" {self.threshold:g}"
         return (
             f"[id {self.rule_id}] {self.name}: {self.condition}{above} in"
-            f" {counted(self.window_minutes, 'minute')}{self.scope.words()}, {stands}"
+            f" {counted(self.window_minutes, 'minute')}{self.scope.words()}, {stands}{held}"
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Protocol
 
 import structlog
@@ -45,13 +45,16 @@ class KeyWatch:
 
     def __init__(self, keys: KeyCatalog) -> None:
         self._keys = keys
-        self._over: Sequence[OnBehalf] = ()
+        self._over: list[OnBehalf] = []
         self._failing = False
         self._looking = Repeating(self.look, LOOKED_EVERY_S, "key-watching")
 
-    def start(self, *over: OnBehalf) -> None:
-        """Watch over these from now on."""
-        self._over = over
+    def add(self, *over: OnBehalf) -> None:
+        """Watch over these, too, once it is started."""
+        self._over += over
+
+    def start(self) -> None:
+        """Watch from now on."""
         self._looking.start()
 
     def soon(self) -> None:
@@ -61,6 +64,15 @@ class KeyWatch:
     def stop(self) -> None:
         """Stop watching."""
         self._looking.stop()
+
+    def callers(self, key_ids: Collection[str]) -> Mapping[str, Caller]:
+        """Look at keys now; return whom they let in, by their ids: those that are revoked, or gone,
+        let in nobody.
+
+        Raises:
+            Unavailable: the catalog cannot be read now.
+        """
+        return self._keys.callers(key_ids) if key_ids else {}
 
     def look(self) -> None:
         """Look once."""

@@ -10,6 +10,41 @@ from collections.abc import Sequence
 from types import TracebackType
 
 
+class CalledOff:
+    """Says that attempts end before their time, and why. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # Guards what follows.
+        self._why = ""
+        self._going: list[Attempt] = []
+
+    @property
+    def why(self) -> str:
+        """Why they end; empty: they do not."""
+        return self._why
+
+    def say(self, why: str) -> None:
+        """End the attempts that go on, and those that begin from now on."""
+        with self._lock:
+            self._why = why
+            going = list(self._going)
+        for attempt in going:
+            attempt.cut()
+
+    def begins(self, attempt: Attempt) -> None:
+        """Take note of an attempt that begins."""
+        with self._lock:
+            self._going.append(attempt)
+            why = self._why
+        if why:
+            attempt.cut()
+
+    def ends(self, attempt: Attempt) -> None:
+        """Take note of an attempt that has ended."""
+        with self._lock:
+            self._going.remove(attempt)
+
+
 class Attempt:
     """The time of an attempt, by the clock: of names that are looked up, of connections, of
     handshakes, and of an answer that comes a byte at a time.
@@ -20,20 +55,23 @@ class Attempt:
 
     Args:
         seconds: how long it may take, all of it.
+        off: may end it before.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, off: CalledOff | None = None) -> None:
         self.seconds = seconds
+        self._off = off or CalledOff()
         self._until_s = time.monotonic() + seconds
         self._lock = threading.Lock()  # Guards what follows.
         self._handles: list[socket.socket] = []
         self._is_up = False
-        self._timer = threading.Timer(seconds, self._cut)
+        self._timer = threading.Timer(seconds, self.cut)
         self._timer.daemon = True
 
     def __enter__(self) -> Attempt:
         """Begin."""
         self._timer.start()
+        self._off.begins(self)
         return self
 
     def __exit__(
@@ -44,6 +82,7 @@ class Attempt:
     ) -> None:
         """End, and close what is open."""
         self._timer.cancel()
+        self._off.ends(self)
         with self._lock:
             handles, self._handles = self._handles, []
         for handle in handles:
@@ -119,7 +158,8 @@ class Attempt:
             raise
         return connection
 
-    def _cut(self) -> None:
+    def cut(self) -> None:
+        """Have no time be left: nothing is sent any more."""
         with self._lock:
             self._is_up = True
             for handle in self._handles:

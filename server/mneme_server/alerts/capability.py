@@ -7,11 +7,13 @@ from pathlib import Path
 
 from mneme.v1 import alert_service_pb2
 
+from mneme_server.admin.key_watch import KeyWatch
 from mneme_server.admin.ports import ServerInfo
 from mneme_server.admin.tenants import Tenants
 from mneme_server.alerts.channels import Allowed, networks_of, recipients_of
 from mneme_server.alerts.delivering import DELIVER_JOB, DeliveryWorker
 from mneme_server.alerts.due import DueWorker
+from mneme_server.alerts.keyed import ChannelKeys, KeyedSending
 from mneme_server.alerts.mail import Mailer
 from mneme_server.alerts.measuring import Trends
 from mneme_server.alerts.rules import AlertRules
@@ -31,6 +33,7 @@ from mneme_server.alerts.watching import WATCH_JOB, AlertWorker
 from mneme_server.capability import Capability, Gauge, Host, Parts
 from mneme_server.events.recording import RecordEvents
 from mneme_server.reflect.reflecting import Reflect
+from mneme_server.runtime.settings import ServerSettings
 from mneme_server.storage.database import Database
 from mneme_server.transport.service import Service
 
@@ -41,14 +44,17 @@ def _build(host: Host) -> Parts:
     due, senders = SqlDue(host.get(Database)), Senders()
     host.get(Tenants).also_delete(due.drop)
     send, secrets = _send(settings, host.get(ServerInfo)), WebhookSecrets(tenants)
+    watch, asked = host.get(KeyWatch), host.settings(ServerSettings).auth == "required"
+    keys, sending = ChannelKeys(watch, asked), KeyedSending(send, senders, asked=asked)
+    watch.add(sending)
     standing = Standing()
     deliveries = DeliveryWorker(
         tenants.open,
         due,
-        send=send,
+        keys=keys,
+        sending=sending,
         record=host.get(RecordEvents),
         secrets=secrets,
-        senders=senders,
         standing=standing,
     )
     worker = AlertWorker(tenants.open, due, Trends(host.get(Reflect)), deliveries.wake, standing)
@@ -58,8 +64,9 @@ def _build(host: Host) -> Parts:
     rules = AlertRules(tenants, send.allowed, worker.changed, runtime.foreground)
     servicer = AlertServicer(
         rules=rules,
+        keys=keys,
         secrets=secrets,
-        test=TestRule(rules, secrets, send, senders),
+        test=TestRule(rules, secrets, keys, sending),
         try_=TryRule(tenants),
         foreground=runtime.foreground,
     )

@@ -105,6 +105,7 @@ def _messages(told: Told, first: int) -> Sequence[Delivery]:
             kind=told.kind,
             body_json=body,
             created_us=told.at_us,
+            key_id="" if channel == RECORDED else told.rule.key_id,
             next_us=told.at_us,
         )
         for at, channel in enumerate((RECORDED, *told.rule.channels))

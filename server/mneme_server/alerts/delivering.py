@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -13,12 +13,12 @@ from functools import partial
 import structlog
 
 from mneme_server.alerts.due import Due, DueWorker
+from mneme_server.alerts.keyed import ChannelKeys, KeyedSending
 from mneme_server.alerts.model import RECORDED, RESOLVED, Delivered, Delivery, Entry, Secret
 from mneme_server.alerts.outcome import Outcome
 from mneme_server.alerts.ports import AlertsUnit
 from mneme_server.alerts.secrets import WebhookSecrets
-from mneme_server.alerts.senders import Senders
-from mneme_server.alerts.sending import Send, after
+from mneme_server.alerts.sending import after, held
 from mneme_server.alerts.standing import Standing
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import AlreadyExists, MnemeError
@@ -47,10 +47,10 @@ class DeliveryWorker(DueWorker):
     Args:
         open_tenant: lends a tenant's memory.
         due: when closed tenants are due.
-        send: sends a message to a channel.
+        keys: tells which of the keys that set channels are good no longer.
+        sending: sends messages to channels.
         record: records events.
         secrets: what webhooks are signed with.
-        senders: send, several at a time.
         standing: told how many messages wait.
     """
 
@@ -59,21 +59,22 @@ class DeliveryWorker(DueWorker):
         open_tenant: Callable[[str], AbstractContextManager[OpenTenant[AlertsUnit]]],
         due: Due,
         *,
-        send: Send,
+        keys: ChannelKeys,
+        sending: KeyedSending,
         record: RecordEvents,
         secrets: WebhookSecrets,
-        senders: Senders,
         standing: Standing | None = None,
     ) -> None:
         super().__init__(DELIVER_JOB, due)
         self._standing = standing or Standing()
         self._open_tenant = open_tenant
-        self._send = send
+        self._keys = keys
+        self._sending = sending
         self._record = record
         self._secrets = secrets
-        self._senders = senders
         self._lock = threading.Lock()  # Guards what follows.
         self._came_back: dict[str, list[Delivery]] = {}
+        self._held: set[tuple[str, str]] = set()  # The keys, by tenant, that the log tells of.
 
     def committed(self, tenant_id: str) -> None:
         """Do nothing: whoever adds messages says so."""
@@ -82,6 +83,7 @@ class DeliveryWorker(DueWorker):
         """See `DueWorker`."""
         with self._lock:
             self._came_back.pop(tenant_id, None)
+            self._held = {known for known in self._held if known[0] != tenant_id}
         super().removed(tenant_id, replaced=replaced)
 
     def step(self, tenant_id: str) -> int | None:
@@ -90,34 +92,39 @@ class DeliveryWorker(DueWorker):
         then, only when its attempt must have ended."""
         with self._open_tenant(tenant_id) as memory:
             self._note(memory)
-            room, now = self._senders.room(tenant_id), now_us()
+            room, now = self._sending.room(tenant_id), now_us()
             with memory.read() as unit:
                 self._standing.sending(tenant_id, unit.alert_deliveries.waiting())
                 found = unit.alert_deliveries.due(now, _AT_ONCE)
                 if not found:
                     return unit.alert_deliveries.next_us()
                 entries = {one.entry_id: unit.alert_history.get(one.entry_id) for one in found}
+                keys = _keys_of(unit, found, entries)
                 ahead = _waiting_ahead(unit, found)
-            held = [replace(one, next_us=until) for one, until in zip(found, ahead, strict=True)
-                    if until is not None]  # fmt: skip
-            free = [one for one, until in zip(found, ahead, strict=True) if until is None]
+            why = self._keys.held(tenant_id, keys.values())
+            over = [held(one, why[keys[one.id]]) for one in found if keys[one.id] in why]
+            left = [(one, until) for one, until in zip(found, ahead, strict=True)
+                    if keys[one.id] not in why]  # fmt: skip
+            behind = [replace(one, next_us=until) for one, until in left if until is not None]
+            free = [one for one, until in left if until is None]
             recorded = [
                 self._recorded(tenant_id, one, entry)
                 for one in free
                 if one.channel == RECORDED and (entry := entries[one.entry_id]) is not None
             ]
             going = [one for one in free if one.channel != RECORDED][:room]
-            if not (held or recorded or going):
+            if not (over or behind or recorded or going):
                 return now + _UNSEEN_US  # Or before, when one that is being sent comes back.
             secret = self._secrets.of(memory) if going else Secret("", 0)
             with memory.write() as unit:
-                for one in (*held, *recorded):
+                for one in (*over, *behind, *recorded):
                     unit.alert_deliveries.save(one)
                 for one in going:
                     unit.alert_deliveries.save(replace(one, next_us=now + _UNSEEN_US))
         self._told(tenant_id, recorded)
+        self._held_back(tenant_id, [(one, keys[one.id]) for one in over])
         for one in going:
-            future = self._senders.submit(tenant_id, partial(self._send, one, secret))
+            future = self._sending.submit(tenant_id, one, secret, keys[one.id])
             future.add_done_callback(partial(self._is_back, tenant_id))
         return now_us()
 
@@ -158,6 +165,15 @@ class DeliveryWorker(DueWorker):
                     attempts=one.attempts, error=one.error, given_up=one.next_us is None,
                 )  # fmt: skip
 
+    def _held_back(self, tenant_id: str, over: Sequence[tuple[Delivery, str]]) -> None:
+        """Tell of messages that were held back: of each key once."""
+        self._standing.holds(len(over))
+        with self._lock:
+            new = {key_id: one for one, key_id in over if (tenant_id, key_id) not in self._held}
+            self._held |= {(tenant_id, key_id) for key_id in new}
+        for one in new.values():
+            _log.warning("alerts are not sent", tenant=tenant_id, delivery=one.id, error=one.error)
+
     def _recorded(self, tenant_id: str, delivery: Delivery, entry: Entry) -> Delivery:
         """Record what happened as an event; recorded again it changes nothing."""
         resolved = delivery.kind == RESOLVED
@@ -181,6 +197,22 @@ class DeliveryWorker(DueWorker):
         except MnemeError as error:
             outcome = Outcome(str(error))
         return after(delivery, outcome, now_us())
+
+
+def _keys_of(
+    unit: AlertsUnit, found: Sequence[Delivery], entries: Mapping[str, Entry | None]
+) -> Mapping[str, str]:
+    """Return on behalf of which key each message is sent, by its id: of the one that set the rule's
+    channels last, where the message goes to one of these; else of the one that had set its own."""
+    ids = {entry.rule_id for entry in entries.values() if entry is not None}
+    rules = {rule_id: unit.alert_rules.get(rule_id) for rule_id in ids}
+    keys = {}
+    for one in found:
+        entry = entries[one.entry_id]
+        rule = None if entry is None else rules[entry.rule_id]
+        known = rule is not None and one.channel in rule.channels
+        keys[one.id] = rule.key_id if rule is not None and known else one.key_id
+    return keys
 
 
 def _waiting_ahead(unit: AlertsUnit, found: Sequence[Delivery]) -> Sequence[int | None]:

@@ -13,7 +13,7 @@ from typing import Literal
 
 import structlog
 
-from mneme_server.alerts.attempt import Attempt
+from mneme_server.alerts.attempt import Attempt, CalledOff
 from mneme_server.alerts.model import Delivery
 from mneme_server.alerts.outcome import Outcome
 from mneme_server.alerts.wording import letter, title
@@ -47,10 +47,11 @@ class Mailer:
     password: str
     sender: str
 
-    def send(self, recipient: str, delivery: Delivery) -> Outcome:
-        """Send a message, once. One that is sent again has the same Message-ID."""
+    def send(self, recipient: str, delivery: Delivery, off: CalledOff | None = None) -> Outcome:
+        """Send a message, once. One that is sent again has the same Message-ID. `off` may end it
+        before its time."""
         message = self._written(recipient, delivery)
-        with Attempt(_TIMEOUT_S) as attempt:
+        with Attempt(_TIMEOUT_S, off) as attempt:
             try:
                 with self._connected(attempt) as server:
                     if self.username:

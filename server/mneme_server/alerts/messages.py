@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, cast
 
@@ -23,8 +23,8 @@ from mneme_server.common.stored import reads
 from mneme_server.transport.convert.time import time_range, to_timestamp
 
 
-def new_rule(request: pb.CreateAlertRuleRequest) -> Rule:
-    """Return the rule that a request creates."""
+def new_rule(request: pb.CreateAlertRuleRequest, key_id: str) -> Rule:
+    """Return the rule that a request creates, which that key let in."""
     return Rule(
         id=request.rule_id,
         name=request.name,
@@ -36,6 +36,7 @@ def new_rule(request: pb.CreateAlertRuleRequest) -> Rule:
         window_minutes=request.window_minutes,
         scope=_scope(request.scope),
         channels=tuple(request.notify_channels),
+        key_id=key_id,
         pattern=request.pattern,
         trend=Measure(request.trend),
     )
@@ -65,9 +66,17 @@ def _scope(message: pb.AlertScope) -> Scope:
     return Scope(message.agent_id, message.project, tuple(sorted(set(message.tags))))
 
 
+def rule(stored: Rule, held: Mapping[str, str]) -> pb.AlertRule:
+    """Return the message of a rule. `held` says why nothing is sent to channels, by the keys that
+    set them."""
+    message = _rule(stored)
+    if stored.channels:
+        message.notify_held_reason = held.get(stored.key_id, "")
+    return message
+
+
 @reads("alert rule")
-def rule(stored: Rule) -> pb.AlertRule:
-    """Return the message of a rule."""
+def _rule(stored: Rule) -> pb.AlertRule:
     message = pb.AlertRule(
         id=stored.id,
         name=stored.name,
@@ -86,6 +95,7 @@ def rule(stored: Rule) -> pb.AlertRule:
         state=cast("pb.AlertState", stored.state),
         created_at=to_timestamp(stored.created_us),
         updated_at=to_timestamp(stored.updated_us),
+        notify_key_id=stored.key_id,
     )
     if stored.triggered_us is not None:
         message.last_triggered_at.CopyFrom(to_timestamp(stored.triggered_us))

@@ -83,6 +83,7 @@ class Rule:
     Args:
         resolve_threshold: None: the threshold.
         channels: URLs: `https:`, `http:` or `mailto:`.
+        key_id: the API key that set them; "": none did.
         open_entry: the entry of the history that it triggered and that is not resolved; "": none.
         triggered_us: when it triggered last.
         created_us: in microseconds since 1970, as all times.
@@ -98,6 +99,7 @@ class Rule:
     window_minutes: int = 60
     scope: Scope = field(default_factory=Scope)
     channels: tuple[str, ...] = ()
+    key_id: str = ""
     pattern: str = ""
     trend: Measure = Measure.NONE
     open_entry: str = ""
@@ -126,7 +128,7 @@ class Rule:
         return [name for name in own if getattr(self, name) != getattr(other, name)]
 
 
-_KEPT = frozenset({"id", "open_entry", "triggered_us", "created_us", "updated_us"})
+_KEPT = frozenset({"id", "key_id", "open_entry", "triggered_us", "created_us", "updated_us"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,8 @@ class Delivery:
         position: its place among those of the entry.
         kind: what it says, as `TRIGGERED`.
         body_json: the message, the same at every attempt.
-        error: why the last attempt failed.
+        key_id: the API key that had set the channel when it was made; "": none had.
+        error: why the last attempt failed, or why there is none.
         next_us: when it is tried next; None: never again.
     """
 
@@ -166,6 +169,7 @@ class Delivery:
     kind: str
     body_json: str
     created_us: int
+    key_id: str = ""
     state: Delivered = Delivered.WAITING
     attempts: int = 0
     error: str = ""

@@ -48,7 +48,8 @@ class AlertRules:
     foreground: Foreground = field(default_factory=Foreground)
 
     def create(self, tenant_id: str, given: Rule) -> Rule:
-        """Create the rule; an empty id is made. The same content again changes nothing.
+        """Create the rule; an empty id is made. The same content again changes nothing but whose
+        its channels are: they are the key's that sets them last.
 
         Raises:
             InvalidArgument: it makes no sense, or a channel is not allowed.
@@ -62,7 +63,8 @@ class AlertRules:
         with self.tenants.open(tenant_id) as memory, memory.write() as unit:
             known = unit.alert_rules.get(rule.id)
             if known is not None:
-                return _unchanged(known, rule)
+                _require_same(known, rule)
+                return _kept(unit, known, rule.key_id)
             if unit.alert_rules.count(None) >= MAX_RULES:
                 raise FailedPrecondition(
                     f"there are {MAX_RULES} rules already; delete one, or widen another's scope"
@@ -88,8 +90,11 @@ class AlertRules:
             page = unit.alert_rules.page(state, after, limit)
             return page, unit.alert_rules.count(state)
 
-    def update(self, tenant_id: str, rule_id: str, changes: Mapping[str, Any]) -> Rule:
-        """Change the given fields.
+    def update(
+        self, tenant_id: str, rule_id: str, changes: Mapping[str, Any], key_id: str = ""
+    ) -> Rule:
+        """Change the given fields. Channels that are given, be they the same, are that key's from
+        then on; another change does not make them so: nobody vouches for what they did not name.
 
         Raises:
             NotFound: there is no such rule.
@@ -101,8 +106,10 @@ class AlertRules:
             before = _existing(unit, rule_id)
             after = replace(before, **changes)
             require_sense(after)
+            if "channels" in changes:
+                after = replace(after, key_id=key_id)
             if not after.differing(before):
-                return before
+                return _kept(unit, before, after.key_id)
             after = replace(after, updated_us=later_us(before.updated_us))
             if not after.enabled:
                 after = _closed(unit, after, Resolution.DISABLED)
@@ -183,13 +190,21 @@ def _existing(unit: AlertsUnit, rule_id: str) -> Rule:
     return rule
 
 
-def _unchanged(known: Rule, given: Rule) -> Rule:
+def _kept(unit: AlertsUnit, known: Rule, key_id: str) -> Rule:
+    """Return a rule whose channels, the same as before, are a key's from now on."""
+    if known.key_id == key_id:
+        return known
+    mine = replace(known, key_id=key_id, updated_us=later_us(known.updated_us))
+    unit.alert_rules.save(mine)
+    return mine
+
+
+def _require_same(known: Rule, given: Rule) -> None:
     differing = known.differing(given)
     if differing:
         raise AlreadyExists(
             f"alert rule {known.id!r} exists with another {', '.join(differing)}", field="id"
         )
-    return known
 
 
 def _closed(unit: AlertsUnit, rule: Rule, why: Resolution) -> Rule:

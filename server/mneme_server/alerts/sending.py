@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from mneme_server.alerts import webhook
+from mneme_server.alerts.attempt import CalledOff
 from mneme_server.alerts.channels import Allowed, Mail
 from mneme_server.alerts.mail import Mailer
 from mneme_server.alerts.model import Delivered, Delivery, Secret
@@ -35,14 +36,17 @@ class Send:
     version: str
     now: Callable[[], int] = now_us
 
-    def __call__(self, delivery: Delivery, secret: Secret) -> Delivery:
-        """Try to send a message, once; return what became of it."""
+    def __call__(
+        self, delivery: Delivery, secret: Secret, off: CalledOff | None = None
+    ) -> Delivery:
+        """Try to send a message, once; return what became of it. `off` may end it before its
+        time."""
         try:
             channel = self.allowed.parse(delivery.channel)
         except ValueError as error:
             return self._after(delivery, Outcome(str(error)))
         if isinstance(channel, Mail):
-            return self._after(delivery, self.mailer.send(channel.recipient, delivery))
+            return self._after(delivery, self.mailer.send(channel.recipient, delivery, off))
         body, now = delivery.body_json.encode(), self.now()
         timestamp_s = now // MICROSECONDS
         secrets = [secret.text]
@@ -55,7 +59,7 @@ class Send:
             "webhook-timestamp": str(timestamp_s),
             "webhook-signature": webhook.signatures(delivery.id, timestamp_s, body, secrets),
         }
-        return self._after(delivery, webhook.post(channel, self.allowed, body, headers))
+        return self._after(delivery, webhook.post(channel, self.allowed, body, headers, off=off))
 
     def _after(self, delivery: Delivery, outcome: Outcome) -> Delivery:
         return after(delivery, outcome, self.now())
@@ -71,3 +75,8 @@ def after(delivery: Delivery, outcome: Outcome, now_us: int) -> Delivery:
     if outcome.final or next_us > delivery.created_us + GIVE_UP_US:
         return replace(tried, state=Delivered.FAILED, next_us=None)
     return replace(tried, next_us=next_us)
+
+
+def held(delivery: Delivery, why: str) -> Delivery:
+    """Return what became of a message that is not sent, for good."""
+    return replace(delivery, state=Delivered.FAILED, error=why, next_us=None)

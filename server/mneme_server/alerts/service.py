@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from mneme.v1 import alert_service_pb2 as pb
 
 from mneme_server.alerts import messages as convert
+from mneme_server.alerts.keyed import ChannelKeys
+from mneme_server.alerts.model import Rule
 from mneme_server.alerts.rules import AlertRules
 from mneme_server.alerts.secrets import WebhookSecrets
 from mneme_server.alerts.testing import TestRule
@@ -26,12 +30,14 @@ class AlertServicer:
         self,
         *,
         rules: AlertRules,
+        keys: ChannelKeys,
         secrets: WebhookSecrets,
         test: TestRule,
         try_: TryRule,
         foreground: Foreground,
     ) -> None:
         self._rules = rules
+        self._keys = keys
         self._secrets = secrets
         self._test = test
         self._try = try_
@@ -42,14 +48,14 @@ class AlertServicer:
     ) -> pb.CreateAlertRuleResponse:
         """Create a rule."""
         with fields(id="rule_id", channels="notify_channels[{item}]"):
-            rule = self._rules.create(call.tenant, convert.new_rule(request))
-        return pb.CreateAlertRuleResponse(rule=convert.rule(rule))
+            rule = self._rules.create(call.tenant, convert.new_rule(request, call.key_id))
+        return pb.CreateAlertRuleResponse(rule=self._shown(rule, call))
 
     def GetAlertRule(self, request: pb.GetAlertRuleRequest, call: Call) -> pb.GetAlertRuleResponse:
         """Return a rule."""
         with fields(id="rule_id"):
             rule = self._rules.get(call.tenant, request.rule_id)
-        return pb.GetAlertRuleResponse(rule=convert.rule(rule))
+        return pb.GetAlertRuleResponse(rule=self._shown(rule, call))
 
     def ListAlertRules(
         self, request: pb.ListAlertRulesRequest, call: Call
@@ -62,8 +68,9 @@ class AlertServicer:
             pages.after(int, str),
             pages.size + 1,
         )
+        shown = partial(convert.rule, held=self._keys.held_of(call.tenant, found))
         page, token = pages.fit(
-            found, convert.rule, lambda last: (last.created_us, last.id), self._foreground
+            found, shown, lambda last: (last.created_us, last.id), self._foreground
         )
         return pb.ListAlertRulesResponse(rules=page, next_page_token=token, total_size=total)
 
@@ -86,8 +93,8 @@ class AlertServicer:
             pattern="rule.pattern",
             trend="rule.trend",
         ):
-            rule = self._rules.update(call.tenant, request.rule.id, changes)
-        return pb.UpdateAlertRuleResponse(rule=convert.rule(rule))
+            rule = self._rules.update(call.tenant, request.rule.id, changes, call.key_id)
+        return pb.UpdateAlertRuleResponse(rule=self._shown(rule, call))
 
     def DeleteAlertRule(
         self, request: pb.DeleteAlertRuleRequest, call: Call
@@ -95,7 +102,7 @@ class AlertServicer:
         """Delete a rule."""
         with fields(id="rule_id"):
             rule = self._rules.delete(call.tenant, request.rule_id)
-        return pb.DeleteAlertRuleResponse(rule=convert.rule(rule))
+        return pb.DeleteAlertRuleResponse(rule=self._shown(rule, call))
 
     def ListAlertHistory(
         self, request: pb.ListAlertHistoryRequest, call: Call
@@ -157,3 +164,6 @@ class AlertServicer:
         return pb.RotateWebhookSecretResponse(
             secret=secret.text, old_until=to_timestamp(secret.old_until_us or secret.created_us)
         )
+
+    def _shown(self, rule: Rule, call: Call) -> pb.AlertRule:
+        return convert.rule(rule, self._keys.held_of(call.tenant, [rule]))

@@ -16,6 +16,7 @@ class Standing:
 
     _rules: dict[str, tuple[int, int]] = field(default_factory=dict)
     _waiting: dict[str, int] = field(default_factory=dict)
+    _held: int = 0
 
     def evaluated(self, tenant_id: str, rules: int, triggered: int) -> None:
         """Note how many rules of a tenant are watched, and how many of them are triggered."""
@@ -24,6 +25,10 @@ class Standing:
     def sending(self, tenant_id: str, waiting: int) -> None:
         """Note how many messages of a tenant are still to be sent."""
         self._waiting[tenant_id] = waiting
+
+    def holds(self, messages: int) -> None:
+        """Note that messages were held back, for good."""
+        self._held += messages
 
     def gone(self, tenant_id: str) -> None:
         """Forget a tenant."""
@@ -47,4 +52,10 @@ class Standing:
             "mneme_alert_deliveries_waiting",
             f"Messages about alerts that are still to be sent, {seen}",
             lambda: sum(list(self._waiting.values())),
+        )
+        yield (
+            "mneme_alert_deliveries_held",
+            "Messages about alerts that were held back since the server started: the key that set"
+            " their rules' channels was revoked, and the rules say what to do.",
+            lambda: self._held,
         )

@@ -6,13 +6,12 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
-from functools import partial
 
+from mneme_server.alerts.keyed import ChannelKeys, KeyedSending
 from mneme_server.alerts.model import TEST, Delivered, Delivery, Entry, Rule
 from mneme_server.alerts.rules import AlertRules
 from mneme_server.alerts.secrets import WebhookSecrets
-from mneme_server.alerts.senders import Senders
-from mneme_server.alerts.sending import Send
+from mneme_server.alerts.sending import held
 from mneme_server.alerts.wording import Told
 from mneme_server.common import deadline, interpreter
 from mneme_server.common.clock import now_us
@@ -29,20 +28,21 @@ class TestRule:
     Args:
         rules: the tenants' rules.
         secrets: what webhooks are signed with.
-        send: sends a message.
-        senders: send, several at a time.
+        keys: tells whether the key is good that set the channels.
+        sending: sends messages.
     """
 
     rules: AlertRules
     secrets: WebhookSecrets
-    send: Send
-    senders: Senders
+    keys: ChannelKeys
+    sending: KeyedSending
     now: Callable[[], int] = now_us
     _testing: set[str] = field(default_factory=set)
     _changing: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, tenant_id: str, rule_id: str) -> Sequence[Delivery]:
-        """Send a test to each channel, once; return what became of it.
+        """Send a test to each channel, once; return what became of it. Where alerts are held back,
+        so is the test.
 
         Raises:
             NotFound: there is no such rule.
@@ -53,6 +53,8 @@ class TestRule:
         rule = self.rules.get(tenant_id, rule_id)
         if not rule.channels:
             raise FailedPrecondition("the rule has no channels to send a test to", field="id")
+        if why := self.keys.held_of(tenant_id, [rule]).get(rule.key_id):
+            return [held(one, why) for one in self._messages(tenant_id, rule)]
         secret = self.secrets.get(tenant_id)
         with self._changing:
             if tenant_id in self._testing:
@@ -62,9 +64,7 @@ class TestRule:
             self._testing.add(tenant_id)
         try:
             messages = self._messages(tenant_id, rule)
-            going = [
-                self.senders.submit(tenant_id, partial(self.send, one, secret)) for one in messages
-            ]
+            going = [self.sending.submit(tenant_id, one, secret, rule.key_id) for one in messages]
             return [_once(_awaited(one)) for one in going]
         finally:
             with self._changing:

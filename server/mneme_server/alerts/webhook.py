@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from mneme_server.alerts.attempt import Attempt
+from mneme_server.alerts.attempt import Attempt, CalledOff
 from mneme_server.alerts.channels import Allowed, Webhook, not_public
 from mneme_server.alerts.outcome import Outcome
 from mneme_server.alerts.secrets import key_of
@@ -51,6 +51,8 @@ def post(
     body: bytes,
     headers: dict[str, str],
     timeout_s: float = TIMEOUT_S,
+    *,
+    off: CalledOff | None = None,
 ) -> Outcome:
     """Send a message to a webhook, once.
 
@@ -65,8 +67,9 @@ def post(
         body: the message.
         headers: beside those of HTTP itself.
         timeout_s: for all of it, in seconds.
+        off: may end it before.
     """
-    with Attempt(timeout_s) as attempt:
+    with Attempt(timeout_s, off) as attempt:
         connection = _Connection(webhook, allowed, attempt)
         try:
             connection.request("POST", webhook.path, body, headers | {"Host": webhook.authority})

@@ -176,3 +176,16 @@ def test_a_rule_is_tried_against_the_past(served: ScriptedServer) -> None:
     assert (refused.code, refused.err.splitlines()[0]) == (
         2, "mneme: a rule that is there is tried as it is",
     )  # fmt: skip
+
+
+def test_a_rule_whose_alerts_are_held_back_says_so_and_why(served: ScriptedServer) -> None:
+    why = "held back: the API key 01K, which set the rule's channels, was revoked; set them again"
+    held = rule(notify_key_id="01K", notify_held_reason=why)
+    served.on("ListAlertRules", ListAlertRulesResponse(rules=[held, rule()]))
+    lines = mneme("alerts", "list").lines
+    assert [cells(line)[0] for line in lines[-2:]] == ["triggered, held back", "triggered"]
+    assert cells(lines[-2])[-1] == "01K"
+    served.on("GetAlertRule", GetAlertRuleResponse(rule=held))
+    shown = mneme("alerts", "get", "01R").out
+    assert re.search(r"Held back\s+the API key 01K", shown)
+    assert re.search(r"Set by key\s+01K", shown)

@@ -164,6 +164,20 @@ class AlertRuleFields(TypedDict, total=False):
     """When it was created."""
     updated_at: datetime
     """When it was last changed."""
+    notify_key_id: str
+    """The API key that set `notify_channels`: the one that created the rule, or
+    the last one that changed it and named them, be they the same. Empty where
+    no key was asked for, and for rules from before this was kept.
+    Up to 200 characters, on one line.
+    """
+    notify_held_reason: str
+    """Why nothing is sent to `notify_channels`, and what to do, in a sentence;
+    empty if they are notified. It is so while that key is revoked, or may not
+    write. The rule is still watched, and its history says what was held back;
+    that is not sent later. Setting `notify_channels` with another key, be they
+    the same, ends it. An update that does not name them does not.
+    Up to 2,000 characters.
+    """
 
 
 class AlertScopeFields(TypedDict, total=False):

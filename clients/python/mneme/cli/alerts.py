@@ -35,6 +35,7 @@ _COLUMNS = (
     Column("Scope", optional=2),
     Column("Last triggered", optional=1),
     Column("Rule", style="dim"),
+    Column("Key", optional=3),
 )
 _HISTORY_COLUMNS = (
     Column("Triggered"),
@@ -331,7 +332,8 @@ def _where(rule: AlertRule) -> str:
 
 
 def _state(rule: AlertRule) -> str:
-    return cells.name(rule.state) if rule.enabled else "disabled"
+    state = cells.name(rule.state) if rule.enabled else "disabled"
+    return f"{state}, held back" if rule.notify_held_reason else state
 
 
 def _threshold(rule: AlertRule) -> str:
@@ -349,6 +351,7 @@ def _row(rule: AlertRule) -> list[str]:
         cells.preview(_where(rule), 60),
         cells.when(rule.last_triggered_at),
         rule.id,
+        rule.notify_key_id,
     ]
 
 
@@ -366,6 +369,8 @@ def _facts(rule: AlertRule) -> list[tuple[str, str]]:
         ("Minutes", cells.count(rule.window_minutes)),
         ("Scope", _where(rule)),
         ("Tells", ", ".join(rule.notify_channels)),
+        ("Held back", rule.notify_held_reason.removeprefix("held back: ")),
+        ("Set by key", rule.notify_key_id),
         ("Last triggered", cells.when(rule.last_triggered_at)),
         ("Created", cells.when(rule.created_at)),
         ("Changed", cells.when(rule.updated_at)),

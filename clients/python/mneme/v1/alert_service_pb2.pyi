@@ -92,7 +92,7 @@ class AlertScope(_message.Message):
     def __init__(self, agent_id: _Optional[str] = ..., project: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class AlertRule(_message.Message):
-    __slots__ = ("id", "name", "enabled", "condition", "threshold", "resolve_threshold", "min_events", "window_minutes", "scope", "notify_channels", "pattern", "trend", "state", "last_triggered_at", "created_at", "updated_at")
+    __slots__ = ("id", "name", "enabled", "condition", "threshold", "resolve_threshold", "min_events", "window_minutes", "scope", "notify_channels", "pattern", "trend", "state", "last_triggered_at", "created_at", "updated_at", "notify_key_id", "notify_held_reason")
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     ENABLED_FIELD_NUMBER: _ClassVar[int]
@@ -109,6 +109,8 @@ class AlertRule(_message.Message):
     LAST_TRIGGERED_AT_FIELD_NUMBER: _ClassVar[int]
     CREATED_AT_FIELD_NUMBER: _ClassVar[int]
     UPDATED_AT_FIELD_NUMBER: _ClassVar[int]
+    NOTIFY_KEY_ID_FIELD_NUMBER: _ClassVar[int]
+    NOTIFY_HELD_REASON_FIELD_NUMBER: _ClassVar[int]
     id: str
     name: str
     enabled: bool
@@ -125,7 +127,9 @@ class AlertRule(_message.Message):
     last_triggered_at: _timestamp_pb2.Timestamp
     created_at: _timestamp_pb2.Timestamp
     updated_at: _timestamp_pb2.Timestamp
-    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., enabled: _Optional[bool] = ..., condition: _Optional[_Union[AlertCondition, str]] = ..., threshold: _Optional[float] = ..., resolve_threshold: _Optional[float] = ..., min_events: _Optional[int] = ..., window_minutes: _Optional[int] = ..., scope: _Optional[_Union[AlertScope, _Mapping]] = ..., notify_channels: _Optional[_Iterable[str]] = ..., pattern: _Optional[str] = ..., trend: _Optional[_Union[AlertTrend, str]] = ..., state: _Optional[_Union[AlertState, str]] = ..., last_triggered_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    notify_key_id: str
+    notify_held_reason: str
+    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., enabled: _Optional[bool] = ..., condition: _Optional[_Union[AlertCondition, str]] = ..., threshold: _Optional[float] = ..., resolve_threshold: _Optional[float] = ..., min_events: _Optional[int] = ..., window_minutes: _Optional[int] = ..., scope: _Optional[_Union[AlertScope, _Mapping]] = ..., notify_channels: _Optional[_Iterable[str]] = ..., pattern: _Optional[str] = ..., trend: _Optional[_Union[AlertTrend, str]] = ..., state: _Optional[_Union[AlertState, str]] = ..., last_triggered_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., notify_key_id: _Optional[str] = ..., notify_held_reason: _Optional[str] = ...) -> None: ...
 
 class AlertDelivery(_message.Message):
     __slots__ = ("id", "channel", "type", "state", "attempts", "error", "next_attempt_at", "delivered_at")

@@ -42,6 +42,12 @@ class AlertServiceStub:
     are not followed, and addresses that are not public are not called unless the
     operator allows them.
 
+    Messages are sent on behalf of the API key that set the rule's channels. Once
+    that key is revoked, nothing more is sent there, within a second: what would
+    be tried then is DELIVERY_STATE_FAILED, the rule says so in
+    `notify_held_reason`, and a test is held back, too. What was held back is not
+    sent later; alerts after the channels were set with another key are.
+
     Every call acts on the tenant of the caller's API key; another tenant's id is
     NOT_FOUND, just like one that does not exist.
     """
@@ -121,12 +127,19 @@ class AlertServiceServicer:
     are not followed, and addresses that are not public are not called unless the
     operator allows them.
 
+    Messages are sent on behalf of the API key that set the rule's channels. Once
+    that key is revoked, nothing more is sent there, within a second: what would
+    be tried then is DELIVERY_STATE_FAILED, the rule says so in
+    `notify_held_reason`, and a test is held back, too. What was held back is not
+    sent later; alerts after the channels were set with another key are.
+
     Every call acts on the tenant of the caller's API key; another tenant's id is
     NOT_FOUND, just like one that does not exist.
     """
 
     def CreateAlertRule(self, request, context):
-        """Creates a rule. The same rule again changes nothing.
+        """Creates a rule. The same rule again changes nothing, except that its
+        channels are then set by the key of that call.
 
         Scope: write. Repeatable: with `rule_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the operator does not allow
@@ -321,6 +334,12 @@ class AlertService:
     other response, or none, it is tried again, for up to three days. Redirects
     are not followed, and addresses that are not public are not called unless the
     operator allows them.
+
+    Messages are sent on behalf of the API key that set the rule's channels. Once
+    that key is revoked, nothing more is sent there, within a second: what would
+    be tried then is DELIVERY_STATE_FAILED, the rule says so in
+    `notify_held_reason`, and a test is held back, too. What was held back is not
+    sent later; alerts after the channels were set with another key are.
 
     Every call acts on the tenant of the caller's API key; another tenant's id is
     NOT_FOUND, just like one that does not exist.

@@ -43,6 +43,12 @@ class AlertServiceStub:
     are not followed, and addresses that are not public are not called unless the
     operator allows them.
 
+    Messages are sent on behalf of the API key that set the rule's channels. Once
+    that key is revoked, nothing more is sent there, within a second: what would
+    be tried then is DELIVERY_STATE_FAILED, the rule says so in
+    `notify_held_reason`, and a test is held back, too. What was held back is not
+    sent later; alerts after the channels were set with another key are.
+
     Every call acts on the tenant of the caller's API key; another tenant's id is
     NOT_FOUND, just like one that does not exist.
     """
@@ -52,7 +58,8 @@ class AlertServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> AlertServiceAsyncStub: ...
     CreateAlertRule: _grpc.UnaryUnaryMultiCallable[_alert_service_pb2.CreateAlertRuleRequest, _alert_service_pb2.CreateAlertRuleResponse]
-    """Creates a rule. The same rule again changes nothing.
+    """Creates a rule. The same rule again changes nothing, except that its
+    channels are then set by the key of that call.
 
     Scope: write. Repeatable: with `rule_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the operator does not allow
@@ -149,13 +156,20 @@ class AlertServiceAsyncStub(AlertServiceStub):
     are not followed, and addresses that are not public are not called unless the
     operator allows them.
 
+    Messages are sent on behalf of the API key that set the rule's channels. Once
+    that key is revoked, nothing more is sent there, within a second: what would
+    be tried then is DELIVERY_STATE_FAILED, the rule says so in
+    `notify_held_reason`, and a test is held back, too. What was held back is not
+    sent later; alerts after the channels were set with another key are.
+
     Every call acts on the tenant of the caller's API key; another tenant's id is
     NOT_FOUND, just like one that does not exist.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateAlertRule: _aio.UnaryUnaryMultiCallable[_alert_service_pb2.CreateAlertRuleRequest, _alert_service_pb2.CreateAlertRuleResponse]  # type: ignore[assignment]
-    """Creates a rule. The same rule again changes nothing.
+    """Creates a rule. The same rule again changes nothing, except that its
+    channels are then set by the key of that call.
 
     Scope: write. Repeatable: with `rule_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the operator does not allow
@@ -251,6 +265,12 @@ class AlertServiceServicer(metaclass=_abc_1.ABCMeta):
     are not followed, and addresses that are not public are not called unless the
     operator allows them.
 
+    Messages are sent on behalf of the API key that set the rule's channels. Once
+    that key is revoked, nothing more is sent there, within a second: what would
+    be tried then is DELIVERY_STATE_FAILED, the rule says so in
+    `notify_held_reason`, and a test is held back, too. What was held back is not
+    sent later; alerts after the channels were set with another key are.
+
     Every call acts on the tenant of the caller's API key; another tenant's id is
     NOT_FOUND, just like one that does not exist.
     """
@@ -261,7 +281,8 @@ class AlertServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _alert_service_pb2.CreateAlertRuleRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_alert_service_pb2.CreateAlertRuleResponse, _abc.Awaitable[_alert_service_pb2.CreateAlertRuleResponse]]:
-        """Creates a rule. The same rule again changes nothing.
+        """Creates a rule. The same rule again changes nothing, except that its
+        channels are then set by the key of that call.
 
         Scope: write. Repeatable: with `rule_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the operator does not allow

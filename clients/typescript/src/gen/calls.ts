@@ -320,7 +320,8 @@ export const calls = {
     madeIds: [["operationId"]],
   },
   /**
-   * Creates a rule. The same rule again changes nothing.
+   * Creates a rule. The same rule again changes nothing, except that its
+   * channels are then set by the key of that call.
    *
    * Scope: write. Repeatable: with `rule_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the operator does not allow

@@ -68,8 +68,17 @@ export function RuleDetail({ id, onChange }: { id: string; onChange: () => void 
   );
 }
 
-/** Where a rule stands, in a word. */
+/** Where a rule stands, in a word, and whether it tells nobody that it should. */
 export function StateBadge({ rule }: { rule: AlertRuleJson }) {
+  return (
+    <>
+      <WatchBadge rule={rule} />
+      {rule.notifyHeldReason && <Badge tone="warn">held back</Badge>}
+    </>
+  );
+}
+
+function WatchBadge({ rule }: { rule: AlertRuleJson }) {
   if (!rule.enabled) return <Badge>disabled</Badge>;
   if (rule.state === "ALERT_STATE_TRIGGERED") return <Badge tone="bad">triggered</Badge>;
   return <Badge tone="good">ok</Badge>;
@@ -111,6 +120,13 @@ function Shown(props: {
       setTested(deliveries);
       announce(`Test: ${arrived} of ${deliveries.length} delivered`);
     });
+  const tellAgain = (): Promise<void> =>
+    run("tell", async () => {
+      const { notifyChannels = [] } = rule;
+      const asked = { rule: { id: ruleId, notifyChannels }, updateMask: "notifyChannels" };
+      await alerts.updateAlertRule(asked);
+      props.onChange("Its channels are told again");
+    });
   const silent = !rule.notifyChannels?.length;
   return (
     <>
@@ -119,6 +135,17 @@ function Shown(props: {
         <StateBadge rule={rule} />
       </div>
       <p class="rule-sentence">{sentence(rule)}</p>
+      {rule.notifyHeldReason && (
+        <section aria-label="Held back">
+          <p class="delivery-error">Alerts are {rule.notifyHeldReason}.</p>
+          <May scope="write">
+            <p>Look at whom it tells, below, before you set it again.</p>
+            <button type="button" onClick={() => void tellAgain()} disabled={busy !== ""}>
+              Set the same channels with this key
+            </button>
+          </May>
+        </section>
+      )}
       {error && <ErrorBox error={error} />}
       <May scope="write">
         <div class="actions">
@@ -186,6 +213,7 @@ function factsOf(rule: AlertRuleJson) {
         "nobody: its history alone has it"
       ),
     ],
+    ["Set by the key", rule.notifyKeyId && <Id key="key" value={rule.notifyKeyId} />],
     [
       "Triggered last",
       rule.lastTriggeredAt ? <Time key="last" value={rule.lastTriggeredAt} /> : "never",

@@ -32,6 +32,8 @@ alert_rules = Table(
     text_column("project"),
     json_column("tags"),
     json_column("channels"),
+    # The API key that set them; "" if none did.
+    Column("key_id", Text, nullable=False, server_default=""),
     text_column("pattern"),
     enum_column("trend", Measure),
     # The entry of the history that is not resolved; "" if there is none.
@@ -73,6 +75,8 @@ alert_deliveries = Table(
     # The place among those of the entry.
     int64_column("position"),
     text_column("channel"),
+    # The API key that had set it; "" if none had.
+    Column("key_id", Text, nullable=False, server_default=""),
     text_column("kind"),
     json_column("body"),
     enum_column("state", Delivered),
