@@ -95,6 +95,16 @@ def test_the_first_required_fields_may_be_given_by_position(
     )
 
 
+def test_memories_are_deleted_by_their_ids_given_by_position(
+    client: EitherClient, served: ScriptedServer
+) -> None:
+    client.call("delete_memories", ["m1", "m2"])
+    request = served.last("DeleteMemories")
+    assert list(request.memory_ids) == ["m1", "m2"]
+    assert not request.HasField("filter")
+    assert not request.dry_run
+
+
 def test_an_update_changes_exactly_what_is_given(
     client: EitherClient, served: ScriptedServer
 ) -> None:

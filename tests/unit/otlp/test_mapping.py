@@ -120,6 +120,28 @@ DIALECTS: dict[str, Mapping[str, Any]] = {
 }
 
 
+@pytest.mark.parametrize("order", [2**53 + 1, -(2**53) - 1, 2**63 - 1, 10**30])
+@pytest.mark.parametrize("as_text", [False, True], ids=["structured", "JSON text"])
+def test_an_integer_in_arguments_that_a_double_would_round_is_kept_as_text(
+    order: int, as_text: bool
+) -> None:
+    given: Any = {"order": order, "lines": [{"id": order}], "exact": 2**53}
+    kept = {"order": str(order), "lines": [{"id": str(order)}], "exact": 2**53}
+    if not as_text and not -(2**63) <= order < 2**63:
+        pytest.skip("OpenTelemetry's own integers have 64 bits")
+    arguments = json.dumps(given) if as_text else given
+    calls = [
+        gen_ai([text("user", ASK)], [{"role": "assistant", "parts": [
+            {"type": "tool_call", "id": "c", "name": "find_order", "arguments": arguments}]}]),
+        {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "find_order",
+         "gen_ai.tool.call.arguments": arguments},
+    ]  # fmt: skip
+    for number, attributes in enumerate(calls, 1):
+        found = events_of(span(number, attributes))
+        (call,) = [one for one in found if one.event_type == "tool_call"]
+        assert call.payload["arguments"] == kept
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("kept", ["all", "told", "said", "none"])
 def test_a_span_has_texts_when_a_conversation_can_be_read_from_it(dialect: str, kept: str) -> None:
