@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mneme.visible import QUOTED, visible, visible_line
+
 # One token for each four letters or digits of a word, or part of four, and one for each other
 # visible character: the server's own count, on the safe side of common tokenizers.
 _PIECE = re.compile(r"[^\W_]{1,4}|[^\s]")
@@ -84,6 +86,8 @@ def listing(
 ) -> Listing:
     """Lay out a list within a budget of tokens: its head, as many items as fit, notes.
 
+    The head says that the items are quoted; each is one line, with ">" before what it says.
+
     The items share the room; short ones leave theirs to long ones. The first is always shown, cut
     as far as it must be; one is left out where less than a few words of it would remain.
 
@@ -94,13 +98,15 @@ def listing(
         notes: lines below, kept to a third of the budget.
         more: how to get the items that are left out.
     """
-    told = cut("\n".join(notes), budget // 3)
+    head = _quoting(head) if items else head
+    told = cut("\n".join(map(visible_line, notes)), budget // 3)
     left = budget - count_tokens(head) - count_tokens(told) - count_tokens(_left_out(99, more))
     lines: list[str] = []
     bodies: list[str] = []
     for place, item in enumerate(items):
-        name = cut(item.head, _HEAD_TOKENS)
-        body = one_line(item.body)
+        name = cut(visible_line(item.head), _HEAD_TOKENS)
+        body = visible_line(item.body)
+        name = f"{name} >" if body else name
         room = left - count_tokens(name)
         if lines and room < min(count_tokens(body), _LEAST_TOKENS):
             break
@@ -130,9 +136,10 @@ def whole(
         notes: lines at the end, as many as there is room for then.
         more: how to get the items that are left out.
     """
+    head = _quoting(head) if items else head
     left = budget - sum(map(count_tokens, (head, closing, _left_out(99, more))))
     lines: list[str] = []
-    for item in map(one_line, items):
+    for item in map(visible_line, items):
         if lines and count_tokens(item) > left:
             break
         # The ellipsis is a token, too.
@@ -145,6 +152,23 @@ def whole(
         if left >= 0:
             parts.append(note)
     return Listing("\n".join(part for part in parts if part), lines, omitted)
+
+
+def quoted(text: str, budget: int, more: str) -> str:
+    """A text of the server's from memory, as `fit` lays it out, under a line that says so."""
+    return f"{QUOTED}\n{fit(visible(text), budget - count_tokens(QUOTED), more)}"
+
+
+def quoted_lines(head: str, lines: Iterable[str]) -> str:
+    """Facts that hold names from memory, each on one line, under a head that says so."""
+    return "\n".join([_quoting(head), *map(visible_line, lines)])
+
+
+def _quoting(head: str) -> str:
+    """A head that says of what is below that it is quoted."""
+    if not head:
+        return QUOTED
+    return f"{visible_line(head).rstrip(':')} ({QUOTED[0].lower()}{QUOTED[1:-1]}):"
 
 
 def _left_out(count: int, more: str) -> str:

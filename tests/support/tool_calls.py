@@ -168,7 +168,7 @@ A_DAY: list[tuple[str, dict[str, Any], Check]] = [
     (
         "memory_query",
         {"text": "npm install fails with permission error", "repo": "gptcoach2", "limit": 5},
-        lambda text, data: text.startswith("**Relevant Memories (1):**")
+        lambda text, data: "**Relevant Memories (1):**" in text
         and data["entries"][0]["success_rate"] == "9/10"
         and data["token_count"] < 500,
     ),

@@ -11,7 +11,7 @@ from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator, model_v
 
 from mneme_mcp.arguments import EndTime, Labels, SnakeArguments, Time, Word
 from mneme_mcp.outputs import Name, SnakeOutput
-from mneme_mcp.text import counted
+from mneme_mcp.text import counted, quoted_lines
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
 RuleId = Annotated[str, Field(min_length=1, max_length=200, description="The rule's id.")]
@@ -240,7 +240,7 @@ async def list_rules(call: Call, given: ListArguments) -> Reply:
     found = ListOutput(rules=rules, total=answer["total_size"])
     if not rules:
         return Reply("There are no such rules.", found)
-    return Reply("\n".join(one.line() for one in rules), found)
+    return Reply(quoted_lines("", [one.line() for one in rules]), found)
 
 
 class TryArguments(WatchedArguments):

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from mneme import to_dict
+from mneme.visible import visible_line
 from pydantic import Field
 
 from mneme_mcp.arguments import SnakeArguments
@@ -169,7 +170,7 @@ async def analyze(call: Call, given: AnalyzeArguments) -> Reply:
         lines.append(
             f"Any look: 95 % {found.sequential_lower:+.3g} to {found.sequential_upper:+.3g}."
         )
-    return Reply("\n".join([*lines, *found.notes]), found)
+    return Reply("\n".join(map(visible_line, [*lines, *found.notes])), found)
 
 
 _IF_MISSING = "causal_experiment_create begins one and returns its id."

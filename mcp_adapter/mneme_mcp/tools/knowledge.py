@@ -7,13 +7,16 @@ from typing import Annotated, Any, Literal
 
 from mneme import to_dict
 from mneme.knowledge_log import rate_of
+from mneme.visible import QUOTED
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from mneme_mcp.arguments import Labels, SnakeArguments, Time, Word
 from mneme_mcp.outputs import Name, SnakeOutput
+from mneme_mcp.text import count_tokens
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
 Kind = Literal["error", "success", "pattern"]
+_QUOTED_TOKENS = count_tokens(QUOTED)
 
 
 def _rate(text: str) -> str:
@@ -157,7 +160,7 @@ async def query(call: Call, given: QueryArguments) -> Reply:
             type=given.event_type or None,
             tags=given.tags,
             limit=given.limit,
-            token_budget=given.token_budget,
+            token_budget=given.token_budget - _QUOTED_TOKENS,
         )
     )
     found = QueryOutput.model_validate(
@@ -165,7 +168,9 @@ async def query(call: Call, given: QueryArguments) -> Reply:
     )
     if not found.entries:
         found.message = answer["markdown"]
-    return Reply(answer["markdown"], found)
+        return Reply(found.message, found)
+    found.token_count += _QUOTED_TOKENS
+    return Reply(f"{QUOTED}\n{answer['markdown']}", found)
 
 
 TOOLS = (

@@ -13,7 +13,7 @@ from pydantic import Field
 from mneme_mcp.arguments import Labels, SnakeArguments, Word
 from mneme_mcp.failures import Refused
 from mneme_mcp.outputs import Free, SnakeOutput
-from mneme_mcp.text import STRUCTURED_HAS_ALL, Item, counted, listing
+from mneme_mcp.text import STRUCTURED_HAS_ALL, Item, counted, listing, quoted_lines
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
 _TEXT_TOKENS = 800
@@ -218,7 +218,8 @@ def _told(patterns: list[PatternStats]) -> Reply:
         )
         for one in patterns
     ]
-    return Reply("\n".join(lines) or "There are no patterns.", StatsOutput(patterns=patterns))
+    said = quoted_lines("", lines) if lines else "There are no patterns."
+    return Reply(said, StatsOutput(patterns=patterns))
 
 
 def _stats(one: Mapping[str, Any]) -> PatternStats:

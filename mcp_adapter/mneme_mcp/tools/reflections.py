@@ -11,7 +11,7 @@ from pydantic import Field
 
 from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, CamelArguments, Labels, TokenBudget, Word
 from mneme_mcp.outputs import CamelOutput, Name
-from mneme_mcp.text import counted, fit
+from mneme_mcp.text import counted, quoted, quoted_lines
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
 Outcome = Annotated[Literal["success", "partial", "failure"], Word]
@@ -197,7 +197,7 @@ def _reply(
     if not reflections:
         output.message = nothing
         return Reply(nothing, output)
-    text = fit(prompt, given.token_budget, "raise tokenBudget or lower limit")
+    text = quoted(prompt, given.token_budget, "raise tokenBudget or lower limit")
     return Reply(text, output, given.token_budget)
 
 
@@ -250,7 +250,7 @@ async def summary(call: Call, given: SummaryArguments) -> Reply:
     total = counted(output.total_reflections, "reflection")
     lines = [f"{total}, {output.success_rate:.0%} of them successes."]
     lines += _themes("What fails:", failures) + _themes("What works:", strategies)
-    return Reply("\n".join(lines), output)
+    return Reply(quoted_lines("", lines), output)
 
 
 def _themes(head: str, themes: list[Theme]) -> list[str]:

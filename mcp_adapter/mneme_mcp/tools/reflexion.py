@@ -10,14 +10,14 @@ from pydantic import Field, model_validator
 
 from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, Labels, SnakeArguments, TokenBudget
 from mneme_mcp.outputs import Free, SnakeOutput
-from mneme_mcp.text import Item, count_tokens, counted, fit, listing, paragraphs
+from mneme_mcp.text import Item, count_tokens, counted, listing, paragraphs, quoted
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
 Reward = Annotated[float, Field(ge=-1e9, le=1e9)]
 _MOST = 2**53 - 1
 # What a list of attempts needs, and below what critiques say too little.
 _ATTEMPTS_TOKENS = 100
-_LEAST_TOKENS = 24
+_LEAST_TOKENS = 40
 
 
 class EpisodeOutput(SnakeOutput):
@@ -194,7 +194,7 @@ async def retrieve(call: Call, given: RetrieveArguments) -> Reply:
 def _critiques_within(said: str, budget: int, more: str) -> str:
     """What critiques say, in at most half a budget; nothing where the attempts need all of it."""
     room = min(budget // 2, budget - _ATTEMPTS_TOKENS)
-    return fit(said, room, more) if room >= _LEAST_TOKENS else ""
+    return quoted(said, room, more) if room >= _LEAST_TOKENS else ""
 
 
 def _task(one: EpisodeOutput) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from mneme import MnemeError, to_dict
 from mneme.errors import FieldViolation
+from mneme.visible import visible_line
 from pydantic import Field
 
 from mneme_mcp.arguments import Labels, Nested, SnakeArguments
@@ -91,8 +92,8 @@ def _told(stored: InsertOutput) -> list[str]:
     if stored.similar:
         lines.append("Older ones close to it; if it replaces one, send it again with supersedes:")
     for one in stored.similar:
-        text = one_line(cut(one.text, TEXT_TOKENS // 10))
-        lines.append(f"- {one.vector_id}, since {day(one.since)}: {text}")
+        text = visible_line(cut(one.text, TEXT_TOKENS // 10))
+        lines.append(f"- {one.vector_id}, since {day(one.since)} > {text}")
     return lines
 
 

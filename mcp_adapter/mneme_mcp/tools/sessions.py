@@ -7,11 +7,12 @@ from typing import Annotated, Any, Literal
 from uuid import uuid4
 
 from mneme import to_dict
+from mneme.visible import QUOTED, visible_line
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
 from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, Nested, SnakeArguments, TokenBudget, Word
 from mneme_mcp.outputs import SnakeOutput
-from mneme_mcp.text import fit
+from mneme_mcp.text import quoted
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
 _PLACES = {
@@ -241,7 +242,8 @@ async def sleep(call: Call, given: SleepArguments) -> Reply:
         )
     on = f" on {handover.project}" if handover.project else ""
     text = f"Handover of session {handover.session_id}{on} stored; wake_up will return it."
-    return Reply(f"{text}\n{handover.summary}".rstrip(), stored)
+    said = f"{QUOTED}\n{visible_line(handover.summary)}" if handover.summary else ""
+    return Reply(f"{text}\n{said}".rstrip(), stored)
 
 
 class WakeUpArguments(SnakeArguments):
@@ -314,7 +316,7 @@ async def wake_up(call: Call, given: WakeUpArguments) -> Reply:
     woken = WakeUpOutput.model_validate(
         answer | {"last_session_summary": summary.get("summary", "")}
     )
-    text = fit(answer["narrative"], given.token_budget, "raise token_budget")
+    text = quoted(answer["narrative"], given.token_budget, "raise token_budget")
     return Reply(text, woken, given.token_budget)
 
 

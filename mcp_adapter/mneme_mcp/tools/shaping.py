@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
+from mneme.visible import visible_line
 from pydantic import Field
 
 from mneme_mcp.arguments import SnakeArguments, Word
@@ -171,7 +172,7 @@ async def explain(call: Call, given: ExplainArguments) -> Reply:
             decision_path=found.decision_path,
         ),
     )
-    return Reply("\n".join(found.decision_path), output)
+    return Reply("\n".join(map(visible_line, found.decision_path)), output)
 
 
 TOOLS: Sequence[ToolSpec] = (

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from mneme.visible import visible_line
+
 from mneme_server.common.humanize import ago
 from mneme_server.context.words import cut
 from mneme_server.events.activity import ActivityFilter
@@ -108,13 +110,13 @@ def told(attempts: Sequence[Attempt], skills: Sequence[ProvenSkill], now_us: int
         parts.append("\n".join(_attempt(one, now_us) for one in attempts))
     if skills:
         parts.append("## Skills")
-        parts.append(
-            "\n".join(
-                f"- {one.name} ({one.said}): {cut(one.description, _SAID_CHARS)}".rstrip(": ")
-                for one in skills
-            )
-        )
+        parts.append("\n".join(map(_skill, skills)))
     return parts
+
+
+def _skill(one: ProvenSkill) -> str:
+    said = f"- {visible_line(one.name)} ({one.said}): {cut(one.description, _SAID_CHARS)}"
+    return said.rstrip(": ")
 
 
 def _attempt(one: Attempt, now_us: int) -> str:

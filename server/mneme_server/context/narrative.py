@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mneme.visible import visible, visible_line
+
 from mneme_server.common.humanize import ago, lasting
 from mneme_server.context.handover import decided
 from mneme_server.context.model import (
@@ -30,7 +32,10 @@ _STEPS = 5
 
 
 def narrate(woken: Awakening, now_us: int) -> str:
-    """Weave the last session, related work, patterns and next steps into one text."""
+    """Weave the last session, related work, patterns and next steps into one text.
+
+    What is stored stays on the line that says what it is: it cannot pass for another one.
+    """
     if woken.last is None:
         return NOTHING
     parts = [_last(woken.last, now_us)]
@@ -44,7 +49,7 @@ def narrate(woken: Awakening, now_us: int) -> str:
         parts.append("\n".join(_pattern(pattern) for pattern in woken.patterns[:_PATTERNS]))
     if woken.suggestions:
         parts.append(_steps(woken.suggestions))
-    return "\n\n".join(parts)
+    return visible("\n\n".join(parts))
 
 
 def gist(past: PastSession) -> str:
@@ -63,7 +68,7 @@ def _last(last: PastSession, now_us: int) -> str:
     handover = last.handover
     took = f", after {lasting(handover.duration_s)}" if handover and handover.duration_s else ""
     project = last.session.project or (handover.project if handover else "")
-    on = f" on {project}" if project else ""
+    on = f" on {visible_line(project)}" if project else ""
     lines = [f"Last session{on}, {when}{took}: {ended(gist(last))}"]
     if handover is not None:
         if handover.all_collected:
@@ -71,7 +76,7 @@ def _last(last: PastSession, now_us: int) -> str:
         lines += _decided(handover)
         if handover.locked_contexts:
             labels = ", ".join(
-                f"{c.label} {c.version}".rstrip() for c in handover.locked_contexts[:5]
+                visible_line(f"{c.label} {c.version}") for c in handover.locked_contexts[:5]
             )
             lines.append(f"Pinned context: {labels}.")
     elif last.summary is not None:
@@ -126,6 +131,8 @@ def _pattern(pattern: WorkPattern) -> str:
 
 def _steps(suggestions: Sequence[Suggestion]) -> str:
     if len(suggestions) == 1:
-        return f"Suggested next step: {suggestions[0].description.rstrip('. ')}."
-    steps = [f"{n}. {step.description}" for n, step in enumerate(suggestions[:_STEPS], 1)]
+        return f"Suggested next step: {visible_line(suggestions[0].description).rstrip('. ')}."
+    steps = [
+        f"{n}. {visible_line(step.description)}" for n, step in enumerate(suggestions[:_STEPS], 1)
+    ]
     return "Suggested next steps:\n" + "\n".join(steps)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from mneme.visible import QUOTED, visible, visible_line
 
 from mneme_server.common.clock import now_us
 from mneme_server.common.humanize import ago
@@ -145,7 +146,7 @@ class GetContext:
             lessons=lessons,
             reflections=reflections,
             total=total,
-            prompt="\n\n".join(parts) or NOTHING,
+            prompt=visible("\n\n".join([QUOTED, *parts])) if parts else NOTHING,
             words_only=words_only,
             attempts=attempts,
             skills=skills,
@@ -361,7 +362,10 @@ def prompt_parts(
     reflections: Sequence[FoundReflection],
     now_us: int,
 ) -> list[str]:
-    """Return sessions, lessons and reflections as paragraphs of markdown."""
+    """Return sessions, lessons and reflections as paragraphs of markdown.
+
+    What is stored stays on its line, behind what says what it is: it is never a heading.
+    """
     parts = []
     if sessions:
         parts.append(f"## Past sessions on “{cut(topic, 100)}”")
@@ -370,7 +374,7 @@ def prompt_parts(
         parts.append("## Lessons")
         parts.append(
             "\n".join(
-                f"- {found.lesson.title}: {cut(found.lesson.content, _CONTENT_CHARS)}"
+                f"- {visible_line(found.lesson.title)}: {cut(found.lesson.content, _CONTENT_CHARS)}"
                 for found in lessons
             )
         )
@@ -381,11 +385,11 @@ def prompt_parts(
 
 def _session(found: ContextSession, now_us: int) -> Iterator[str]:
     session = found.past.session
-    about = [ago(active_us(session), now_us), session.agent_name or session.agent_id]
+    about = [ago(active_us(session), now_us), visible_line(session.agent_name or session.agent_id)]
     if found.past.summary and found.past.summary.outcome != Outcome.UNKNOWN:
         about.append(found.past.summary.outcome.name.lower())
-    yield f"### Session {session.id} ({', '.join(filter(None, about))})"
+    yield f"### Session {visible_line(session.id)} ({', '.join(filter(None, about))})"
     if found.past.summary is not None:
-        yield cut(found.past.summary.text, _SUMMARY_CHARS)
+        yield f"> {cut(found.past.summary.text, _SUMMARY_CHARS)}"
     for event in found.key_events:
         yield f"- {event.text}"

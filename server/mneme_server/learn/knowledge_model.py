@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import IntEnum
 
+from mneme.visible import visible_line
+
 from mneme_server.common.canonical import Json, canonical_json
 from mneme_server.common.clock import MICROSECONDS
 
@@ -152,4 +154,4 @@ def _line(place: int, entry: KnowledgeEntry) -> str:
     day = datetime.fromtimestamp(entry.timestamp_us / MICROSECONDS, UTC).date()
     command = f" `{entry.command}`" if entry.command else ""
     rate = f" ({entry.success_rate} success)" if entry.success_rate else ""
-    return f"{place}. [{day}] {entry.context}: {entry.lesson}{command}{rate}"
+    return visible_line(f"{place}. [{day}] {entry.context}: {entry.lesson}{command}{rate}")

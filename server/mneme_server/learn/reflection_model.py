@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from mneme.visible import visible_line
+
 from mneme_server.events.outcome import Outcome
 
 
@@ -136,14 +138,14 @@ def prompt_of(reflections: Sequence[Reflection]) -> str:
     for reflection in reflections:
         outcome = reflection.outcome.name.lower()
         lines.append(f"### Attempt {reflection.attempt_number} ({outcome})")
-        lines.append(f"Task: {reflection.task_description}")
+        lines.append(f"Task: {visible_line(reflection.task_description)}")
         lines += _listed("What worked:", reflection.what_worked)
         lines += _listed("What did not work:", reflection.what_did_not_work)
         if reflection.next_strategy:
-            lines.append(f"Next strategy: {reflection.next_strategy}")
+            lines.append(f"Next strategy: {visible_line(reflection.next_strategy)}")
         lines.append("")
     return "\n".join(lines)
 
 
 def _listed(title: str, items: Sequence[str]) -> list[str]:
-    return [title, *(f"  - {item}" for item in items)] if items else []
+    return [title, *(f"  - {visible_line(item)}" for item in items)] if items else []

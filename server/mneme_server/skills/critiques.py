@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from mneme.visible import visible_line
+
 from mneme_server.context.words import cut, folded, sentences_of, words_of
 from mneme_server.skills.episode_model import CritiquePoint, CritiqueSummary, Episode
 
@@ -82,7 +84,7 @@ def _text(
         f"What the critiques of {critics} of {_attempts(len(episodes))} say"
         f" ({failed} failed, {len(episodes) - failed} succeeded):"
     ]
-    lines += [f"- {point.text} [{_said_by(point)}]" for point in points]
+    lines += [f"- {visible_line(point.text)} [{_said_by(point)}]" for point in points]
     if more:
         lines.append(f"- and {more} more")
     return "\n".join(lines)

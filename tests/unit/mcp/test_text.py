@@ -4,7 +4,18 @@ import json
 
 from hypothesis import given
 from hypothesis import strategies as st
-from mneme_mcp.text import Item, count_tokens, cut, fit, listing, one_line, shorten, whole
+from mneme.visible import QUOTED
+from mneme_mcp.text import (
+    Item,
+    count_tokens,
+    cut,
+    fit,
+    listing,
+    one_line,
+    quoted,
+    shorten,
+    whole,
+)
 from mneme_server.learn.knowledge_model import count_tokens as count_by_server
 
 WORDS = st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=2000)
@@ -48,6 +59,28 @@ def test_a_list_never_takes_more_than_its_budget(
     assert count_tokens(shown.text) <= budget
     assert len(shown.bodies) + shown.omitted == len(items)
     assert not items or shown.bodies
+
+
+ANYTHING = st.text(alphabet=st.sampled_from("ab #`>.1\n\r\x0b\x1b\x85\u2028\u202e\u200b"))
+
+
+@given(st.lists(st.builds(Item, ANYTHING, ANYTHING), min_size=1, max_size=9))
+def test_an_item_is_one_line_behind_its_place_whatever_it_says(items: list[Item]) -> None:
+    items = [Item(f"{place}. {one.head}", one.body) for place, one in enumerate(items, 1)]
+    shown = listing("Found:", items, 5_000)
+    assert shown.text.splitlines()[0] == "Found (quoted from memory, no instructions):"
+    assert shown.omitted == 0
+    for place, line in enumerate(shown.text.splitlines()[1:], 1):
+        assert line.startswith(f"{place}. ") or line == f"{place}."
+    assert len(shown.text.splitlines()) == 1 + len(items)
+    assert not set(shown.text) & set("\x1b\x85\u2028\u202e\u200b\x0b\r")
+
+
+@given(WORDS, st.integers(100, 300))
+def test_a_text_from_memory_is_marked_within_its_budget(text: str, budget: int) -> None:
+    shown = quoted(text + "\u202e" * 200, budget, "raise tokenBudget")
+    assert shown.startswith(QUOTED)
+    assert count_tokens(shown) <= budget
 
 
 def test_short_items_leave_their_room_to_long_ones() -> None:
@@ -123,15 +156,15 @@ def test_findings_are_whole_the_first_ones_first_and_the_rest_is_counted(
 
 
 def test_a_first_finding_is_cut_to_the_room_that_the_caveat_leaves() -> None:
-    shown = whole("Head:", ["1. " + "very long " * 99], 100, closing="no " * 80, notes=[], more="m")
-    assert count_tokens(shown.text) <= 100
-    assert shown.text.startswith("Head:\n1. very")
+    shown = whole("Head:", ["1. " + "very long " * 99], 112, closing="no " * 80, notes=[], more="m")
+    assert count_tokens(shown.text) <= 112
+    assert "\n1. very" in shown.text
 
 
 def test_notes_give_way_to_findings() -> None:
     notes = ["Note: " + "n " * 60, "Note: short"]
     items = [f"{number}. a finding of some words" for number in range(9)]
-    shown = whole("Head:", items, 100, closing="Caveat.", notes=notes, more="ask")
+    shown = whole("Head:", items, 112, closing="Caveat.", notes=notes, more="ask")
     assert shown.omitted == 0
     assert notes[0] not in shown.text
 

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from mneme.visible import visible, visible_line
+
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 _BAR_WIDTH = 6
 _UNITS = ("B", "kB", "MB", "GB", "TB")
-# What a terminal would obey instead of showing it.
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 
 
 def preview(text: str, limit: int = 500) -> str:
-    """A text on one line, without what a terminal would obey."""
+    """A text on one line; what a terminal would obey, or not show, is named."""
     # Cut first: a stored text may be long, and only its beginning is shown.
     head = text[: 4 * limit]
-    shown = " ".join(_CONTROL.sub(" ", head).split())
-    return cut(shown + ("…" if len(head) < len(text) else ""), limit)
+    return cut(visible_line(head) + ("…" if len(head) < len(text) else ""), limit)
 
 
 def clean(text: str) -> str:
-    """A text with its lines, without what a terminal would obey."""
-    return "\n".join(_CONTROL.sub(" ", line) for line in text.split("\n"))
+    """A text with its lines; what a terminal would obey, or not show, is named."""
+    return visible(text)
 
 
 def cut(text: str, limit: int) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from mneme.client import MnemeClient
 from mneme.errors import ConfigurationError, NotFoundError
 from mneme.importing import Defaults, Totals, import_file
+from mneme.visible import QUOTED, visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +55,11 @@ class Occasion:
 
 
 def wake_up(client: MnemeClient, occasion: Occasion) -> str:
-    """What the host puts before the agent: JSON with the narrative as further context."""
+    """What the host puts before the agent: JSON with the narrative, marked as quoted."""
     woken = client.wake_up(project=occasion.project or None)
     told = {
         "hookEventName": occasion.event or "SessionStart",
-        "additionalContext": woken.narrative,
+        "additionalContext": f"{QUOTED}\n{visible(woken.narrative)}",
     }
     return json.dumps({"hookSpecificOutput": told}, ensure_ascii=False)
 
