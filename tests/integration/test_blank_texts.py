@@ -137,8 +137,8 @@ TOOLS: tuple[tuple[str, dict[str, object], str], ...] = (
     ("agentlens_context", {"query": "\u200b"}, "query"),
     ("agentdb_insert", {"text": "\n"}, "text"),
     ("agentdb_search", {"query": "\u3164"}, "query"),
-    ("reflexion_retrieve", {"task": " "}, "task"),
-    ("skill_search", {"task": " "}, "task"),
+    ("reflexion_retrieve", {"query": " "}, "query"),
+    ("skill_search", {"query": " "}, "query"),
 )
 
 
