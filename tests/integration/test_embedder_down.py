@@ -18,6 +18,7 @@ from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme.v1 import skill_service_pb2 as skill_pb
 from mneme_server.embedding.errors import EmbeddingError
+from mneme_server.runtime import embedding
 from mneme_server.runtime import runtime as memories
 from numpy.typing import NDArray
 from support.api import Api, grpc, refused
@@ -50,6 +51,8 @@ class Remote:
         assert self.answers.wait(60)
         if self.failure is not None:
             raise self.failure
+        if any("poison" in text for text in texts):
+            raise EmbeddingError("HTTP 500: internal error", retryable=True)
         rows = np.full((len(texts), self.dimensions), 1e-3, np.float32)
         for row, text in zip(rows, texts, strict=True):
             for word in text.lower().split():
@@ -326,3 +329,28 @@ def test_with_an_embedder_that_answers_a_lesson_has_its_vector_when_the_call_ret
     assert found.pending_count == 0
     assert not found.words_only
     assert found.results[0].HasField("similarity")
+
+
+def _waiting(server: LocalServer, api: Api) -> int:
+    with server.application.runtime.tenants.open(api.tenant_id) as tenant, tenant.read() as unit:
+        return unit.queue.depth()
+
+
+def test_a_text_that_the_backend_always_breaks_at_is_not_tried_for_ever(
+    server: LocalServer, api: Api, remote: Remote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says each time that it may work later. While it is down, no text is to blame."""
+    monkeypatch.setattr(embedding, "MOST_ATTEMPTS", 1)
+    remote.down(retryable=True)
+    record(api, event("rye bread"), event("rye poison"))
+    eventually(lambda: _failed(server, api), lambda count: count == 2)
+    remote.up()
+    eventually(lambda: _waiting(server, api), lambda count: not count)
+    found = recall(api, "rye bread", mode=DENSE).results
+    assert [result.text for result in found] == ["rye bread"]
+    assert "rye poison" in [result.text for result in recall(api, "poison").results]
+
+
+def _failed(server: LocalServer, api: Api) -> int:
+    with server.application.runtime.tenants.open(api.tenant_id) as tenant, tenant.read() as unit:
+        return unit.queue.failed()

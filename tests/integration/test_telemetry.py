@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,9 @@ import grpc
 import pytest
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import auth_pb2
+from mneme_server.otlp import becoming
+from mneme_server.otlp.model import Received
+from mneme_server.runtime.turns import MOST_ATTEMPTS
 from opentelemetry.proto.collector.logs.v1 import logs_service_pb2 as logs_pb
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeLogs
@@ -275,6 +278,54 @@ def test_a_damaged_row_holds_up_nothing(tmp_path: Path) -> None:
             database.execute("UPDATE otlp_inbox SET span = '{\"trace'")
         exporter.spans(span(1, chat("One", "Two", **{"gen_ai.conversation.id": "c"})))
         assert {text for _, text in until_told(api, 3)} == {"One", "llm_call", "Two"}
+        exporter.close()
+
+
+@pytest.mark.on_sqlite("it looks into a tenant's file, or the catalog's")
+@pytest.mark.parametrize("broken", ["unread", "unrecorded"])
+def test_what_cannot_become_events_is_not_tried_for_ever(
+    tmp_path: Path, broken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with local_server(tmp_path, otlp_wait_seconds=3600) as server:
+        api = server.keys.tenant()
+        exporter = Exporter(server.address, api.secret)
+        exporter.spans(span(2, chat("Lost", "Gone"), parent=1, trace=7))
+
+        def failed_before(times: int) -> None:
+            damage = ", span = '{\"trace'" if broken == "unread" else ""
+            with server.database(api.tenant_id) as database:
+                database.execute(f"UPDATE otlp_inbox SET attempts = {times}, due_at = 0{damage}")
+            # Another trace's root has the inbox looked at.
+            exporter.spans(span(1, chat("One", "Two"), trace=100 + times))
+
+        with server.database(api.tenant_id) as database:
+            ((row,),) = database.execute("SELECT id FROM otlp_inbox").fetchall()
+
+        def attempts() -> int | None:
+            with (
+                server.application.runtime.tenants.open(api.tenant_id) as tenant,
+                tenant.read() as unit,
+            ):
+                return unit.otlp_inbox.attempts([row]).get(row)
+
+        if broken == "unrecorded":
+            own = becoming.mapped
+
+            def breaks(rows: Sequence[Received], *others: Any) -> Any:
+                if any("Lost" in str(row.span) for row in rows):
+                    raise ValueError("nobody thought of this one")
+                return own(rows, *others)
+
+            monkeypatch.setattr(becoming, "mapped", breaks)
+        failed_before(MOST_ATTEMPTS - 2)
+        until(lambda: attempts() == MOST_ATTEMPTS - 1)
+        failed_before(MOST_ATTEMPTS - 1)
+        until(lambda: attempts() == MOST_ATTEMPTS)
+        with server.database(api.tenant_id) as database:
+            ((due_us,),) = database.execute("SELECT max(due_at) FROM otlp_inbox").fetchall()
+        assert due_us > (time.time() + 29 * 24 * 3600) * 1_000_000  # It is kept for a month.
+        failed_before(MOST_ATTEMPTS)
+        until(lambda: attempts() is None)
         exporter.close()
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import structlog
 
 from mneme_server.common.clock import MICROSECONDS, now_us
-from mneme_server.common.errors import MnemeError, NotFound
+from mneme_server.common.errors import MnemeError, NotFound, ResourceExhausted, Unavailable
 from mneme_server.common.humanize import lasting
 from mneme_server.context.kinds import SESSION
 from mneme_server.context.model import Handover, QueuedSummary, SessionError, SessionSummary
@@ -43,7 +43,7 @@ from mneme_server.events.outcome import Outcome, outcome_of
 from mneme_server.index.languages import language_of
 from mneme_server.runtime.embedding import BackgroundEmbedder
 from mneme_server.runtime.foreground import Foreground, Shift
-from mneme_server.runtime.turns import TenantWorker, retry_delay_s
+from mneme_server.runtime.turns import MOST_ATTEMPTS, TenantWorker, retry_delay_s
 
 BATCH = 16
 """Sessions a step takes from one tenant before it is the next one's turn."""
@@ -355,10 +355,22 @@ class SummaryWorker(TenantWorker):
         self, memory: OpenTenant[ContextUnit], failed: Sequence[QueuedSummary], error: Exception
     ) -> None:
         attempts = max(item.attempts for item in failed)
+        ids = [item.session_id for item in failed]
+        if attempts + 1 >= MOST_ATTEMPTS and not isinstance(
+            error, (ResourceExhausted, Unavailable)
+        ):
+            with memory.write() as unit:
+                unit.summary_queue.finish(ids)
+            _log.error(
+                "sessions cannot be summarised, until more happens in them",
+                tenant=memory.tenant_id, sessions=ids, error=str(error),
+                exc_info=not isinstance(error, MnemeError),
+            )  # fmt: skip
+            return
         delay_s = retry_delay_s(attempts)
         with memory.write() as unit:
             unit.summary_queue.defer(
-                [item.session_id for item in failed],
+                ids,
                 until_us=now_us() + int(delay_s * MICROSECONDS),
                 error=str(error) or type(error).__name__,
             )

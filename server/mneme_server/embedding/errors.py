@@ -36,5 +36,10 @@ class ModelUnavailable(EmbeddingError):
         super().__init__(message, retryable=False)
 
 
+class ServiceFailed(EmbeddingError):
+    """A service failed at what it was sent, again and again: it may be broken, or the text be to
+    blame (some answer 500 to one of too many tokens). Retryable, as far as is known."""
+
+
 class RequestRefused(EmbeddingError):
     """A service refused what it was sent, such as a text of too many tokens. Never retryable."""

@@ -17,9 +17,11 @@ from weakref import WeakSet
 
 import httpx2
 
-from mneme_server.embedding.errors import EmbeddingError
+from mneme_server.embedding.errors import EmbeddingError, ServiceFailed
 
 _RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504, 529})
+_FAILED = 500
+"""What says nothing of why: it may be the text."""
 _MESSAGE_LIMIT = 300
 _LONGEST_WAIT_S = 86_400.0
 """What a peer asks for beyond is no time that anybody waits, and may be no number of a clock's."""
@@ -148,7 +150,8 @@ class JsonHttpClient:
             return self._parse(response)
         message, code = _error_of(response)
         if response.status_code in _RETRIED_STATUSES and code != "insufficient_quota":
-            return EmbeddingError(
+            kind = ServiceFailed if response.status_code == _FAILED else EmbeddingError
+            return kind(
                 f"{self._service} answered HTTP {response.status_code}: {message}",
                 retryable=True,
                 retry_after_s=_retry_after(response.headers),

@@ -11,7 +11,7 @@ import structlog
 from numpy.typing import NDArray
 
 from mneme_server.common.parts import parts
-from mneme_server.embedding.errors import EmbeddingError, RequestRefused
+from mneme_server.embedding.errors import EmbeddingError, RequestRefused, ServiceFailed
 from mneme_server.embedding.vectors import as_unit_rows
 
 REFUSALS = frozenset({400, 413, 422})
@@ -20,6 +20,7 @@ _PROBE = "dimensions"
 """A text that any model takes."""
 _LEAST_CHARACTERS = 32
 """What is shorter is not too long for any model."""
+_REFUSED = (RequestRefused, ServiceFailed)
 _log = structlog.get_logger(__name__)
 
 
@@ -57,7 +58,7 @@ class RemoteEmbedder:
     def _embed_batch(self, texts: Sequence[str]) -> NDArray[np.float32]:
         try:
             return self._embed_once(texts)
-        except RequestRefused:
+        except _REFUSED:
             # A service counts tokens, and here only characters are known. Where it takes a short
             # text, one of these is to blame; where it takes none, none of them is.
             self._embed_once([_PROBE])
@@ -71,9 +72,14 @@ class RemoteEmbedder:
         for half in halves:
             try:
                 found.append(self._embed_once(half))
-            except RequestRefused:
+            except _REFUSED:
                 found.append(self._embed_apart(half))
-        return np.concatenate(found) if halves else self._embed_beginning(texts[0])
+        if halves:
+            return np.concatenate(found)
+        try:
+            return self._embed_once(texts)  # A service that failed may be well again.
+        except _REFUSED:
+            return self._embed_beginning(texts[0])
 
     def _embed_beginning(self, text: str) -> NDArray[np.float32]:
         kept = text[: self._max_characters]
@@ -81,13 +87,14 @@ class RemoteEmbedder:
             kept = kept[: len(kept) // 2]
             try:
                 vector = self._embed_once([kept])
-            except RequestRefused:
+            except _REFUSED:
                 continue
             _log.warning(
                 "a text has more tokens than the model takes; its beginning was embedded",
                 model=self._name, characters=len(text), embedded=len(kept),
             )  # fmt: skip
             return vector
+        self._embed_once([_PROBE])  # Where it takes nothing any more, the text is not to blame.
         raise EmbeddingError(
             f"{self._name} refuses a text of {len(text):,} characters, and its beginning too",
             hopeless=True,
@@ -113,7 +120,7 @@ class RemoteEmbedder:
         self.close()
 
     def _request(self, texts: Sequence[str]) -> Sequence[Any]:
-        """Ask for one batch: a vector per text, in order. Raises EmbeddingError; RequestRefused
-        where a text may be to blame.
+        """Ask for one batch: a vector per text, in order. Raises EmbeddingError; RequestRefused or
+        ServiceFailed where a text may be to blame.
         """
         raise NotImplementedError

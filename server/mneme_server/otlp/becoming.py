@@ -19,7 +19,7 @@ from mneme_server.otlp.mapping import Mapped, mapped
 from mneme_server.otlp.model import Known, Received
 from mneme_server.otlp.ports import TelemetryUnit
 from mneme_server.runtime.foreground import Foreground, Shift
-from mneme_server.runtime.turns import TenantWorker, retry_delay_s
+from mneme_server.runtime.turns import MOST_ATTEMPTS, TenantWorker, retry_delay_s
 
 JOB = "telemetry"
 BATCH = 2_000
@@ -142,24 +142,49 @@ class TelemetryWorker(TenantWorker):
             unit.otlp_inbox.complete(settled, now)
 
     def _put_off_lost(self, memory: OpenTenant[TelemetryUnit], lost: Sequence[str]) -> None:
-        with memory.write() as unit:
-            unit.otlp_inbox.defer(lost, now_us() + _LOST_US)
         _log.error(
             "received spans cannot be read", tenant=memory.tenant_id, spans=len(lost), first=lost[0]
         )
+        with memory.read() as unit:
+            attempts = unit.otlp_inbox.attempts(lost)
+        self._defer(memory, attempts, _LOST_US)
 
     def _put_off(
         self, memory: OpenTenant[TelemetryUnit], rows: Sequence[Received], error: Exception
     ) -> None:
         delay_s = retry_delay_s(max(row.attempts for row in rows))
-        with memory.write() as unit:
-            until_us = now_us() + int(delay_s * MICROSECONDS)
-            unit.otlp_inbox.defer([row.id for row in rows], until_us)
         _log.error(
-            "spans could not become events, will be tried again", tenant=memory.tenant_id,
+            "spans could not become events", tenant=memory.tenant_id,
             trace=rows[0].span.trace_id, spans=len(rows), retry_in_s=delay_s, error=str(error),
             exc_info=not isinstance(error, MnemeError),
         )  # fmt: skip
+        attempts = {row.id: row.attempts for row in rows}
+        self._defer(memory, attempts, int(delay_s * MICROSECONDS))
+
+    @staticmethod
+    def _defer(
+        memory: OpenTenant[TelemetryUnit], attempts: Mapping[str, int], delay_us: int
+    ) -> None:
+        """Put rows off that failed: some times, then once for long, since a later version may be
+        able to; then they go. Nothing is tried for ever, nor holds room for ever."""
+        again = [row for row, before in attempts.items() if before < MOST_ATTEMPTS - 1]
+        late = [row for row, before in attempts.items() if before == MOST_ATTEMPTS - 1]
+        gone = [row for row, before in attempts.items() if before >= MOST_ATTEMPTS]
+        now = now_us()
+        with memory.write() as unit:
+            unit.otlp_inbox.defer(again, now + delay_us)
+            unit.otlp_inbox.defer(late, now + KEPT_US)
+            unit.otlp_inbox.remove(gone)
+        if late:
+            _log.error(
+                "spans failed too often, are kept and tried once more", tenant=memory.tenant_id,
+                spans=len(late), first=late[0], retry_in_days=KEPT_US // DAY_US,
+            )  # fmt: skip
+        if gone:
+            _log.error(
+                "spans never became events and are gone", tenant=memory.tenant_id,
+                spans=len(gone), first=gone[0],
+            )  # fmt: skip
 
 
 class _TraceKey(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from mneme_server.events.ports import EventsUnit
@@ -39,6 +39,10 @@ class Inbox(Protocol):
 
     def of_traces(self, trace_ids: Collection[str], limit: int) -> Sequence[Received]:
         """Return rows of these traces."""
+        ...
+
+    def attempts(self, ids: Collection[str]) -> Mapping[str, int]:
+        """Return how often each of these rows was put off."""
         ...
 
     def remove(self, ids: Collection[str]) -> None:

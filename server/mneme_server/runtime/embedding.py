@@ -16,8 +16,10 @@ from mneme_server.corpus.ports import Matrix
 from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.corpus.tenant_store import CorpusUnit, QueuedText
 from mneme_server.runtime.foreground import Foreground, Shift
-from mneme_server.runtime.turns import TenantWorker, retry_delay_s
+from mneme_server.runtime.turns import MOST_ATTEMPTS, TenantWorker, retry_delay_s
 
+_PROBE = "words"
+"""A text that every model takes."""
 _log = structlog.get_logger(__name__)
 
 
@@ -81,6 +83,7 @@ class EmbeddingPipeline(TenantWorker):
         missing = [text for text in texts if text not in known]
         hopeless: set[str] = set()
         failure = self._embed_missing(missing, known, hopeless) if missing else None
+        failure = self._try_last(queued, known, hopeless) or failure
         ready = [item for item in queued if item.text in known]
         lost = [item for item in queued if item.text in hopeless]
         late = [item for item in queued if item.text not in known and item.text not in hopeless]
@@ -106,6 +109,30 @@ class EmbeddingPipeline(TenantWorker):
                 "texts could not be embedded, will be tried again", tenant=memory.tenant_id,
                 texts=len(late), retry_in_s=delay_s, error=str(failure),
             )  # fmt: skip
+
+    def _try_last(
+        self, queued: Sequence[QueuedText], known: dict[str, Matrix], hopeless: set[str]
+    ) -> Exception | None:
+        """Embed by itself, for the last time, what failed too often while other texts can be
+        embedded: it would be tried for ever, and hold back those beside it. Return the failure."""
+        last: Exception | None = None
+        often = {item.text for item in queued if item.attempts >= MOST_ATTEMPTS - 1}
+        for text in sorted(often - known.keys() - hopeless):
+            try:
+                known[text] = self._embedder.embed([text])[0]
+            except Exception as failure:
+                if self.stopping or not self._works():
+                    return failure  # It is not the text's fault.
+                hopeless.add(text)
+                last = failure
+        return last
+
+    def _works(self) -> bool:
+        try:
+            self._embedder.embed([_PROBE])
+        except Exception:
+            return False
+        return True
 
     def _embed_missing(
         self, missing: list[str], known: dict[str, Matrix], hopeless: set[str]

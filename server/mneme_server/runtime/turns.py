@@ -24,6 +24,9 @@ from mneme_server.common.watchdog import Watchdog
 
 _FIRST_RETRY_S = 1.0
 _LONGEST_RETRY_S = 600.0
+MOST_ATTEMPTS = 12
+"""Attempts at a piece of work that fails by itself, in about forty minutes: it is not tried for
+ever."""
 _FAILED_STEP_S = 5.0
 """Until a tenant's next turn after a step that failed without saying when to try again."""
 _LOOK_AGAIN_S = 60.0

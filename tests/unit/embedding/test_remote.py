@@ -440,3 +440,46 @@ def test_a_service_that_refuses_every_text_blames_none_of_them(kind: str) -> Non
             embedder_for(kind, server.url).embed(["one", "two"])
         assert len(server.received) == 2
     assert not failure.value.hopeless
+
+
+def breaks_at(characters: int, *, unless: str = "\0") -> Callable[[Received], Answer]:
+    """A service that answers 500 to a text that is too long, as Ollama does with some models."""
+    told = takes(characters, unless=unless)
+
+    def answer(request: Received) -> Answer:
+        answered = told(request)
+        if answered.status == 400:
+            return Answer(status=500, body={"error": "the input length exceeds the context length"})
+        return answered
+
+    return answer
+
+
+QUICK = HttpPolicy(attempts=2, first_wait_s=0.001, total_s=10)
+
+
+@pytest.mark.parametrize("kind", GOOD)
+def test_a_text_that_a_service_breaks_at_is_cut_as_one_that_it_refuses(kind: str) -> None:
+    with ScriptedServer() as server:
+        server.answers = [breaks_at(900)]
+        embedder = embedder_for(kind, server.url, policy=QUICK)
+        assert embedder.embed(["short", "long " * 2_000, "also short"]).shape == (3, 3)
+
+
+@pytest.mark.parametrize("kind", GOOD)
+def test_a_text_that_a_service_breaks_at_however_short_is_hopeless(kind: str) -> None:
+    with ScriptedServer() as server:
+        server.answers = [breaks_at(900, unless="POISON")]
+        with pytest.raises(EmbeddingError, match="refuses a text of 12 characters") as failure:
+            embedder_for(kind, server.url, policy=QUICK).embed(["fine", "POISON apple"])
+    assert failure.value.hopeless
+
+
+@pytest.mark.parametrize("kind", GOOD)
+def test_a_service_that_breaks_at_every_text_is_asked_again_later(kind: str) -> None:
+    with ScriptedServer() as server:
+        server.answers = [breaks_at(0)]
+        with pytest.raises(EmbeddingError, match="HTTP 500") as failure:
+            embedder_for(kind, server.url, policy=QUICK).embed(["one", "two"])
+    assert failure.value.retryable
+    assert not failure.value.hopeless

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -102,6 +102,15 @@ class SqlInbox:
             )
             if len(found) >= limit:
                 break
+        return found
+
+    def attempts(self, ids: Collection[str]) -> Mapping[str, int]:
+        found: dict[str, int] = {}
+        for some in chunks(ids):
+            query = select(otlp_inbox.c.id, otlp_inbox.c.attempts).where(
+                otlp_inbox.c.tenant_id == self._tenant_id, otlp_inbox.c.id.in_(some)
+            )
+            found |= {row.id: int(row.attempts) for row in self._connection.execute(query)}
         return found
 
     def remove(self, ids: Collection[str]) -> None:
