@@ -18,7 +18,7 @@ from types import UnionType
 from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
-from mneme._core.days import moment
+from mneme.days import moment
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from mneme_mcp.failures import Failure

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mneme._core.days import moment
+from mneme.days import moment
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _RELATIVE = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])(?:\s+ago)?", re.IGNORECASE)

@@ -11,9 +11,9 @@ from sqlalchemy import Connection, Row, select
 from mneme_server.common.stored import reads
 from mneme_server.context.model import Collected, Decision, Handover, LockedContext, Todo
 from mneme_server.context.store.tables import handovers
-from mneme_server.events.store.tables import sessions
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import chunks, read_with, upsert
+from mneme_server.storage.served import sessions_of_user
 
 
 class SqlHandovers:
@@ -49,9 +49,7 @@ class SqlHandovers:
         if agent_id:
             query = query.where(handovers.c.agent_id == agent_id)
         if user_id:
-            served = select(sessions.c.id).where(
-                sessions.c.tenant_id == self._tenant_id, sessions.c.user_id == user_id
-            )
+            served = sessions_of_user(self._tenant_id, user_id)
             query = query.where(handovers.c.session_id.in_(served))
         query = query.order_by(handovers.c.created_at.desc(), handovers.c.session_id.desc())
         found = read_rows(

@@ -12,7 +12,6 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, sel
 from mneme_server.common.stored import reads
 from mneme_server.corpus.ports import Matrix
 from mneme_server.events.outcome import Outcome
-from mneme_server.events.store.tables import sessions
 from mneme_server.learn.reflection_model import (
     Reflection,
     ReflectionFilter,
@@ -23,6 +22,7 @@ from mneme_server.learn.store.tables import counters, reflection_tags, reflectio
 from mneme_server.storage.portable import insert
 from mneme_server.storage.reading import read_rows
 from mneme_server.storage.rows import chunks, decode_tags, encode_tags, equal_where_given, read_with
+from mneme_server.storage.served import sessions_of_user
 from mneme_server.storage.totals import add_to_total, total
 from mneme_server.storage.vectors import STORED_VECTOR
 
@@ -159,9 +159,7 @@ class SqlReflections:
             return query.where(*conditions)
         conditions += equal_where_given(columns, filter_, ("session_id", "project", "agent_id"))
         if filter_.user_id:
-            served = select(sessions.c.id).where(
-                sessions.c.tenant_id == self._tenant_id, sessions.c.user_id == filter_.user_id
-            )
+            served = sessions_of_user(self._tenant_id, filter_.user_id)
             conditions.append(columns.session_id.in_(served))
         if filter_.outcomes:
             conditions.append(columns.outcome.in_([int(one) for one in filter_.outcomes]))
