@@ -11,6 +11,8 @@ from __future__ import annotations
 import hashlib
 import re
 
+from mneme_server.common.texts import composed
+
 MAX_TEMPLATE = 300
 NO_MESSAGE = "(no message)"
 
@@ -137,5 +139,6 @@ def shape_of(text: str) -> int:
     Never 0.
     """
     masked = _VARIES.sub(lambda found: found["kept"] or "0", text)
-    digest = hashlib.blake2b(" ".join(masked.lower().split()).encode(), digest_size=8).digest()
+    said = " ".join(composed(masked).lower().split())
+    digest = hashlib.blake2b(said.encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True) or 1

@@ -13,6 +13,16 @@ _UNSEEN = re.compile(
 )
 
 
+def composed(text: str) -> str:
+    """Return a text as it is compared: with the characters of Unicode's form NFC.
+
+    "é" may be one character, or an "e" and an accent (NFD, as in names of files on macOS): to a
+    reader, and to whoever searches, that is one text. What is stored stays as it was given; only
+    names and ids, by which something is found again, are kept in this form.
+    """
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
 def is_blank(text: str) -> bool:
     """Tell whether nothing of a text can be seen: it is empty, or of spaces and of characters that
     only control or format others. (Characters that Unicode got since are seen.)"""

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
+from mneme_server.common.texts import composed
 from mneme_server.index.languages import (
     ENGLISH,
     HAN_STOPS,
@@ -64,7 +65,7 @@ def words_of(text: str, language: str | None = None) -> list[str]:
     function_words = STOPS.get(language_of(text) if language is None else language, ())
     return [
         word
-        for word in map(_plain, _WORD.findall(text))
+        for word in map(_plain, _WORD.findall(composed(text)))
         if len(word) >= _SHORTEST and word not in _STOP and word not in function_words
     ]
 
@@ -85,7 +86,7 @@ def compared_words(text: str) -> frozenset[str]:
     """Return by which words a short text is told from others of its kind: its verb, numbers and
     abbreviations, too, which say nothing of what a whole session is about."""
     function_words = STOPS.get(language_of(text), STOPS[ENGLISH])
-    words = (word.replace("’", "'").lower() for word in _SPOKEN.findall(text))
+    words = (word.replace("’", "'").lower() for word in _SPOKEN.findall(composed(text)))
     return frozenset(folded(word) for word in words if word not in function_words)
 
 
@@ -123,6 +124,7 @@ def coverage(topic: str, text: str) -> float:
 
     Of a topic whose language cannot be told, the text's tells which of its words say something.
     """
+    topic, text = composed(topic), composed(text)
     language = language_in([topic, text])
     wanted = _terms(topic, language)
     if not wanted:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from mneme_server.common.texts import composed
 from mneme_server.corpus.stopwords import STOP_WORDS
 
 _SHORTEST_NAME = 3
@@ -13,7 +14,7 @@ _STOPPED = frozenset(STOP_WORDS)
 
 def words_of(text: str) -> set[str]:
     """Return the distinct words of a text in lower case."""
-    return set(_WORD.findall(text.lower()))
+    return set(_WORD.findall(composed(text).lower()))
 
 
 def name_words(name: str) -> frozenset[str]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from mneme_server.common import fairness
 from mneme_server.common.begun import Begun
+from mneme_server.common.texts import composed
 from mneme_server.embedding.port import Embedder
 
 _Begin: TypeAlias = Callable[[Sequence[str]], Begun[NDArray[np.float32]]]
@@ -217,6 +218,7 @@ class CachedEmbedder:
     def _begun(self, texts: Sequence[str], begin: _Begin) -> Begun[NDArray[np.float32]]:
         if not texts:
             return begin(texts)
+        texts = [*map(composed, texts)]  # What is one text to a reader has one vector.
         keys = [self._key(text) for text in texts]
         distinct = dict(zip(keys, texts, strict=True))
         owner = self._owner()
@@ -251,7 +253,7 @@ class CachedEmbedder:
     def _key(self, text: str) -> bytes:
         # surrogatepass: a text the embedder will refuse must reach it, to be refused with its
         # message.
-        content = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+        content = hashlib.sha256(composed(text).encode("utf-8", "surrogatepass")).digest()
         # A tenant's own: whether a text is at hand must not tell what another tenant stored.
         tenant = fairness.on_behalf_of().encode() + b"\0"
         model = self._embedder.model_id.encode()

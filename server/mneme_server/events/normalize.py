@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from mneme_server.common.canonical import JsonObject, canonical_json
+from mneme_server.common.texts import composed
 from mneme_server.events.event_types import ERROR_TYPES, Part, Recalled, traits_of
 from mneme_server.events.model import Event, NewEvent, Severity
 
@@ -48,7 +49,7 @@ def normalize(new: NewEvent, *, event_id: str, now_us: int) -> Event:
         severity=severity,
         timestamp_us=now_us if new.timestamp_us is None else new.timestamp_us,
         text=text,
-        name=name[:200],
+        name=composed(name)[:200],
         call_id=new.call_id,
         error=error,
         model=new.model,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from mneme_server.common.canonical import JsonObject
+from mneme_server.common.texts import composed
 
 _KEYS = ("userId", "user_id")
 _LONGEST = 200
@@ -18,8 +19,10 @@ def user_in(metadata: JsonObject) -> str:
         if isinstance(value, int | float) and not isinstance(value, bool):
             # Every digit of an id counts: fifteen are those of other users, too.
             value = str(int(value)) if float(value).is_integer() else f"{value:.15g}"
-        if isinstance(value, str) and 0 < len(value) <= _LONGEST and value.isprintable():
-            return value
+        if isinstance(value, str) and value.isprintable():
+            user = composed(value)
+            if 0 < len(user) <= _LONGEST:
+                return user
     return ""
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from mneme_server.common.texts import composed
 from mneme_server.corpus.document import Document
 
 # A name: one to three words, "Here are the details: ..." is none.
@@ -17,8 +18,9 @@ _LABEL = re.compile(r"([^\W\d_][\w.'\-]{0,40}(?: [^\W\d_][\w.'\-]{0,40}){0,2}):\
 
 
 def fingerprint(text: str) -> int:
-    """Return 64 bits that are the same for equal texts, in every process."""
-    data = text.encode(errors="surrogatepass")
+    """Return 64 bits that are the same for equal texts, whichever of Unicode's forms they are in,
+    in every process."""
+    data = composed(text).encode(errors="surrogatepass")
     return int.from_bytes(blake2b(data, digest_size=8).digest(), "little", signed=True)
 
 
@@ -26,7 +28,7 @@ def author_of(document: Document) -> str:
     """Return the document's agent, else the leading label ("Ann: ...") of what is said, else ""."""
     if document.agent_id or not document.spoken:
         return document.agent_id
-    label = _LABEL.match(document.text)
+    label = _LABEL.match(composed(document.text))
     return label[1] if label and not label[1][0].islower() else ""
 
 

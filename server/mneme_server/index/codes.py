@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from mneme_server.common.texts import composed
 from mneme_server.corpus.names import name_words
 
 
@@ -48,7 +49,7 @@ class NameCodes(Codes):
             self._note(name, number)
 
     def _note(self, value: str, number: int) -> None:
-        self._by_spelling.setdefault(value.casefold(), []).append(number)
+        self._by_spelling.setdefault(composed(value.casefold()), []).append(number)
         for word in name_words(value):
             self._by_word.setdefault(word, []).append(number)
 
@@ -58,4 +59,4 @@ class NameCodes(Codes):
 
     def spelled(self, name: str) -> list[int]:
         """Return the numbers of the names that are this one in any case."""
-        return self._by_spelling.get(name.casefold(), [])
+        return self._by_spelling.get(composed(name.casefold()), [])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from mneme_server.common.texts import composed
 from mneme_server.corpus.stopwords import STOP_WORDS
 
 ENGLISH = "en"
@@ -121,7 +122,7 @@ def language_of(text: str) -> str:
     The one that has the most of its common words there: two at least, one word in eight, and more
     than any other. Words of two languages count for both.
     """
-    text = text[:_READ].lower()
+    text = composed(text[:_READ]).lower()
     words = set(text.translate(_SPACED).split())
     counted = sum([_COUNTS[word] for word in words & _KNOWN])
     if not counted:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from mneme_server.common.texts import composed
 from mneme_server.corpus.ports import Rows
 from mneme_server.corpus.scanning import Texts
 from mneme_server.corpus.stopwords import STOP_WORDS
@@ -36,7 +37,7 @@ def matching(query: str, pages: Iterable[Texts], count: int) -> tuple[Rows, Rows
     ids, sizes = [_NOWHERE], [_NOWHERE]
     having: list[list[Rows]] = [[] for _ in starts]
     seen = 0
-    for page in pages:
+    for page in map(_composed, pages):
         said = _Said(page.joined)
         ends = np.cumsum(page.sizes + 1)
         for forms, rows in zip(starts, having, strict=True):
@@ -62,7 +63,7 @@ def best(doc_ids: Rows, scores: NDArray[np.floating], count: int) -> Rows:
 
 def starts_of(query: str) -> list[set[bytes]]:
     """Return how the words of a query begin, each in the spellings that texts may have."""
-    query = query.lower()
+    query = composed(query).lower()
     words = _WORD.findall(UNSPACED.sub(asked_pairs, query))
     telling = [word for word in words if word not in STOP_WORDS and word not in KANA_STOPS]
     telling = telling or _WORD.findall(in_pairs(query))
@@ -72,6 +73,24 @@ def starts_of(query: str) -> list[set[bytes]]:
         {form.encode().lower() for form in (start, start.capitalize(), start.upper())}
         for start in starts
     ]
+
+
+def _composed(page: Texts) -> Texts:
+    """Return texts as words are compared; most are so already."""
+    if page.joined.isascii():
+        return page
+    joined = page.joined.decode(errors="surrogateescape")
+    if composed(joined) == joined:
+        return page
+    ends = np.cumsum(page.sizes + 1).tolist()  # No text takes the space before it to itself.
+    texts = [
+        composed(page.joined[start:end].decode(errors="surrogateescape"))
+        for start, end in zip([0, *ends[:-1]], ends, strict=True)
+    ]
+    said = [text.encode(errors="surrogateescape") for text in texts]
+    sizes = np.array([len(text) for text in said], np.int64)
+    sizes[:-1] -= 1  # Of the last one there is no space behind.
+    return Texts(page.doc_ids, sizes, b"".join(said))
 
 
 def _scores(having: Sequence[Sequence[Rows]], sizes: Rows) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
+from mneme_server.common.texts import composed
 from mneme_server.corpus.document import Document
 from mneme_server.corpus.stopwords import STOP_WORDS
 from mneme_server.index.fields import TEXTS_OF, Field
@@ -134,6 +135,7 @@ class Words:
         """Return a text whose runs are `spaced` so, with what is to be found of its names."""
         if text.isascii():
             return self._with_names(text)
+        text = composed(text)
         if self._apart:
             return self._with_names(UNSPACED.sub(spaced, text))
         return UNSPACED.sub(spaced, self._with_names(text))

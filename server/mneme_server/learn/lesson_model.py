@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
 from mneme_server.common.canonical import canonical_json
+from mneme_server.common.texts import composed
 
 _ETAG_DIGITS = 32
 
@@ -111,7 +111,7 @@ class LessonText:
 
 def folded(text: str) -> str:
     """Return a text as it is compared: in one case and one of Unicode's forms."""
-    return unicodedata.normalize("NFC", text.casefold())
+    return composed(text.casefold())
 
 
 @dataclass(frozen=True, slots=True)

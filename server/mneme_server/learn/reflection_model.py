@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from mneme.visible import visible_line
 
+from mneme_server.common.texts import composed
 from mneme_server.events.outcome import Outcome
 
 
@@ -38,7 +39,7 @@ class Reflection:
     @property
     def task_key(self) -> str:
         """The task without case and spacing; attempts at the same task have the same."""
-        return " ".join(self.task_description.lower().split())
+        return " ".join(composed(self.task_description).lower().split())
 
     def differing(self, other: Reflection) -> list[str]:
         """Return the fields in which the content differs, but for times and counted attempts."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mneme_server.common import deadline
+from mneme_server.common.texts import composed
 from mneme_server.corpus.ports import Matrix
 from mneme_server.learn.reflection_model import Saying, Theme
 
@@ -31,7 +32,7 @@ def themes_of(sayings: Sequence[Saying], vectors: Matrix, limit: int) -> list[Th
         return []
     wording: dict[str, list[int]] = defaultdict(list)
     for row, saying in enumerate(sayings):
-        wording[" ".join(saying.text.lower().split())].append(row)
+        wording[" ".join(composed(saying.text).lower().split())].append(row)
     keys = sorted(wording, key=lambda key: (-len(wording[key]), key))
     distinct = vectors[[wording[key][0] for key in keys]]
     groups: dict[int, list[int]] = {}

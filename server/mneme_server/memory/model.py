@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
 
 from mneme_server.common.canonical import canonical_json
+from mneme_server.common.texts import composed
 from mneme_server.memory.values import Span
 
 _ETAG_DIGITS = 32
@@ -91,8 +92,8 @@ UNSAID: Mapping[str, object] = {
 
 def said_as(text: str) -> str:
     """Return a text without what makes no difference to what it says: white space, the case of its
-    first letter, a full stop at its end."""
-    words = " ".join(text.split())
+    first letter, a full stop at its end, the form of Unicode's it is in."""
+    words = " ".join(composed(text).split())
     if words.endswith(".") and not words.endswith(".."):
         words = words[:-1].rstrip()
     return words[:1].lower() + words[1:] or text

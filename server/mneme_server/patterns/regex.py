@@ -3,6 +3,9 @@
 An expression is looked for in thousands of texts at once: as lines of one long text, in which the
 engine never lets a match reach beyond a line. Texts that have line breaks of their own, and
 expressions that tell the beginning of a text from that of a line, are looked at one by one.
+
+Expressions and texts are compared in the form NFC of Unicode; matches are those of the text as it
+is stored.
 """
 
 from __future__ import annotations
@@ -15,7 +18,9 @@ from typing import Any
 import re2
 
 from mneme_server.common.errors import InvalidArgument
+from mneme_server.common.texts import composed
 from mneme_server.patterns.model import Match
+from mneme_server.patterns.searched import Searched
 
 MOST_MATCHES = 100
 """Matches shown of one text."""
@@ -36,12 +41,14 @@ class RegexMatcher:
     def __init__(self, expression: str) -> None:
         if _ONE_BYTE.search(expression):  # What it matches may be no text.
             raise _refused(r"\C matches half a character", expression)
+        expression = composed(expression)
         self._alone = _compiled(expression)
         lines = "(?m)" + expression
         self._in_lines = None if _OF_TEXTS.search(expression) else _compiled(lines, never_nl=True)
 
     def matching(self, joined: bytes) -> Sequence[int]:
         """Return which of the texts match; see `Matcher`."""
+        joined = _composed(joined)
         if self._in_lines is None:
             return self._one_by_one(enumerate(joined.split(b"\0")))
         if b"\n" not in joined:
@@ -78,13 +85,22 @@ class RegexMatcher:
 
     def matches(self, text: str) -> Sequence[Match]:
         """Return the places of a text that match, the first `MOST_MATCHES`, without empty ones."""
-        found = (match for match in self._alone.finditer(text) if match.end() > match.start())
+        searched = Searched(text)
+        found = (m for m in self._alone.finditer(searched.text) if m.end() > m.start())
         return [
             Match(
-                match.group(), match.start(), match.end(), [group or "" for group in match.groups()]
+                *searched.stored(*match.span()),
+                [
+                    searched.stored(*match.span(place + 1))[0]
+                    for place in range(len(match.groups()))
+                ],
             )
             for match in islice(found, MOST_MATCHES)
         ]
+
+
+def _composed(joined: bytes) -> bytes:
+    return joined if joined.isascii() else composed(joined.decode()).encode()
 
 
 def _compiled(expression: str, *, never_nl: bool = False) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from mneme_server.common.texts import composed
 from mneme_server.index.words import Words
 
 _WORD = re.compile(r"\w+")
@@ -55,7 +56,7 @@ class Covering:
     def _asked(self, query: str) -> dict[str, str]:
         """Return the words of a query by their stems."""
         written: dict[str, str] = {}
-        for word in _WORD.findall(query.lower()):
+        for word in _WORD.findall(composed(query).lower()):
             for stem in self._of(word):
                 written.setdefault(stem, word)
         return {stem: written.get(stem, stem) for stem in self._words.told(query)}

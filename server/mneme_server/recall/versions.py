@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from mneme_server.common.texts import composed
 from mneme_server.corpus.document import Document
 from mneme_server.corpus.stopwords import STOP_WORDS
 
@@ -80,7 +81,7 @@ def newest_first(
 def _telling(document: Document) -> frozenset[str]:
     if document.shape or not (document.spoken or not document.session_id):
         return frozenset()
-    words = frozenset(_WORD.findall(document.text.lower())) - _UNTOLD
+    words = frozenset(_WORD.findall(composed(document.text).lower())) - _UNTOLD
     return words if len(words) >= _FEWEST else frozenset()
 
 

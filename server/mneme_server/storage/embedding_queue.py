@@ -77,19 +77,20 @@ class SqlEmbeddingQueue:
         return sum(self._count(embedding_queue.c.doc_id.in_(some)) for some in chunks(doc_ids))
 
     def known_vectors(self, texts: Sequence[str]) -> Mapping[str, Matrix]:
-        by_hash = {content_hash(text): text for text in texts}
+        hashes = {text: content_hash(text) for text in texts}
         rows: list[Row[Any]] = []
-        for some in chunks(by_hash):
+        for some in chunks(set(hashes.values())):
             query = select(vectors.c.content_hash, vectors.c.vector).where(
                 vectors.c.tenant_id == self._tenant_id, vectors.c.content_hash.in_(some)
             )
             rows += self._connection.execute(query)
         length = vector_bytes(self._connection, self._tenant_id) if rows else None
-        return {
-            by_hash[row.content_hash]: np.frombuffer(row.vector, STORED_VECTOR)
+        found = {
+            row.content_hash: np.frombuffer(row.vector, STORED_VECTOR)
             for row in rows
             if length is None or is_whole(row.vector, length)  # Else it is damaged.
         }
+        return {text: found[hash_] for text, hash_ in hashes.items() if hash_ in found}
 
     def finish(self, embedded: Sequence[QueuedText], matrix: Matrix) -> None:
         doc_ids = [item.doc_id for item in embedded]

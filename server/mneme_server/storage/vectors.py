@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Row, Select, bindparam, select
 
+from mneme_server.common.texts import composed
 from mneme_server.corpus.ports import Matrix, VectorBatch
 from mneme_server.storage.guard import Prepared
 from mneme_server.storage.numbering import take_numbers
@@ -28,8 +29,8 @@ _DIMENSIONS = Prepared(
 
 
 def content_hash(text: str) -> bytes:
-    """Return what tells equal texts: their SHA-256."""
-    return hashlib.sha256(text.encode()).digest()
+    """Return what tells equal texts, whichever of Unicode's forms they are in: a SHA-256."""
+    return hashlib.sha256(composed(text).encode()).digest()
 
 
 def insert_vectors(

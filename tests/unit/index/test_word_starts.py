@@ -125,3 +125,11 @@ def test_a_text_is_found_by_each_of_its_words(said: list[str], data: st.DataObje
         at = [lowered.find(form) for forms in starts for form in forms if form in lowered]
         begins = any(number == 0 or not lowered[number - 1 : number].isalnum() for number in at)
         assert not begins or place + 1 in found(said[place], *said, count=len(said))
+
+
+def test_texts_are_found_in_each_of_unicodes_forms() -> None:
+    decomposed = ["the Bru\u0308cke", "e\u0301", "plain", "\u1109\u1165\u110b\u116e\u11af is far"]
+    assert found("Brücke", *decomposed) == [1]
+    assert found("Bru\u0308cke", "plain", "the Brücke") == [2]
+    assert found("서울", *decomposed) == [4]
+    assert found("far", *decomposed) == [4]

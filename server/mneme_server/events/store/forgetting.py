@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -10,7 +11,6 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, select, update
 
-from mneme_server.common.canonical import canonical_json
 from mneme_server.common.clock import now_us
 from mneme_server.corpus.feed import ranges
 from mneme_server.corpus.forgetting import (
@@ -50,6 +50,8 @@ from mneme_server.storage.tables import documents
 
 _PAGE = 1_000
 _UNSALTED = 1
+_SURELY_WRITTEN = re.compile("[0-9A-JL-Za-z]+")
+"""What of a name is the same in JSON and in each of Unicode's forms (K may be a KELVIN SIGN)."""
 
 
 class _Erased(NamedTuple):
@@ -145,11 +147,11 @@ class EventsForgetter(SqlForgetter):
         )
         found |= set(self._connection.execute(query).scalars())
         # Those that cannot be recalled have no document.
-        written = canonical_json(user_id)[1:-1]
+        written = max(_SURELY_WRITTEN.findall(user_id), key=len, default="")
         named = select(events.c.id, events.c.metadata).where(
             events.c.tenant_id == self._tenant_id,
             events.c.metadata.contains('"user'),
-            events.c.metadata.contains(written, autoescape=True),
+            events.c.metadata.contains(written),
         )
         for row in self._connection.execute(named):
             if user_in_json(row.metadata) == user_id:

@@ -1,4 +1,5 @@
-"""Requests must keep the rules that their proto states; what they leave out is put in."""
+"""Requests must keep the rules that their proto states; names get one form, and what is left out is
+put in."""
 
 from __future__ import annotations
 
@@ -6,14 +7,17 @@ from google.protobuf.message import Message
 
 from mneme_server.transport.call import Call
 from mneme_server.transport.defaults import fill_defaults
+from mneme_server.transport.names import compose_names
 from mneme_server.transport.validation import validate
 
 
 def check_rules(call: Call, message: Message) -> None:
-    """Check a request message's `buf.validate` rules, then put its defaults in.
+    """Give a request message's names their one form, check its `buf.validate` rules, and put its
+    defaults in.
 
     Public methods have neither, and those of other projects' services.
     """
     if call.method.scope is not None and call.method.has_rules:
+        compose_names(message)
         validate(message)
         fill_defaults(message)
