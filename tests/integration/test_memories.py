@@ -28,11 +28,15 @@ def get(api: Api, memory_id: str) -> pb.Memory:
     return api.memory.GetMemory(pb.GetMemoryRequest(memory_id=memory_id)).memory
 
 
-def update(api: Api, memory_id: str, etag: str = "", **changes: Any) -> pb.Memory:
+def updated(api: Api, memory_id: str, etag: str = "", **changes: Any) -> pb.UpdateMemoryResponse:
     request = pb.UpdateMemoryRequest(
         memory=pb.Memory(id=memory_id, etag=etag, **changes), update_mask=FieldMask(paths=changes)
     )
-    return api.memory.UpdateMemory(request).memory
+    return api.memory.UpdateMemory(request)
+
+
+def update(api: Api, memory_id: str, etag: str = "", **changes: Any) -> pb.Memory:
+    return updated(api, memory_id, etag, **changes).memory
 
 
 def listed(api: Api, superseded: bool = True, **filter_: Any) -> list[str]:
@@ -241,6 +245,48 @@ def test_an_update_changes_what_it_names_and_nothing_else(api: Api) -> None:
     # The old text is free again, and what it says now is known.
     assert not insert(api, POST, user_id="ann").already_known
     assert insert(api, "deliver before noon.", user_id="ann").already_known
+
+
+def test_an_update_to_what_another_memory_says_is_made_and_names_it(api: Api) -> None:
+    insert(api, POST, user_id="ann", memory_id="first")
+    insert(api, EMAIL, user_id="ann", memory_id="changed")
+
+    for _ in range(2):  # A call that is repeated since its answer was lost is told, too.
+        answer = updated(api, "changed", text=f"  {POST}.")
+        assert (answer.already_known, answer.known_memory_id) == (True, "first")
+        assert answer.memory == get(api, "changed")
+    assert get(api, "changed").text == f"  {POST}."
+
+    # The other one is named, also where the changed memory is the older.
+    answer = updated(api, "first", text=POST.upper()), updated(api, "first", text=POST)
+    assert [(one.already_known, one.known_memory_id) for one in answer] == [
+        (False, ""), (True, "changed"),
+    ]  # fmt: skip
+    # What was not said is no repetition.
+    assert not updated(api, "first", tags=["a"]).already_known
+
+
+@pytest.mark.parametrize("field", ["user_id", "agent_id", "project"])
+def test_a_memory_that_moves_to_where_the_same_is_known_is_told(api: Api, field: str) -> None:
+    insert(api, POST, memory_id="first", **{field: "here"})
+    insert(api, POST, memory_id="moves", **{field: "there"})
+    assert not updated(api, "moves", text=POST).already_known
+    answer = updated(api, "moves", **{field: "here"})
+    assert (answer.already_known, answer.known_memory_id) == (True, "first")
+    assert not updated(api, "moves", **{field: "there"}).already_known
+
+
+def test_an_update_is_not_told_of_what_holds_no_more(api: Api) -> None:
+    insert(api, POST, memory_id="old")
+    insert(api, EMAIL, memory_id="new", supersedes=["old"])
+    assert not updated(api, "new", text=POST).already_known
+    assert not updated(api, "old", text=f"{POST}.").already_known  # It is the one that is past.
+    insert(api, "Bills are paid by card", memory_id="other")
+    superseding = {"text": "Bills are paid by card", "supersedes": ["other", "old"]}
+    assert not updated(api, "new", **superseding).already_known
+    # And is told of what holds again by the same change.
+    answer = updated(api, "new", text="Bills are paid by card", supersedes=["old"])
+    assert (answer.already_known, answer.known_memory_id) == (True, "other")
 
 
 def test_an_update_takes_back_that_one_supersedes_another(api: Api) -> None:

@@ -15,7 +15,7 @@ from mneme_server.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.memory.inserting import document_of
 from mneme_server.memory.kinds import MEMORY
 from mneme_server.memory.marking import Marking
-from mneme_server.memory.model import Figures, Memory, MemoryFilter
+from mneme_server.memory.model import SAYING_FIELDS, Figures, Memory, MemoryFilter, Updated
 from mneme_server.memory.ports import MemoriesUnit
 from mneme_server.memory.vectors import Vectors
 from mneme_server.runtime.foreground import Foreground
@@ -54,10 +54,11 @@ class Memories:
 
     def update(
         self, tenant_id: str, memory_id: str, changes: Mapping[str, Any], *, etag: str = ""
-    ) -> Memory:
+    ) -> Updated:
         """Change the given fields, of those in `model.CONTENT_FIELDS`, and `supersedes`.
 
-        What others change meanwhile is kept; with an `etag` it is the reason to refuse.
+        What others change meanwhile is kept; with an `etag` it is the reason to refuse. That
+        another memory says the same is not: it is named.
 
         Raises:
             NotFound: there is no such memory, or one that it shall supersede does not exist.
@@ -65,15 +66,17 @@ class Memories:
             FailedPrecondition: it cannot supersede what it shall, or its user cannot change.
             ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is changed.
         """
+        says = not SAYING_FIELDS.isdisjoint(changes)
         with self.tenants.open(tenant_id) as tenant:
             while True:
                 with tenant.read() as unit:
                     before = _existing(unit, memory_id, etag)
-                after = replace(before, **changes)
-                if after == before:
-                    return before
+                    after = replace(before, **changes)
+                    if after == before:
+                        return _updated(unit, before, says=says)
                 vectors = self.vectors.of(tenant, [after.text], Figures())
-                changed = self._changed(tenant, before, after, vectors.get(after.text), etag)
+                vector = vectors.get(after.text)
+                changed = self._changed(tenant, before, after, vector, etag, says=says)
                 if changed is not None:
                     return changed
 
@@ -84,7 +87,9 @@ class Memories:
         after: Memory,
         vector: Matrix | None,
         etag: str,
-    ) -> Memory | None:
+        *,
+        says: bool,
+    ) -> Updated | None:
         """Write the change; None when somebody else changed the memory meanwhile."""
         if vector is None:
             tenant.require_room(1)
@@ -107,7 +112,7 @@ class Memories:
                 [document_of(own)], None if vector is None else vector[None, :]
             )
             unit.remembered.save([own], {own.id: document.doc_id})
-        return own
+            return _updated(unit, own, says=says)
 
 
 def _existing(unit: MemoriesUnit, memory_id: str, etag: str = "") -> Memory:
@@ -121,6 +126,17 @@ def _existing(unit: MemoriesUnit, memory_id: str, etag: str = "") -> Memory:
             " again before you change it"
         )
     return memory
+
+
+def _updated(unit: MemoriesUnit, memory: Memory, *, says: bool) -> Updated:
+    """Return the memory and, if its author gave what it says and it holds, who else says it.
+
+    What it supersedes must be marked: that does not hold any more.
+    """
+    if not says or not memory.holds:
+        return Updated(memory)
+    other = unit.remembered.holding([memory.digest], but=memory.id).get(memory.digest)
+    return Updated(memory, "" if other is None else other.id)
 
 
 def _require_movable(before: Memory, after: Memory) -> None:

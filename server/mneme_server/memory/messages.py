@@ -23,6 +23,7 @@ from mneme_server.memory.model import (
     NewMemory,
     Receipt,
     Stored,
+    Updated,
 )
 from mneme_server.memory.searching import FoundMemories
 from mneme_server.memory.values import Span, equal, leaves, less, more
@@ -97,6 +98,15 @@ def insertion(stored: Stored, dimension: int) -> pb.InsertMemoryResponse:
         similar_unknown=stored.similar is None,
         superseded=fitting(map(memory, stored.superseded)),
         figures=figures(stored.figures, dimension),
+    )
+
+
+def updated(given: Updated) -> pb.UpdateMemoryResponse:
+    """Return the answer to a change."""
+    return pb.UpdateMemoryResponse(
+        memory=memory(given.memory),
+        already_known=bool(given.known_id),
+        known_memory_id=given.known_id,
     )
 
 

@@ -83,6 +83,9 @@ CONTENT_FIELDS = (
 )  # fmt: skip
 """What the author of a memory decides, but for what it supersedes."""
 
+SAYING_FIELDS = frozenset(("text", "user_id", "agent_id", "project"))
+"""What decides whether two memories say the same; see `Memory.digest`."""
+
 
 UNSAID: Mapping[str, object] = {
     "tags": (), "metadata_json": "{}", "importance": Importance.NORMAL,
@@ -97,6 +100,18 @@ def said_as(text: str) -> str:
     if words.endswith(".") and not words.endswith(".."):
         words = words[:-1].rstrip()
     return words[:1].lower() + words[1:] or text
+
+
+@dataclass(frozen=True, slots=True)
+class Updated:
+    """A memory after a change.
+
+    `known_id` is the id of another memory that holds and says the same, "" if there is none or the
+    change was of nothing that says something.
+    """
+
+    memory: Memory
+    known_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

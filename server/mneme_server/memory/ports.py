@@ -17,8 +17,11 @@ class MemoryRepository(Protocol):
         """Return those that exist, by id."""
         ...
 
-    def holding(self, digests: Collection[bytes]) -> dict[bytes, Memory]:
-        """Return those that hold, by digest; of several with one digest, the first stored."""
+    def holding(self, digests: Collection[bytes], *, but: str = "") -> dict[bytes, Memory]:
+        """Return those that hold, by digest; of several with one digest, the first stored.
+
+        `but` is the id of a memory to leave out.
+        """
         ...
 
     def superseded_by(self, memory_ids: Collection[str]) -> dict[str, str]:

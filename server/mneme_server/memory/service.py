@@ -95,10 +95,10 @@ class MemoryServicer:
         validate(convert.changed_fields_only(request.memory, named), prefix="memory")
         changes = convert.memory_changes(request.memory, named)
         with fields(id="memory.id", supersedes="memory.supersedes", user_id="memory.user_id"):
-            memory = self._memories.update(
+            updated = self._memories.update(
                 call.tenant, request.memory.id, changes, etag=request.memory.etag
             )
-        return pb.UpdateMemoryResponse(memory=convert.memory(memory))
+        return convert.updated(updated)
 
     def ListMemories(self, request: pb.ListMemoriesRequest, call: Call) -> pb.ListMemoriesResponse:
         """List memories."""

@@ -99,6 +99,15 @@ def test_an_update_sends_the_given_fields_only(served: ScriptedServer) -> None:
     assert request.memory.etag == "e"
 
 
+def test_an_update_to_what_another_memory_says_names_it(served: ScriptedServer) -> None:
+    known = UpdateMemoryResponse(memory=memory(), already_known=True, known_memory_id="01OLD")
+    served.on("UpdateMemory", known)
+    result = mneme("memories", "update", "01NEW", "--text", "old")
+    assert (result.lines, "01OLD" in result.err) == (["updated 01NEW"], True)
+    result = mneme("memories", "update", "01NEW", "--text", "old", "--json")
+    assert ([one["id"] for one in result.documents], "01OLD" in result.err) == (["01NEW"], True)
+
+
 def test_a_search_shows_how_close_each_is_or_that_none_fits(served: ScriptedServer) -> None:
     found = SearchMemoriesResponse(results=[FoundMemory(memory=memory(), similarity=0.5)])
     served.on("SearchMemories", found)

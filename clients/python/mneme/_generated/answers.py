@@ -6886,6 +6886,17 @@ class UpdateMemoryResponse(
     memory: Memory
     """The memory as it is now."""
 
+    already_known: bool
+    """True when the text, user, agent or project was given and another memory that
+    holds says the same for the same user, agent and project. Both are kept, and
+    the change was made all the same.
+    """
+
+    known_memory_id: str
+    """With `already_known`: the id of that other memory; of several, the first
+    stored.
+    """
+
 
 class UpdateSkillResponse(
     Answer[skill_service_pb2.UpdateSkillResponse], of=skill_service_pb2.UpdateSkillResponse

@@ -397,6 +397,11 @@ class MemoryMethods(SyncCaller):
         text is embedded again. To keep what was true before, insert another memory
         with `supersedes` instead.
 
+        A change of the text, user, agent or project is made even if another memory
+        that holds says the same afterwards, as InsertMemory understands it; the
+        answer then names that memory. REST answers with the memory alone and cannot
+        tell it.
+
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such memory, or
         `supersedes` names one that does not exist; ABORTED when an etag is given, but
@@ -1252,6 +1257,11 @@ class AsyncMemoryMethods(AsyncCaller):
         """Changes fields of a memory. What the mask does not name is kept. A changed
         text is embedded again. To keep what was true before, insert another memory
         with `supersedes` instead.
+
+        A change of the text, user, agent or project is made even if another memory
+        that holds says the same afterwards, as InsertMemory understands it; the
+        answer then names that memory. REST answers with the memory alone and cannot
+        tell it.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such memory, or

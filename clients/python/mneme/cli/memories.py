@@ -136,6 +136,9 @@ def update(
             etag=etag,
         )
     cli.out.done(f"updated {memory_id}", answer.memory)
+    if answer.already_known:
+        other = cells.preview(answer.known_memory_id)
+        cli.out.remark(f"Known already: memory {other} says the same; both are kept.")
 
 
 @app.command()

@@ -229,10 +229,14 @@ class UpdateMemoryRequest(_message.Message):
     def __init__(self, memory: _Optional[_Union[Memory, _Mapping]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
 
 class UpdateMemoryResponse(_message.Message):
-    __slots__ = ("memory",)
+    __slots__ = ("memory", "already_known", "known_memory_id")
     MEMORY_FIELD_NUMBER: _ClassVar[int]
+    ALREADY_KNOWN_FIELD_NUMBER: _ClassVar[int]
+    KNOWN_MEMORY_ID_FIELD_NUMBER: _ClassVar[int]
     memory: Memory
-    def __init__(self, memory: _Optional[_Union[Memory, _Mapping]] = ...) -> None: ...
+    already_known: bool
+    known_memory_id: str
+    def __init__(self, memory: _Optional[_Union[Memory, _Mapping]] = ..., already_known: _Optional[bool] = ..., known_memory_id: _Optional[str] = ...) -> None: ...
 
 class MetadataCondition(_message.Message):
     __slots__ = ("key", "comparison", "text", "number", "truth")

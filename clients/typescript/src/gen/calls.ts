@@ -1701,6 +1701,11 @@ export const calls = {
    * text is embedded again. To keep what was true before, insert another memory
    * with `supersedes` instead.
    *
+   * A change of the text, user, agent or project is made even if another memory
+   * that holds says the same afterwards, as InsertMemory understands it; the
+   * answer then names that memory. REST answers with the memory alone and cannot
+   * tell it.
+   *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such memory, or
    * `supersedes` names one that does not exist; ABORTED when an etag is given, but

@@ -64,7 +64,7 @@ class SqlMemories:
         )
         return {memory.id: memory for memory in self._linked(found)}
 
-    def holding(self, digests: Collection[bytes]) -> dict[bytes, Memory]:
+    def holding(self, digests: Collection[bytes], *, but: str = "") -> dict[bytes, Memory]:
         found: dict[bytes, Memory] = {}
         for some in chunks(set(digests)):
             query = (
@@ -72,6 +72,7 @@ class SqlMemories:
                 .where(
                     memories.c.tenant_id == self._tenant_id,
                     memories.c.digest.in_(some),
+                    memories.c.id != but,
                     unindexed(memories.c.superseded_by) == "",  # As of nearly all.
                 )
                 .order_by(memories.c.created_at.desc(), memories.c.id.desc())
