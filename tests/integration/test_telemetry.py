@@ -11,6 +11,7 @@ import grpc
 import pytest
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import auth_pb2
+from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.otlp import becoming
 from mneme_server.otlp.model import Received
 from mneme_server.runtime.turns import MOST_ATTEMPTS
@@ -169,6 +170,48 @@ def test_log_records_bring_the_texts_that_spans_lack(
     until(lambda: "Done" in {e.text for e in list_events(api)})
     messages = [e.text for e in list_events(api) if e.event_type == "message"]
     assert sorted(messages) == ["Done", "Last", "There.", "Where is it?"]
+
+
+def test_a_call_without_texts_is_there_at_once_and_gets_the_texts_that_come_later(
+    patient: LocalServer, exporting: Callable[[Api], Exporter], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = patient.keys.tenant()
+    exporter = exporting(api)
+    call = span(
+        1, {
+            "gen_ai.operation.name": "chat", "gen_ai.conversation.id": "c",
+            "gen_ai.agent.name": "helper", "gen_ai.usage.input_tokens": 12,
+        },
+    )  # fmt: skip
+    exporter.spans(call)
+    assert until_told(api, 1) == [("c", "llm_call")]
+    (before,) = list_events(api)
+    assert before.input_tokens == 12
+    texts = chat("Where is it?", "There.")
+    record = LogRecord(
+        event_name="gen_ai.client.inference.operation.details", time_unix_nano=START_NS + 10**9,
+        trace_id=(1).to_bytes(16, "big"), span_id=(1).to_bytes(8, "big"), attributes=pairs(texts),
+    )  # fmt: skip
+    exporter.logs(
+        logs_pb.ExportLogsServiceRequest(
+            resource_logs=[ResourceLogs(scope_logs=[ScopeLogs(log_records=[record])])]
+        )
+    )
+    exporter.spans(call)  # The same again, while its texts are waited for.
+    until(lambda: waiting(patient, api) == 2)
+    runtime = patient.application.runtime
+    due = now_us() + int(3601 * MICROSECONDS)
+    monkeypatch.setattr(becoming, "now_us", lambda: due)
+    runtime.wake(becoming.JOB, api.tenant_id)
+    until(lambda: waiting(patient, api) == 0)
+    exporter.spans(call)  # And once more: it does not say that no texts came.
+    until(lambda: waiting(patient, api) == 0)
+    found = list_events(api)
+    assert found[0] == before
+    assert sorted((e.text or e.event_type, e.agent_id) for e in found) == [
+        ("There.", "helper"), ("Where is it?", "helper"), ("llm_call", "helper"),
+    ]  # fmt: skip
+    assert verify(api).valid
 
 
 def test_what_was_taken_outlasts_a_restart(tmp_path: Path) -> None:

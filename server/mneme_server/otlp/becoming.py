@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 import structlog
@@ -55,6 +56,7 @@ class TelemetryWorker(TenantWorker):
         open_tenant: lends a tenant's memory.
         record: records events.
         foreground: the calls that it gives way to.
+        wait_s: how long a call without texts waits for log records that bring them, in seconds.
     """
 
     def __init__(
@@ -62,10 +64,12 @@ class TelemetryWorker(TenantWorker):
         open_tenant: Callable[[str], AbstractContextManager[OpenTenant[TelemetryUnit]]],
         record: RecordsEvents,
         foreground: Foreground,
+        wait_s: float,
     ) -> None:
         super().__init__("telemetry", thread="telemetry")
         self._open_tenant = open_tenant
         self._record = record
+        self._wait_us = int(wait_s * MICROSECONDS)
         self._shift = Shift(foreground.give_way)
         self._making = KeyedLocks[str]()  # Held, by tenant, while events are made.
 
@@ -83,6 +87,7 @@ class TelemetryWorker(TenantWorker):
             if lost:
                 self._put_off_lost(memory, lost)
             self._shift.step()
+            due = _with_texts(due, beside)
             ids = {row.id for row in due}
             waiting = [row for row in beside if row.id not in ids]
             self._become(memory, _by_trace(due), _by_trace(waiting), _by_trace_known(known))
@@ -138,6 +143,9 @@ class TelemetryWorker(TenantWorker):
         with memory.write() as unit:
             unit.otlp_known.keep(known, now)
             unit.otlp_inbox.remove([row.id for row in rows])
+            unit.otlp_inbox.put(
+                [replace(row, due_us=now + self._wait_us) for one in made for row in one.later]
+            )
             # What came meanwhile did not see that its trace has a session by now.
             unit.otlp_inbox.complete(settled, now)
 
@@ -185,6 +193,19 @@ class TelemetryWorker(TenantWorker):
                 "spans never became events and are gone", tenant=memory.tenant_id,
                 spans=len(gone), first=gone[0],
             )  # fmt: skip
+
+
+def _with_texts(due: Sequence[Received], beside: Sequence[Received]) -> list[Received]:
+    """Return what is due, with what waits beside it for the same: the log records of a call that
+    waits for its texts, and the call that log records bring them for."""
+    found = {row.id: row for row in due}
+    wanted = {_span_of(row) for row in due if row.patient} - {("", "")}
+    found |= {row.id: row for row in beside if row.patient and _span_of(row) in wanted}
+    return list(found.values())
+
+
+def _span_of(row: Received) -> tuple[str, str]:
+    return (row.span.trace_id, row.span.span_id) if row.span.span_id else ("", "")
 
 
 class _TraceKey(NamedTuple):

@@ -39,7 +39,9 @@ def _build(host: Host) -> Parts:
         settings.otlp_wait_seconds,
         settings.otlp_inbox_bytes,
     )
-    worker = TelemetryWorker(host.tenants.open, host.get(RecordEvents), foreground)
+    worker = TelemetryWorker(
+        host.tenants.open, host.get(RecordEvents), foreground, settings.otlp_wait_seconds
+    )
     servicers = {
         trace_service_pb2.DESCRIPTOR.services_by_name["TraceService"]: TraceServicer(
             take, foreground

@@ -41,6 +41,8 @@ class Mapped:
 
     events: list[NewEvent] = field(default_factory=list)
     known: list[Known] = field(default_factory=list)
+    later: list[Received] = field(default_factory=list)
+    """Calls of models that came without texts, which log records may bring yet."""
 
 
 def mapped(due: Sequence[Received], waiting: Sequence[Received], known: Sequence[Known]) -> Mapped:
@@ -53,7 +55,7 @@ def mapped(due: Sequence[Received], waiting: Sequence[Received], known: Sequence
     """
     family = Family(due, waiting, known)
     before = {one.span_id for one in known if one.span_id}
-    fresh = [one for one in due if one.span.is_log or one.span.span_id not in before]
+    fresh = [one for one in due if one.span.is_log or one.is_told or one.span.span_id not in before]
     return _Trace(family, fresh).map()
 
 
@@ -63,8 +65,10 @@ class _Trace:
     def __init__(self, family: Family, due: Sequence[Received]) -> None:
         self._family = family
         self._events: dict[str, NewEvent] = {}
+        self._rows = {one.span.span_id: one for one in due if not one.span.is_log}
+        self._later: list[Received] = []
         self._spans = sorted(
-            (one.span for one in due if not one.span.is_log), key=lambda s: (s.start_us, s.span_id)
+            (one.span for one in self._rows.values()), key=lambda s: (s.start_us, s.span_id)
         )
         logs = [one.span for one in due if one.span.is_log]
         here = {span.span_id for span in self._spans}
@@ -94,7 +98,7 @@ class _Trace:
             told, said = conversation(logs[0], logs)
             self._talk(logs[0], told, said)
         events = sorted(self._events.values(), key=lambda e: e.timestamp_us or 0)
-        return Mapped(events, self._family.now_known(self._spans))
+        return Mapped(events, self._family.now_known(self._spans), self._later)
 
     def _together(self) -> Iterator[list[Span]]:
         """Yield the log records whose spans are not here by their spans and sessions. Outside of
@@ -109,14 +113,24 @@ class _Trace:
         yield from found.values()
 
     def _model(self, span: Span, told: Sequence[Said], said: Sequence[Said]) -> None:
+        row = self._rows[span.span_id]
+        self._talk(span, told, ())
+        if not row.is_told:
+            self._call(span)
+        self._talk(span, told, said)
+        if told or said:
+            return
+        if row.is_told:
+            self._note_silence(span)
+        else:
+            self._later.append(row.for_texts())
+
+    def _call(self, span: Span) -> None:
         error = clean_text(error_of(span))
         attributes = gathered(span, self._logs[span.span_id])
         payload: dict[str, Json] = {"span": clean_text(span.name, 200)}
         if provider := name_of(attributes, Field.PROVIDER):
             payload["provider"] = provider
-        if not told and not said:
-            payload["texts"] = "not sent"
-        self._talk(span, told, ())
         self._add(
             span,
             _of_span(span, ""),
@@ -131,9 +145,6 @@ class _Trace:
             error=error,
             severity=Severity.ERROR if error else None,
         )
-        self._talk(span, told, said)
-        if not told and not said:
-            self._note_silence(span)
 
     def _note_silence(self, span: Span) -> None:
         session = self._family.session(span)

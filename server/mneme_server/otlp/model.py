@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from mneme_server.common.canonical import Json
@@ -95,6 +95,20 @@ class Received:
     due_us: int
     patient: bool = False
     attempts: int = 0
+
+    @property
+    def is_told(self) -> bool:
+        """Whether its call is an event already, and only its texts are waited for."""
+        return self.id.endswith(_TOLD)
+
+    def for_texts(self) -> Received:
+        """Return the row that waits for the texts of a call that is an event."""
+        row_id = self.id if self.is_told else f"{self.id}{_TOLD}"
+        return replace(self, id=row_id, patient=True, attempts=0)
+
+
+_TOLD = ":texts"
+"""Ends the id of what waits for texts: the same span may come again, as a row of its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,19 +124,6 @@ def conversation(span: Span, logs: Sequence[Span]) -> tuple[list[Said], list[Sai
     return told, said
 
 
-def has_texts(span: Span) -> bool:
-    """Tell whether `conversation` has anything of a span alone. What was said is read first: what
-    was told before it is the whole conversation, and long."""
-    attributes = gathered(span, ())
-    return bool(
-        said_in(value_of(attributes, Field.OUTPUT), "assistant")
-        or _from_parts(attributes)
-        or said_in(value_of(attributes, Field.SYSTEM), "system")
-        or said_in(value_of(attributes, Field.INPUT), "user")
-        or any(_from_events(span, ()))
-    )
-
-
 def _from_parts(attributes: Attributes) -> list[Said]:
     """Return the answer of a model where its text and its calls are told apart."""
     text = value_of(attributes, Field.OUTPUT_TEXT)

@@ -13,7 +13,7 @@ class TelemetrySettings(BaseModel):
         ge=0.1,
         le=3600,
         description="how long a span that names no session waits for the root of its trace before"
-        " it becomes events",
+        " it becomes events, and how long log records may take to bring a call's texts",
     )
     otlp_inbox_bytes: int = Field(
         256 * 1024 * 1024,

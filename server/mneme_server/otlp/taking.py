@@ -10,9 +10,9 @@ from mneme_server.common.canonical import canonical_json
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import Reason, ResourceExhausted
 from mneme_server.corpus.tenant import OpenTenants
-from mneme_server.otlp.model import Received, Span, SpanKind, Taken
+from mneme_server.otlp.model import Received, Span, Taken
 from mneme_server.otlp.ports import Inbox, TelemetryUnit
-from mneme_server.otlp.reading import has_texts, kind_of, name_of
+from mneme_server.otlp.reading import name_of
 from mneme_server.otlp.vocabulary import DETAIL_EVENTS, MESSAGE_EVENTS, Field
 
 MAX_WAITING = 200_000
@@ -72,15 +72,14 @@ class TakeTelemetry:
 
     def _received(self, span: Span, now: int) -> Received:
         session_id = name_of(span.attributes, Field.SESSION)
-        patient = span.is_log or _waits_for_texts(span)
-        waits = patient or not (session_id or span.is_root)
+        waits = span.is_log or not (session_id or span.is_root)
         return Received(
             id=_id_of(span),
             span=span,
             session_id=session_id,
             user_id=name_of(span.attributes, Field.USER),
             due_us=now + int(self.wait_s * MICROSECONDS) if waits else now,
-            patient=patient,
+            patient=span.is_log,
         )
 
     def _require_room(self, inbox: Inbox) -> None:
@@ -132,11 +131,6 @@ def _problem(span: Span) -> str:
 
 def _says_something(log: Span) -> bool:
     return log.name in MESSAGE_EVENTS or log.name in DETAIL_EVENTS
-
-
-def _waits_for_texts(span: Span) -> bool:
-    """Tell whether a model's call came without its texts: log records may bring them."""
-    return kind_of(span.attributes) is SpanKind.MODEL and not has_texts(span)
 
 
 def _id_of(span: Span) -> str:

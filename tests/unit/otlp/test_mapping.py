@@ -13,7 +13,7 @@ from mneme_server.otlp.family import Family
 from mneme_server.otlp.mapping import SILENT, mapped
 from mneme_server.otlp.messages import spans_of
 from mneme_server.otlp.model import Known, Received, Span, SpanKind
-from mneme_server.otlp.reading import conversation, has_texts, name_of
+from mneme_server.otlp.reading import name_of
 from mneme_server.otlp.vocabulary import KINDS, PREFIXES, Field, all_names
 from support.telemetry import failed, request, span
 
@@ -140,21 +140,6 @@ def test_an_integer_in_arguments_that_a_double_would_round_is_kept_as_text(
         found = events_of(span(number, attributes))
         (call,) = [one for one in found if one.event_type == "tool_call"]
         assert call.payload["arguments"] == kept
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("kept", ["all", "told", "said", "none"])
-def test_a_span_has_texts_when_a_conversation_can_be_read_from_it(dialect: str, kept: str) -> None:
-    without = {"all": [], "told": [SAY], "said": [ASK], "none": [ASK, SAY]}[kept]
-    attributes = {
-        name: value
-        for name, value in DIALECTS[dialect].items()
-        if not any(text in json.dumps(value) for text in without)
-    }
-    (one,) = received(span(1, attributes))
-    told, answered = conversation(one.span, ())
-    assert has_texts(one.span) is bool(told or answered)
-    assert has_texts(one.span) is (kept != "none")
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -431,13 +416,19 @@ def test_a_chain_of_any_depth_is_walked_once_for_each_of_its_spans(
     assert steps < 10 * depth
 
 
-def test_a_session_without_texts_says_so() -> None:
-    events = events_of(
-        *(span(n, {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}) for n in (1, 2))
-    )
-    assert [e.event_type for e in events] == ["llm_call", "custom", "llm_call"]
-    assert events[0].payload["texts"] == "not sent"
-    assert (events[1].text, events[1].searchable) == (SILENT, False)
+def test_a_call_without_texts_is_told_at_once_and_its_silence_once_no_texts_came() -> None:
+    silent = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}
+    first = mapped(received(*(span(n, silent) for n in (1, 2))), (), ())
+    assert [e.event_type for e in first.events] == ["llm_call", "llm_call"]
+    assert not any("texts" in e.payload for e in first.events)
+    again = mapped(received(span(1, silent)), (), first.known)
+    assert (again.events, again.later) == ([], [])
+    assert all(row.patient for row in first.later)
+    then = mapped(first.later, (), first.known)
+    assert [(e.event_type, e.text, e.searchable) for e in then.events] == [
+        ("custom", SILENT, False)
+    ]
+    assert then.later == []
 
 
 def test_what_cannot_be_stored_is_made_fit() -> None:
