@@ -24,7 +24,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from mneme._core.answers import Answer
 from mneme._core.convert import parse_enum
 from mneme._core.enums import name_of
-from mneme._core.json_values import free_json, inexact_in, why_inexact
+from mneme._core.json_values import free_json, misfit_in
 from mneme._core.misfits import in_words
 from mneme._core.status import error_in
 from mneme.errors import ArgumentError
@@ -68,10 +68,9 @@ def from_dict(values: Mapping[str, Any], message: MessageT) -> MessageT:
     Raises:
         ArgumentError: a value does not fit; the message names the field.
     """
-    inexact = inexact_in(values, message.DESCRIPTOR)
-    if inexact is not None:
-        path, number = inexact
-        raise ArgumentError(f"{path}: {why_inexact(number)}")
+    misfit = misfit_in(values, message.DESCRIPTOR)
+    if misfit is not None:
+        raise ArgumentError(f"{misfit.path}: {misfit.problem}")
     try:
         json_format.ParseDict(_with_numbers(values, message.DESCRIPTOR), message)
     except ArgumentError:

@@ -12,7 +12,7 @@ from google.protobuf import json_format
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
-from mneme._core.json_values import inexact_in, why_inexact
+from mneme._core.json_values import misfit_in
 from mneme._core.misfits import in_words
 
 from mneme_server.common.errors import InvalidArgument, Reason
@@ -76,11 +76,12 @@ class ConnectRpc:
 
     def fill(self, request: Message, value: dict[str, Any]) -> None:
         """Set the fields of a request that a JSON object says."""
-        inexact = inexact_in(value, request.DESCRIPTOR)
-        if inexact is not None:
-            path, number = inexact
+        misfit = misfit_in(value, request.DESCRIPTOR)
+        if misfit is not None:
             raise InvalidArgument(
-                f"{path}: {why_inexact(number)}", reason=Reason.OUT_OF_RANGE, field=path
+                f"{misfit.path}: {misfit.problem}",
+                reason=Reason.INVALID_TYPE if misfit.of_type else Reason.OUT_OF_RANGE,
+                field=misfit.path,
             )
         json_format.ParseDict(value, request)
 
