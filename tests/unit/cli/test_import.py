@@ -72,6 +72,18 @@ def test_a_record_that_stands_twice_goes_in_once(memory: Memory, write: Any) -> 
     assert "3 new events, 3 already there" in mneme("import", write([conversation(1)] * 2)).out
 
 
+def test_a_message_that_could_not_be_read_is_added_once_its_file_is_mended(
+    memory: Memory, write: Any
+) -> None:
+    whole = json.dumps(conversation(1, length=5)["messages"])
+    messages = json.loads(whole)
+    third = json.dumps(messages[2])
+    result = mneme("import", write(whole.replace(third, third.replace('"role"', "role"))))
+    assert result.out == "2 records read: 1 session, 4 new events, 0 already there, 1 broken\n"
+    result = mneme("import", write(whole))
+    assert result.out == "1 record read: 1 session, 1 new event, 4 already there, 0 broken\n"
+
+
 def test_a_file_that_is_one_conversation_is_one_session(memory: Memory, write: Any) -> None:
     mneme("import", write(conversation(1)["messages"]))
     (session_id,) = memory.sessions

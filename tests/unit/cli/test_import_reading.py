@@ -154,6 +154,19 @@ def test_a_conversation_cut_off_in_the_middle_is_one_broken_record() -> None:
     assert len(broken(text)) == 1
 
 
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("at", [0, 1, 2, 3])
+def test_a_message_that_cannot_be_read_costs_its_conversation_nothing_else(
+    at: int, indent: int | None
+) -> None:
+    said = [{"role": "user", "content": f"word {n}"} for n in range(4)]
+    text = json.dumps(said, indent=indent).replace(f'"word {at}"', "word")
+    assert values(text) == [[*said[:at], *said[at + 1 :]]]
+    ((record, _, reason),) = broken(text)
+    assert record == at + 1
+    assert reason.startswith("not JSON: ")
+
+
 def test_a_large_file_of_lines_is_not_read_at_once() -> None:
     class Counting(io.BytesIO):
         taken = 0

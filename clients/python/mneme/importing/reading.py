@@ -49,11 +49,14 @@ class Record:
         value: what it says.
         original: the same before secrets were masked, for ids that masking must not change;
             None when nothing was masked.
+        gaps: where messages are missing from a list of them since they could not be read: for
+            each, the number of those before it that could.
     """
 
     place: Place
     value: Any
     original: Any = None
+    gaps: tuple[int, ...] = ()
 
     @property
     def unmasked(self) -> Any:
@@ -67,6 +70,12 @@ class Broken:
 
     place: Place
     reason: str
+
+
+class _CutOff(Broken):
+    """The place in a list after which nothing can be read."""
+
+    __slots__ = ()
 
 
 def read_records(stream: BinaryIO, name: str) -> Iterator[Record | Broken]:
@@ -157,14 +166,28 @@ def _document(data: bytes, name: str) -> Iterator[Record | Broken]:
 
 
 def _join_conversation(found: list[Record | Broken]) -> Iterator[Record | Broken]:
-    """A list whose elements are messages is one record; else each element is one."""
-    values = [item.value for item in found if isinstance(item, Record)]
+    """A list whose elements are messages is one record; else each element is one.
+
+    A message that cannot be read is missing from it. A list that is cut off is none yet: it may be
+    a file that is still being written, and comes in as a whole once it is.
+    """
+    values: list[Any] = []
+    gaps: list[int] = []
+    for item in found:
+        if isinstance(item, Record):
+            values.append(item.value)
+        else:
+            gaps.append(len(values))
     if not is_conversation(values):
         yield from found
         return
     place = found[0].place
     broken = [item for item in found if isinstance(item, Broken)]
-    yield Broken(place, broken[0].reason) if broken else Record(place, values)
+    if broken and isinstance(broken[-1], _CutOff):
+        yield Broken(place, broken[0].reason)
+    else:
+        yield from broken
+        yield Record(place, values, gaps=tuple(gaps))
 
 
 def _elements(text: str, position: int, name: str, *, closing: str) -> Iterator[Record | Broken]:
@@ -182,10 +205,10 @@ def _elements(text: str, position: int, name: str, *, closing: str) -> Iterator[
             value, position = _DECODER.raw_decode(text, position)
         except (ValueError, RecursionError) as error:
             end = _end_of(text, position) if closing else None
-            lost = "" if end else "; nothing after it can be read"
-            yield Broken(place, f"{_reason(error)}{lost}")
             if end is None:
+                yield _CutOff(place, f"{_reason(error)}; nothing after it can be read")
                 return
+            yield Broken(place, _reason(error))
             position = end
         else:
             yield Record(place, value)
@@ -193,7 +216,7 @@ def _elements(text: str, position: int, name: str, *, closing: str) -> Iterator[
         if closing and text[position : position + 1] == ",":
             position += 1
     if closing and position == len(text):
-        yield Broken(Place(name, record + 1, text.count("\n") + 1), "the list is not closed")
+        yield _CutOff(Place(name, record + 1, text.count("\n") + 1), "the list is not closed")
 
 
 def _skip(text: str, position: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from mneme.importing.messages import events_of
@@ -117,7 +117,7 @@ def plan_conversation(
         width = _opening(facts, unmasked)
     planned = Planned(record.place)
     session_id = _session_id(facts, unmasked[:width])
-    _add_events(planned, session_id, messages, translate)
+    _add_events(planned, session_id, messages, translate, record.gaps)
     if not planned.events:
         raise UnusableError("its messages hold neither text nor tool calls")
     if width < len(unmasked):
@@ -142,11 +142,19 @@ def _translate(
 
 
 def _add_events(
-    planned: Planned, session_id: str, messages: list[Any], translate: Translate
+    planned: Planned,
+    session_id: str,
+    messages: list[Any],
+    translate: Translate,
+    gaps: Collection[int],
 ) -> None:
+    """Add the messages' events. One that could not be read keeps a place, as most have one event:
+    once its file is mended it is added there, and those after it are where they were."""
     call_names: dict[str, str] = {}
+    missing = Counter(gaps)
     index = 0
-    for message in messages:
+    for number, message in enumerate(messages):
+        index += missing[number]
         for fields in translate(message, call_names, planned):
             key = fields.pop("key", None)
             planned.add(session_id, f"{session_id}:{index if key is None else key}", fields)
