@@ -104,3 +104,34 @@ def test_what_waits_for_its_vector_is_counted_until_it_is_found_by_it(server: Lo
             record(api, event("Order 7 was packed.", "s"))
             eventually(lambda: recall(api, "packed"), lambda seen: not seen.pending_count)
     assert counted == [1]
+
+
+@pytest.mark.parametrize("wait", [True, False], ids=["embedded at once", "embedded soon"])
+@pytest.mark.parametrize(("known", "new"), [(0, 1), (8, 1), (60, 20), (60, 100)], ids=str)
+def test_what_is_recalled_once_nothing_waits_is_recalled_so_afterwards(
+    server: LocalServer, known: int, new: int, wait: bool
+) -> None:
+    api = server.keys.tenant()
+
+    def events(count: int, name: str) -> list[Any]:
+        said = [f"Parcel {name} {n}: {' '.join(_THINGS[n % 7 :: n % 5 + 1])}" for n in range(count)]
+        return [event(text, f"{name}-{n // 20}", id=f"{name}-{n}") for n, text in enumerate(said)]
+
+    with server.application.runtime.tenants.open(api.tenant_id) as memory:
+        index = memory.index
+        assert isinstance(index, TenantIndex)
+        if known:
+            record(api, *events(known, "old"), wait=True)
+            eventually(index.stats, lambda seen: not seen.lexical_waiting)
+        record(api, *events(new, "new"), wait=wait)
+        at_once = eventually(lambda: recall(api, _ASKED), lambda seen: not seen.pending_count)
+        eventually(index.stats, lambda seen: not seen.lexical_waiting)  # By the background.
+    assert scores_of(recall(api, _ASKED)) == scores_of(at_once)
+
+
+_THINGS = ["lamp", "table", "chair", "delayed", "customer", "a broken lamp", "Berlin", "delayed"]
+_ASKED = "Which customer waits for the delayed parcel with the lamp?"
+
+
+def scores_of(found: Any) -> list[tuple[str, float]]:
+    return [(result.source_id, pytest.approx(result.score, abs=1e-6)) for result in found.results]

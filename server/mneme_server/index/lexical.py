@@ -35,7 +35,6 @@ _FIRST_COPY = 1_000
 """Documents from which a copy is due though there was none. The next are due whenever there are
 twice as many: all together write no more than the last one and as much again."""
 _LISTED_AT_ONCE = 50_000
-_SCORED_WAITING = 128
 
 
 class LexicalIndex:
@@ -43,9 +42,10 @@ class LexicalIndex:
     tantivy's files to be opened again, which takes a millisecond or less.
 
     What is added waits in memory until it is committed: by `commit`, or by `keep_up` when much has
-    come together. Searches see it at once. tantivy works in a folder of the process (`scratch`);
-    `release_writer` writes a copy. What came after the last copy is gone after a crash; the owner
-    compares `holds_exactly` and `doc_ids` with the database at opening.
+    come together, or a search finds so much that its ranking would not last. Searches see it at
+    once. tantivy works in a folder of the process (`scratch`); `release_writer` writes a copy. What
+    came after the last copy is gone after a crash; the owner compares `holds_exactly` and `doc_ids`
+    with the database at opening.
 
     Args:
         folder: where the copy lies; made when it does not exist.
@@ -269,8 +269,9 @@ class LexicalIndex:
         return np.concatenate(parts)
 
     def parse(self, query: str, weights: Mapping[Field, float]) -> ParsedQuery | None:
-        """See `WordSearch.parse`."""
-        if self.waiting > _SCORED_WAITING:
+        """See `WordSearch.parse`. What the background would commit soon is committed first: how
+        rare words are changes with it, and with that the scores of all documents."""
+        if self.wants_commit:
             self._try_to_commit()
         return self._search.parse(self._seen(), query, weights)
 

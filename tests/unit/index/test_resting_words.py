@@ -36,7 +36,8 @@ TEXTS = [
 
 @pytest.fixture
 def words(tmp_path: Path) -> Iterator[LexicalIndex]:
-    words = LexicalIndex(tmp_path / "copy", IndexSettings())
+    # However few there are, what comes later waits for a commit.
+    words = LexicalIndex(tmp_path / "copy", IndexSettings(commit_share=1.0))
     words.add([event(i, text, context="birds") for i, text in enumerate(TEXTS, 1)])
     words.release_writer()
     yield words
