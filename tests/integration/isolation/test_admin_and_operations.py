@@ -15,6 +15,12 @@ from support.making import ids_of, list_events, recall, session_of
 isolates = Checks()
 
 
+@isolates("mneme.v1.AdminService/WhoAmI")
+def _(world: World) -> None:
+    told = world.ours.admin.WhoAmI(admin_pb.WhoAmIRequest())
+    assert told.tenant_id == world.ours.tenant_id != world.theirs.tenant_id
+
+
 @isolates("mneme.v1.AdminService/GetStats")
 def _(world: World) -> None:
     mine = world.ours.admin.GetStats(admin_pb.GetStatsRequest()).tenant

@@ -103,7 +103,7 @@ def _(world: World) -> None:
 
 @isolates("mneme.v1.EventService/WatchEvents")
 def _(world: World) -> None:
-    for watched in ("", "session", OTHER):
+    for watched in (None, "session", OTHER):
         request = events_pb.WatchEventsRequest(after_cursor="0", session_id=watched)
         following = world.ours.events.WatchEvents(request)
         next(following)

@@ -121,7 +121,17 @@ def accounts() -> Prepared:
 
     oldest = (rows.kind == bindparam("event"), rows.source_id != "", rows.salt.is_not(None))
     in_runs = select(func.coalesce(func.sum(runs.leaves), 0)).where(runs.tenant_id == tenant)
-    waiting = (there.doc_id > bindparam("after"), there.doc_id <= bindparam("until"))
+    has_leaf = select(rows.leaf).where(
+        there.tenant_id == tenant,  # Again: the guard reads each SELECT.
+        rows.tenant_id == tenant,
+        rows.kind == bindparam("event"),
+        rows.source_id == there.source_id,
+    )
+    # A certificate does not wait for the turn of what it names.
+    waiting = (
+        there.doc_id > bindparam("after"), there.doc_id <= bindparam("until"),
+        ~has_leaf.correlate(documents).exists(),
+    )  # fmt: skip
     return Prepared(
         select(
             in_runs.scalar_subquery().label("in_runs"),
