@@ -65,6 +65,11 @@ text() {
   printf '"%s"' "$escaped"
 }
 
+# Text as JSON, or null where none is given, which leaves a filter out: given "${@:2:1}".
+given() {
+  if [ "$#" -gt 0 ]; then text "$1"; else printf 'null'; fi
+}
+
 # Texts as a JSON array: texts a b prints ["a", "b"].
 texts() {
   local separator="" one

@@ -4,4 +4,4 @@
 source "$(dirname "$0")/call.sh"
 usage "$#" 1 'TOPIC [PROJECT]'
 
-call ContextService/GetContext <<< "{\"topic\": $(text "$1"), \"project\": $(text "${2:-}")}"
+call ContextService/GetContext <<< "{\"topic\": $(text "$1"), \"project\": $(given "${@:2:1}")}"

@@ -5,4 +5,4 @@
 source "$(dirname "$0")/call.sh"
 usage "$#" 1 'ANALYSIS [AGENT_ID]'
 
-call ReflectService/Reflect <<< "{\"analysis\": \"ANALYSIS_$1\", \"agent_id\": $(text "${2:-}")}"
+call ReflectService/Reflect <<< "{\"analysis\": \"ANALYSIS_$1\", \"agent_id\": $(given "${@:2:1}")}"

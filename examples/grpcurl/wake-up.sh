@@ -3,4 +3,4 @@
 # usage: wake-up.sh [PROJECT]
 source "$(dirname "$0")/call.sh"
 
-call ContextService/WakeUp <<< "{\"project\": $(text "${1:-}")}"
+call ContextService/WakeUp <<< "{\"project\": $(given "${@:1:1}")}"
