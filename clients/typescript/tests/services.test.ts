@@ -476,7 +476,9 @@ test("what was recalled is certified, and the log that proves it can be audited"
 });
 
 test("a session learns which action works, explains it, and hands it on", async () => {
-  const learner = watched(server.client({ apiKey: await server.newKey({ scopes: ["learn"] }) }));
+  const learner = watched(
+    server.client({ apiKey: await server.newKey({ scopes: ["learn", "read"] }) }),
+  );
   const state = (value: { [key: string]: string }) => ({ value: { case: "json" as const, value } });
   const label = (value: string) => ({ value: { case: "label" as const, value } });
   const { algorithms } = await learner.describeAlgorithms();
@@ -537,6 +539,7 @@ test("a session learns which action works, explains it, and hands it on", async 
 });
 
 test("tenants and keys are managed", async () => {
+  assert.equal((await admin.whoAmI()).tenantId, "default");
   await admin.createTenant({ tenantId: "other", displayName: "Other" });
   const made = await admin.createApiKey({ tenantId: "other", name: "reader", scopes: ["read"] });
   assert.match(made.secret, /^mn_/);

@@ -158,7 +158,7 @@ def shown_in(answer: recall_pb.RecallResponse) -> list[recall_pb.RecallResult]:
     """Return what is shown of results, but for their scores: as words come to lie in other parts of
     the index, sums differ in their last digits."""
     for result in answer.results:
-        for name in ("score", "similarity", "terms"):
+        for name in ("score", "similarity", "terms", "steps"):
             result.ClearField(name)  # type: ignore[arg-type]
     return sorted(answer.results, key=lambda result: (result.source_type, result.source_id))
 
