@@ -11,7 +11,15 @@ import { type Basis, ENDED, lineOf, overTime, TIMED, TOLD } from "./series";
 export function TrendsView({ of }: { of: PerformanceTrendsJson }) {
   const points = of.points ?? [];
   if (points.length === 0) return <Empty title="There is nothing to draw in this span." />;
-  const common = overTime(points, num(of.bucketSeconds));
+  const seconds = num(of.bucketSeconds);
+  const common = overTime(points, seconds);
+  const measures = [
+    ["Success", of.successRate, points100],
+    ["Errors of a session", of.errorRate, signed],
+    ["Latency", of.latency, milliseconds],
+    ["Latency, slowest twentieth", of.latencyP95, milliseconds],
+    ["Sessions an hour", of.throughput, signed],
+  ] as const;
   const line = (name: string, value: (point: PerformancePointJson) => Numeric, basis?: Basis) =>
     lineOf(name, points, value, basis);
   return (
@@ -21,36 +29,9 @@ export function TrendsView({ of }: { of: PerformanceTrendsJson }) {
         about="The slope that fits best, with the interval it lies in, and how likely chance alone gives it."
       >
         <ul class="claims">
-          <TrendLine
-            seconds={num(of.bucketSeconds)}
-            name="Success"
-            of={of.successRate}
-            format={points100}
-          />
-          <TrendLine
-            seconds={num(of.bucketSeconds)}
-            name="Errors of a session"
-            of={of.errorRate}
-            format={signed}
-          />
-          <TrendLine
-            seconds={num(of.bucketSeconds)}
-            name="Latency"
-            of={of.latency}
-            format={milliseconds}
-          />
-          <TrendLine
-            seconds={num(of.bucketSeconds)}
-            name="Latency, slowest twentieth"
-            of={of.latencyP95}
-            format={milliseconds}
-          />
-          <TrendLine
-            seconds={num(of.bucketSeconds)}
-            name="Sessions an hour"
-            of={of.throughput}
-            format={signed}
-          />
+          {measures.map(([name, test, format]) => (
+            <TrendLine key={name} seconds={seconds} name={name} of={test} format={format} />
+          ))}
         </ul>
       </Section>
       <div class="grid">
