@@ -57,6 +57,15 @@ GIVEN: dict[str, Give] = {
     "topic": lambda c, text: c.get_context(text),
     "open_todos[0].content": lambda c, text: c.sleep("s", open_todos=[{"content": text}]),
 }
+# Who somebody is may be left out, which is what an empty name says; one of spaces is a name that got lost.
+WHOSE: dict[str, Give] = {
+    "user_id": lambda c, name: c.remember("The bell is broken.", user_id=name),
+    "project": lambda c, name: c.create_lesson("Keys", "Look under the pot.", project=name),
+    "agent_id": lambda c, name: c.start_session(session_id="s", agent_id=name),
+    "events[0].agent_id": lambda c, name: c.record_events(
+        [{"session_id": "s", "event_type": "message", "text": "hello", "agent_id": name}]
+    ),
+}
 
 
 @pytest.mark.parametrize("blank", BLANK.values(), ids=list(BLANK))
@@ -67,6 +76,18 @@ def test_the_python_client_is_told_which_text_says_nothing(
     with pytest.raises(InvalidArgumentError, match=REFUSED) as refused:
         give(client, blank)
     assert field in str(refused.value)
+    assert [memory.id for memory in client.list_memories().memories] == ["key"]
+
+
+@pytest.mark.parametrize("blank", [one for one in BLANK.values() if one], ids=repr)
+@pytest.mark.parametrize(("field", "give"), WHOSE.items(), ids=list(WHOSE))
+def test_nothing_is_written_for_a_user_an_agent_or_a_project_whose_name_got_lost(
+    field: str, give: Give, blank: str, client: MnemeClient
+) -> None:
+    with pytest.raises(InvalidArgumentError, match=f"{SAID}|on one line") as refused:
+        give(client, blank)
+    assert field in str(refused.value)
+    assert not client.list_sessions().sessions
     assert [memory.id for memory in client.list_memories().memories] == ["key"]
 
 

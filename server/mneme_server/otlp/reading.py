@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mneme_server.common.canonical import Json
-from mneme_server.common.texts import composed
+from mneme_server.common.texts import composed, is_blank
 from mneme_server.otlp.conversation import Said, ToolCall, read_json, said_in, text_of, unflattened
 from mneme_server.otlp.model import Attributes, Span, SpanKind
 from mneme_server.otlp.vocabulary import (
@@ -51,8 +51,10 @@ def name_of(attributes: Attributes, field: Field) -> str:
 
 
 def as_id(text: str) -> str:
-    """Return a text as ids are kept, without what they may not hold, cut where it is too long."""
-    return "".join(c for c in composed(text) if c >= " " and c != "\x7f").strip()[:MAX_ID]
+    """Return a text as ids are kept, without what they may not hold, cut where it is too long; empty
+    if nothing of it can be seen."""
+    kept = "".join(c for c in composed(text) if c >= " " and c != "\x7f").strip()[:MAX_ID]
+    return "" if is_blank(kept) else kept
 
 
 def result_of(attributes: Attributes) -> Json:

@@ -374,12 +374,12 @@ class AlertScope(Answer[alert_service_pb2.AlertScope], of=alert_service_pb2.Aler
 
     agent_id: str
     """Events of this agent, and its sessions.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
 
     project: str
     """Those of sessions of this project.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
 
     tags: list[str]
@@ -1738,17 +1738,17 @@ class Episode(Answer[episode_pb2.Episode], of=episode_pb2.Episode):
 
     agent_id: str
     """The agent; may be empty.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
 
     user_id: str
     """The user it was done for; may be empty.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
 
     project: str
     """The project; may be empty.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
 
     task: str
@@ -3527,12 +3527,12 @@ class Lesson(Answer[learn_service_pb2.Lesson], of=learn_service_pb2.Lesson):
 
     agent_id: str
     """The agent it is for; if empty, every agent of the tenant.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
 
     project: str
     """The project it is about; may be empty.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
 
     tags: list[str]
@@ -3949,17 +3949,17 @@ class Memory(Answer[memory_service_pb2.Memory], of=memory_service_pb2.Memory):
 
     user_id: str
     """The user it is about; may be empty.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
 
     agent_id: str
     """The agent that remembers it; if empty, every agent of the tenant.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
 
     project: str
     """The project it is about; may be empty.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
 
     importance: ImportanceChoice | None
@@ -5903,7 +5903,7 @@ class Skill(Answer[skill_service_pb2.Skill], of=skill_service_pb2.Skill):
 
     project: str
     """The project it is for; may be empty.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
 
     tags: list[str]

@@ -170,7 +170,7 @@ class ContextMethods(SyncCaller):
                 session; or, if that has already been handed over or there is none, a new one,
                 provided something is given. Up to 200 characters, on one line.
             project: The project; if empty, the session's. Required without a session. Up to 200
-                characters, on one line.
+                characters, on one line; not blank.
             progress: What was done. Up to 100 entries, each up to 2,000 characters; not blank.
             completed_todos: What was on the list and is done. Up to 100 entries, each up to
                 2,000 characters; not blank.
@@ -178,7 +178,8 @@ class ContextMethods(SyncCaller):
             decisions: What was decided. Up to 100 entries.
             locked_contexts: Contexts that were pinned. Up to 100 entries.
             files: Files that were touched. Up to 500 entries, each up to 1,000 characters.
-            agent_id: The agent; empty: the session's. Up to 200 characters, on one line.
+            agent_id: The agent; empty: the session's. Up to 200 characters, on one line; not
+                blank.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -505,7 +506,7 @@ class AsyncContextMethods(AsyncCaller):
                 session; or, if that has already been handed over or there is none, a new one,
                 provided something is given. Up to 200 characters, on one line.
             project: The project; if empty, the session's. Required without a session. Up to 200
-                characters, on one line.
+                characters, on one line; not blank.
             progress: What was done. Up to 100 entries, each up to 2,000 characters; not blank.
             completed_todos: What was on the list and is done. Up to 100 entries, each up to
                 2,000 characters; not blank.
@@ -513,7 +514,8 @@ class AsyncContextMethods(AsyncCaller):
             decisions: What was decided. Up to 100 entries.
             locked_contexts: Contexts that were pinned. Up to 100 entries.
             files: Files that were touched. Up to 500 entries, each up to 1,000 characters.
-            agent_id: The agent; empty: the session's. Up to 200 characters, on one line.
+            agent_id: The agent; empty: the session's. Up to 200 characters, on one line; not
+                blank.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:

@@ -151,13 +151,15 @@ class EventMethods(SyncCaller):
         Args:
             session_id: Unique in the tenant; a ULID is made when it is empty. Up to 200
                 characters, on one line.
-            agent_id: The agent that runs it; may be empty. Up to 200 characters, on one line.
+            agent_id: The agent that runs it; may be empty. Up to 200 characters, on one line;
+                not blank.
             agent_name: The agent's display name; may be empty. Up to 200 characters, on one
-                line.
+                line; not blank.
             user_id: The user it serves; empty: the one that `metadata` names as "userId" or
                 "user_id", or else the one that its events' metadata names. Up to 200
-                characters, on one line.
-            project: The project it works on; may be empty. Up to 200 characters, on one line.
+                characters, on one line; not blank.
+            project: The project it works on; may be empty. Up to 200 characters, on one line;
+                not blank.
             tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
             metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
             started_at: When it started; unset: now, or the time of its first event if events
@@ -737,13 +739,15 @@ class AsyncEventMethods(AsyncCaller):
         Args:
             session_id: Unique in the tenant; a ULID is made when it is empty. Up to 200
                 characters, on one line.
-            agent_id: The agent that runs it; may be empty. Up to 200 characters, on one line.
+            agent_id: The agent that runs it; may be empty. Up to 200 characters, on one line;
+                not blank.
             agent_name: The agent's display name; may be empty. Up to 200 characters, on one
-                line.
+                line; not blank.
             user_id: The user it serves; empty: the one that `metadata` names as "userId" or
                 "user_id", or else the one that its events' metadata names. Up to 200
-                characters, on one line.
-            project: The project it works on; may be empty. Up to 200 characters, on one line.
+                characters, on one line; not blank.
+            project: The project it works on; may be empty. Up to 200 characters, on one line;
+                not blank.
             tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
             metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
             started_at: When it started; unset: now, or the time of its first event if events

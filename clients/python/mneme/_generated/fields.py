@@ -187,11 +187,11 @@ class AlertScopeFields(TypedDict, total=False):
 
     agent_id: str
     """Events of this agent, and its sessions.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     project: str
     """Those of sessions of this project.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     tags: Iterable[str]
     """Those of sessions that have all of these tags.
@@ -427,15 +427,15 @@ class EpisodeFields(TypedDict, total=False):
     """
     agent_id: str
     """The agent; may be empty.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     user_id: str
     """The user it was done for; may be empty.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     project: str
     """The project; may be empty.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     task: Required[str]
     """What was to be done.
@@ -684,11 +684,11 @@ class LessonFields(TypedDict, total=False):
     """
     agent_id: str
     """The agent it is for; if empty, every agent of the tenant.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     project: str
     """The project it is about; may be empty.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     tags: Iterable[str]
     """Labels, sorted, without repeats.
@@ -804,15 +804,15 @@ class MemoryFields(TypedDict, total=False):
     """
     user_id: str
     """The user it is about; may be empty.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     agent_id: str
     """The agent that remembers it; if empty, every agent of the tenant.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     project: str
     """The project it is about; may be empty.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     importance: ImportanceChoice
     """How much it matters.
@@ -962,7 +962,7 @@ class NewEventFields(TypedDict, total=False):
     """
     agent_id: str
     """Who acted; empty: the session's agent.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     event_type: Required[EventTypeName | str]
     """What happened. The known names tell Mneme which of the session's counters
@@ -1049,15 +1049,15 @@ class NewMemoryFields(TypedDict, total=False):
     """
     user_id: str
     """The user it is about.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     agent_id: str
     """The agent that remembers it; if empty, every agent of the tenant.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     project: str
     """The project it is about.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     tags: Iterable[str]
     """Labels.
@@ -1313,7 +1313,7 @@ class SkillFields(TypedDict, total=False):
     """
     project: str
     """The project it is for; may be empty.
-    Up to 200 characters, on one line.
+    Up to 200 characters, on one line; not blank.
     """
     tags: Iterable[str]
     """Labels, sorted, without repeats.

@@ -210,8 +210,9 @@ class LearnMethods(SyncCaller):
             category: A group. Up to 100 characters, on one line. Default: general.
             importance: How much it matters. Default: NORMAL.
             agent_id: The agent it is for; if empty, every agent of the tenant. Up to 200
-                characters, on one line.
-            project: The project it is about; may be empty. Up to 200 characters, on one line.
+                characters, on one line; not blank.
+            project: The project it is about; may be empty. Up to 200 characters, on one line;
+                not blank.
             tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
             context: Free JSON: topics, trigger conditions. Up to 64 KiB encoded and 32 levels
                 deep.
@@ -440,8 +441,9 @@ class LearnMethods(SyncCaller):
                 one line. Default: general.
             importance: How much it matters. Default: NORMAL.
             agent_id: The agent it is for; if empty, every agent of the tenant. Up to 200
-                characters, on one line.
-            project: The project it is about; may be empty. Up to 200 characters, on one line.
+                characters, on one line; not blank.
+            project: The project it is about; may be empty. Up to 200 characters, on one line;
+                not blank.
             tags: Labels, sorted, without repeats. Up to 64 entries, each up to 100 characters,
                 on one line.
             context: Free JSON: topics, trigger conditions. Up to 64 KiB encoded and 32 levels
@@ -645,7 +647,7 @@ class LearnMethods(SyncCaller):
             session_id: The session of the attempt. It need not be stored here. Required; up to
                 200 characters, on one line.
             task_description: What was attempted. Required; up to 8,192 characters; not blank.
-            project: The project; may be empty. Up to 200 characters, on one line.
+            project: The project; may be empty. Up to 200 characters, on one line; not blank.
             attempt_number: Which attempt it was; if 0, it is one more than the number of the
                 session's reflections on the same task (ignoring case and white space). 0 to
                 1,000,000.
@@ -655,7 +657,7 @@ class LearnMethods(SyncCaller):
                 blank.
             next_strategy: What to do next time. Up to 8,192 characters.
             tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
-            agent_id: The agent; may be empty. Up to 200 characters, on one line.
+            agent_id: The agent; may be empty. Up to 200 characters, on one line; not blank.
             related_entity_ids: Ids of whatever it is about. Up to 100 entries, each up to 200
                 characters, on one line.
             applied_reflection_ids: Reflections that the agent was shown before the attempt. Up
@@ -857,7 +859,8 @@ class LearnMethods(SyncCaller):
             project: The project, usually a repository's name. Required; up to 200 characters,
                 on one line; not blank.
             type: What kind of experience it is. Required.
-            agent_id: Who learned it; may be empty. Up to 200 characters, on one line.
+            agent_id: Who learned it; may be empty. Up to 200 characters, on one line; not
+                blank.
             context: What was being attempted. Required; up to 8,192 characters; not blank.
             command: The exact command, if one applies. Up to 8,192 characters.
             lesson: What was learned. Required; up to 8,192 characters; not blank.
@@ -976,8 +979,9 @@ class AsyncLearnMethods(AsyncCaller):
             category: A group. Up to 100 characters, on one line. Default: general.
             importance: How much it matters. Default: NORMAL.
             agent_id: The agent it is for; if empty, every agent of the tenant. Up to 200
-                characters, on one line.
-            project: The project it is about; may be empty. Up to 200 characters, on one line.
+                characters, on one line; not blank.
+            project: The project it is about; may be empty. Up to 200 characters, on one line;
+                not blank.
             tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
             context: Free JSON: topics, trigger conditions. Up to 64 KiB encoded and 32 levels
                 deep.
@@ -1206,8 +1210,9 @@ class AsyncLearnMethods(AsyncCaller):
                 one line. Default: general.
             importance: How much it matters. Default: NORMAL.
             agent_id: The agent it is for; if empty, every agent of the tenant. Up to 200
-                characters, on one line.
-            project: The project it is about; may be empty. Up to 200 characters, on one line.
+                characters, on one line; not blank.
+            project: The project it is about; may be empty. Up to 200 characters, on one line;
+                not blank.
             tags: Labels, sorted, without repeats. Up to 64 entries, each up to 100 characters,
                 on one line.
             context: Free JSON: topics, trigger conditions. Up to 64 KiB encoded and 32 levels
@@ -1411,7 +1416,7 @@ class AsyncLearnMethods(AsyncCaller):
             session_id: The session of the attempt. It need not be stored here. Required; up to
                 200 characters, on one line.
             task_description: What was attempted. Required; up to 8,192 characters; not blank.
-            project: The project; may be empty. Up to 200 characters, on one line.
+            project: The project; may be empty. Up to 200 characters, on one line; not blank.
             attempt_number: Which attempt it was; if 0, it is one more than the number of the
                 session's reflections on the same task (ignoring case and white space). 0 to
                 1,000,000.
@@ -1421,7 +1426,7 @@ class AsyncLearnMethods(AsyncCaller):
                 blank.
             next_strategy: What to do next time. Up to 8,192 characters.
             tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
-            agent_id: The agent; may be empty. Up to 200 characters, on one line.
+            agent_id: The agent; may be empty. Up to 200 characters, on one line; not blank.
             related_entity_ids: Ids of whatever it is about. Up to 100 entries, each up to 200
                 characters, on one line.
             applied_reflection_ids: Reflections that the agent was shown before the attempt. Up
@@ -1623,7 +1628,8 @@ class AsyncLearnMethods(AsyncCaller):
             project: The project, usually a repository's name. Required; up to 200 characters,
                 on one line; not blank.
             type: What kind of experience it is. Required.
-            agent_id: Who learned it; may be empty. Up to 200 characters, on one line.
+            agent_id: Who learned it; may be empty. Up to 200 characters, on one line; not
+                blank.
             context: What was being attempted. Required; up to 8,192 characters; not blank.
             command: The exact command, if one applies. Up to 8,192 characters.
             lesson: What was learned. Required; up to 8,192 characters; not blank.

@@ -241,10 +241,10 @@ class MemoryMethods(SyncCaller):
 
         Args:
             text: What is to be remembered. Required; up to 65,536 characters; not blank.
-            user_id: The user it is about. Up to 200 characters, on one line.
+            user_id: The user it is about. Up to 200 characters, on one line; not blank.
             agent_id: The agent that remembers it; if empty, every agent of the tenant. Up to
-                200 characters, on one line.
-            project: The project it is about. Up to 200 characters, on one line.
+                200 characters, on one line; not blank.
+            project: The project it is about. Up to 200 characters, on one line; not blank.
             tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
             metadata: Free JSON, to filter by. Up to 16 KiB encoded and 32 levels deep.
             importance: How much it matters. Default: NORMAL.
@@ -419,10 +419,12 @@ class MemoryMethods(SyncCaller):
             tags: Labels, sorted, without repeats. Up to 64 entries, each up to 100 characters,
                 on one line.
             metadata: Free JSON, to filter by. Up to 16 KiB encoded and 32 levels deep.
-            user_id: The user it is about; may be empty. Up to 200 characters, on one line.
+            user_id: The user it is about; may be empty. Up to 200 characters, on one line; not
+                blank.
             agent_id: The agent that remembers it; if empty, every agent of the tenant. Up to
-                200 characters, on one line.
-            project: The project it is about; may be empty. Up to 200 characters, on one line.
+                200 characters, on one line; not blank.
+            project: The project it is about; may be empty. Up to 200 characters, on one line;
+                not blank.
             importance: How much it matters. Default: NORMAL.
             since: When it began to hold: as given, else when it was stored. From 1970 to 9999.
             supersedes: Ids of the memories that it supersedes directly, sorted; not of those
@@ -1102,10 +1104,10 @@ class AsyncMemoryMethods(AsyncCaller):
 
         Args:
             text: What is to be remembered. Required; up to 65,536 characters; not blank.
-            user_id: The user it is about. Up to 200 characters, on one line.
+            user_id: The user it is about. Up to 200 characters, on one line; not blank.
             agent_id: The agent that remembers it; if empty, every agent of the tenant. Up to
-                200 characters, on one line.
-            project: The project it is about. Up to 200 characters, on one line.
+                200 characters, on one line; not blank.
+            project: The project it is about. Up to 200 characters, on one line; not blank.
             tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
             metadata: Free JSON, to filter by. Up to 16 KiB encoded and 32 levels deep.
             importance: How much it matters. Default: NORMAL.
@@ -1280,10 +1282,12 @@ class AsyncMemoryMethods(AsyncCaller):
             tags: Labels, sorted, without repeats. Up to 64 entries, each up to 100 characters,
                 on one line.
             metadata: Free JSON, to filter by. Up to 16 KiB encoded and 32 levels deep.
-            user_id: The user it is about; may be empty. Up to 200 characters, on one line.
+            user_id: The user it is about; may be empty. Up to 200 characters, on one line; not
+                blank.
             agent_id: The agent that remembers it; if empty, every agent of the tenant. Up to
-                200 characters, on one line.
-            project: The project it is about; may be empty. Up to 200 characters, on one line.
+                200 characters, on one line; not blank.
+            project: The project it is about; may be empty. Up to 200 characters, on one line;
+                not blank.
             importance: How much it matters. Default: NORMAL.
             since: When it began to hold: as given, else when it was stored. From 1970 to 9999.
             supersedes: Ids of the memories that it supersedes directly, sorted; not of those

@@ -251,9 +251,9 @@ class SkillMethods(SyncCaller):
             metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
             tools: The tools it called, in order, repeats included. Up to 1,000 entries, each up
                 to 200 characters, on one line.
-            agent_id: The agent. Up to 200 characters, on one line.
-            user_id: The user it was done for. Up to 200 characters, on one line.
-            project: The project. Up to 200 characters, on one line.
+            agent_id: The agent. Up to 200 characters, on one line; not blank.
+            user_id: The user it was done for. Up to 200 characters, on one line; not blank.
+            project: The project. Up to 200 characters, on one line; not blank.
             occurred_at: When it ended. Unset: when the session ended (its last event, if it is
                 still open), else now. From 1970 to 9999.
             episode_id: Choose the id to make retries harmless; a ULID is made when it is empty.
@@ -533,7 +533,7 @@ class SkillMethods(SyncCaller):
                 to 65,536 characters; not blank.
             signature: What it takes and gives.
             code: How it is done, as code. Up to 65,536 characters.
-            project: The project it is for. Up to 200 characters, on one line.
+            project: The project it is for. Up to 200 characters, on one line; not blank.
             tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
             metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
             claimed_success_rate: The success rate that is expected of it. It counts for
@@ -634,7 +634,8 @@ class SkillMethods(SyncCaller):
             description: What it is for and how it is done. Up to 65,536 characters; not blank.
             signature: What it takes and gives.
             code: How it is done, as code; may be empty. Up to 65,536 characters.
-            project: The project it is for; may be empty. Up to 200 characters, on one line.
+            project: The project it is for; may be empty. Up to 200 characters, on one line; not
+                blank.
             tags: Labels, sorted, without repeats. Up to 64 entries, each up to 100 characters,
                 on one line.
             metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
@@ -1020,9 +1021,9 @@ class AsyncSkillMethods(AsyncCaller):
             metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
             tools: The tools it called, in order, repeats included. Up to 1,000 entries, each up
                 to 200 characters, on one line.
-            agent_id: The agent. Up to 200 characters, on one line.
-            user_id: The user it was done for. Up to 200 characters, on one line.
-            project: The project. Up to 200 characters, on one line.
+            agent_id: The agent. Up to 200 characters, on one line; not blank.
+            user_id: The user it was done for. Up to 200 characters, on one line; not blank.
+            project: The project. Up to 200 characters, on one line; not blank.
             occurred_at: When it ended. Unset: when the session ended (its last event, if it is
                 still open), else now. From 1970 to 9999.
             episode_id: Choose the id to make retries harmless; a ULID is made when it is empty.
@@ -1302,7 +1303,7 @@ class AsyncSkillMethods(AsyncCaller):
                 to 65,536 characters; not blank.
             signature: What it takes and gives.
             code: How it is done, as code. Up to 65,536 characters.
-            project: The project it is for. Up to 200 characters, on one line.
+            project: The project it is for. Up to 200 characters, on one line; not blank.
             tags: Labels. Up to 64 entries, each up to 100 characters, on one line.
             metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
             claimed_success_rate: The success rate that is expected of it. It counts for
@@ -1403,7 +1404,8 @@ class AsyncSkillMethods(AsyncCaller):
             description: What it is for and how it is done. Up to 65,536 characters; not blank.
             signature: What it takes and gives.
             code: How it is done, as code; may be empty. Up to 65,536 characters.
-            project: The project it is for; may be empty. Up to 200 characters, on one line.
+            project: The project it is for; may be empty. Up to 200 characters, on one line; not
+                blank.
             tags: Labels, sorted, without repeats. Up to 64 entries, each up to 100 characters,
                 on one line.
             metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.

@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/episode.proto.
  */
 export const file_mneme_v1_episode: GenFile = /*@__PURE__*/
-  fileDesc("ChZtbmVtZS92MS9lcGlzb2RlLnByb3RvEghtbmVtZS52MSLSBwoHRXBpc29kZRIpCgJpZBgBIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSMQoKc2Vzc2lvbl9pZBgCIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLwoIYWdlbnRfaWQYAyABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3VzZXJfaWQYBCABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEi4KB3Byb2plY3QYBSABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEigKBHRhc2sYBiABKAlCGrpIE3IREAEYgEAyCl5bXlx4MDBdKiS45SYBEiQKBWlucHV0GAcgASgJQhW6SBJyEBiAgAQyCl5bXlx4MDBdKiQSJQoGb3V0cHV0GAggASgJQhW6SBJyEBiAgAQyCl5bXlx4MDBdKiQSJgoIY3JpdGlxdWUYCSABKAlCFLpIEXIPGIBAMgpeW15ceDAwXSokEikKBnJld2FyZBgKIAEoAUIZukgWEhQZAAAAAGXNzUEpAAAAAGXNzcFAARIPCgdzdWNjZXNzGAsgASgIEikKCmxhdGVuY3lfbXMYDCABKANCELpIDSILGP////////8PKABIAIgBARIqCgt0b2tlbnNfdXNlZBgNIAEoA0IQukgNIgsY/////////w8oAEgBiAEBEjYKBXRvb2xzGA4gAygJQie6SCSSASEQ6AciHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSMwoEdGFncxgPIAMoCUIlukgikgEfEEAiG3IZEAEYZDITXlteXHgwMC1ceDFmXHg3Zl0qJBI1CghtZXRhZGF0YRgQIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCCqrlJgYIgIAEECASQgoLb2NjdXJyZWRfYXQYESABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhG6SA6yAQsiBwj/gtH/rwcyABIuCgpjcmVhdGVkX2F0GBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCg1maWxsZWRfZmllbGRzGBMgAygJQhy6SBmSARYQICISchAyDl5bYS16X117MSw0MH0kEjoKCm1lbW9yeV9pZHMYFCADKAlCJrpII5IBIBBkIhxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokQg0KC19sYXRlbmN5X21zQg4KDF90b2tlbnNfdXNlZCK9BQoNRXBpc29kZUZpbHRlchI6CgpzZXNzaW9uX2lkGAEgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJLDlJgFIAIgBARI4CghhZ2VudF9pZBgCIAEoCUIhukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiSw5SYBSAGIAQESNwoHdXNlcl9pZBgDIAEoCUIhukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiSw5SYBSAKIAQESNwoHcHJvamVjdBgEIAEoCUIhukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiSw5SYBSAOIAQESMwoEdGFncxgFIAMoCUIlukgikgEfEEAiG3IZEAEYZDITXlteXHgwMC1ceDFmXHg3Zl0qJBIVCg1vbmx5X2ZhaWx1cmVzGAYgASgIEhYKDm9ubHlfc3VjY2Vzc2VzGAcgASgIEjIKCm1pbl9yZXdhcmQYCCABKAFCGbpIFhIUGQAAAABlzc1BKQAAAABlzc3BQAFIBIgBARIuCgpzdGFydF90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXA6igG6SIYBGoMBChplcGlzb2RlX2ZpbHRlci5vbmVfb3V0Y29tZRI3b25seV9mYWlsdXJlcyBhbmQgb25seV9zdWNjZXNzZXMgdG9nZXRoZXIgbGVhdmUgbm90aGluZxosISh0aGlzLm9ubHlfZmFpbHVyZXMgJiYgdGhpcy5vbmx5X3N1Y2Nlc3NlcylCDQoLX3Nlc3Npb25faWRCCwoJX2FnZW50X2lkQgoKCF91c2VyX2lkQgoKCF9wcm9qZWN0Qg0KC19taW5fcmV3YXJkIqQHChNTdG9yZUVwaXNvZGVSZXF1ZXN0EjEKCnNlc3Npb25faWQYASABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEiYKBHRhc2sYAiABKAlCGLpIEXIPGIBAMgpeW15ceDAwXSokuOUmARIkCgVpbnB1dBgDIAEoCUIVukgSchAYgIAEMgpeW15ceDAwXSokEiUKBm91dHB1dBgEIAEoCUIVukgSchAYgIAEMgpeW15ceDAwXSokEiYKCGNyaXRpcXVlGAUgASgJQhS6SBFyDxiAQDIKXlteXHgwMF0qJBIuCgZyZXdhcmQYBiABKAFCGbpIFhIUGQAAAABlzc1BKQAAAABlzc3BQAFIAIgBARIUCgdzdWNjZXNzGAcgASgISAGIAQESKQoKbGF0ZW5jeV9tcxgIIAEoA0IQukgNIgsY/////////w8oAEgCiAEBEioKC3Rva2Vuc191c2VkGAkgASgDQhC6SA0iCxj/////////DygASAOIAQESMwoEdGFncxgKIAMoCUIlukgikgEfEEAiG3IZEAEYZDITXlteXHgwMC1ceDFmXHg3Zl0qJBI1CghtZXRhZGF0YRgLIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCCqrlJgYIgIAEECASNgoFdG9vbHMYDCADKAlCJ7pIJJIBIRDoByIcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIvCghhZ2VudF9pZBgNIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoHdXNlcl9pZBgOIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSLgoHcHJvamVjdBgPIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSQgoLb2NjdXJyZWRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhG6SA6yAQsiBwj/gtH/rwcyABI1CgplcGlzb2RlX2lkGBEgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJJjlJgESOgoKbWVtb3J5X2lkcxgSIAMoCUImukgjkgEgEGQiHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiRCCQoHX3Jld2FyZEIKCghfc3VjY2Vzc0INCgtfbGF0ZW5jeV9tc0IOCgxfdG9rZW5zX3VzZWQiOgoUU3RvcmVFcGlzb2RlUmVzcG9uc2USIgoHZXBpc29kZRgBIAEoCzIRLm1uZW1lLnYxLkVwaXNvZGUiSAoRR2V0RXBpc29kZVJlcXVlc3QSMwoKZXBpc29kZV9pZBgBIAEoCUIfukgcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJCI4ChJHZXRFcGlzb2RlUmVzcG9uc2USIgoHZXBpc29kZRgBIAEoCzIRLm1uZW1lLnYxLkVwaXNvZGUigQEKE0xpc3RFcGlzb2Rlc1JlcXVlc3QSJwoGZmlsdGVyGAEgASgLMhcubW5lbWUudjEuRXBpc29kZUZpbHRlchIjCglwYWdlX3NpemUYAiABKAVCELpIBxoFGOgHKACK5SYCNTASHAoKcGFnZV90b2tlbhgDIAEoCUIIukgFcgMY0A8iaAoUTGlzdEVwaXNvZGVzUmVzcG9uc2USIwoIZXBpc29kZXMYASADKAsyES5tbmVtZS52MS5FcGlzb2RlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRISCgp0b3RhbF9zaXplGAMgASgDIrcBChdSZXRyaWV2ZUVwaXNvZGVzUmVxdWVzdBIoCgR0YXNrGAEgASgJQhq6SBNyERABGIBAMgpeW15ceDAwXSokuOUmARInCgZmaWx0ZXIYAiABKAsyFy5tbmVtZS52MS5FcGlzb2RlRmlsdGVyEh0KBWxpbWl0GAMgASgFQg66SAYaBBhkKACK5SYBNRIqCgltaW5fc2NvcmUYBCABKAFCF7pIFBISGQAAAAAAAPA/KQAAAAAAAAAAImkKDEZvdW5kRXBpc29kZRIiCgdlcGlzb2RlGAEgASgLMhEubW5lbWUudjEuRXBpc29kZRINCgVzY29yZRgCIAEoARIXCgpzaW1pbGFyaXR5GAMgASgBSACIAQFCDQoLX3NpbWlsYXJpdHkiiQEKDUNyaXRpcXVlUG9pbnQSDAoEdGV4dBgBIAEoCRI8CgtlcGlzb2RlX2lkcxgCIAMoCUInukgkkgEhEOgHIhxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEhUKDWZhaWx1cmVfY291bnQYAyABKAUSFQoNc3VjY2Vzc19jb3VudBgEIAEoBSKNAQoPQ3JpdGlxdWVTdW1tYXJ5EicKBnBvaW50cxgBIAMoCzIXLm1uZW1lLnYxLkNyaXRpcXVlUG9pbnQSEgoKbW9yZV9jb3VudBgCIAEoBRIVCg13aXRoX2NyaXRpcXVlGAMgASgFEhgKEHdpdGhvdXRfY3JpdGlxdWUYBCABKAUSDAoEdGV4dBgFIAEoCSKdAQoYUmV0cmlldmVFcGlzb2Rlc1Jlc3BvbnNlEicKB3Jlc3VsdHMYASADKAsyFi5tbmVtZS52MS5Gb3VuZEVwaXNvZGUSLAoJY3JpdGlxdWVzGAIgASgLMhkubW5lbWUudjEuQ3JpdGlxdWVTdW1tYXJ5EhYKDnNlYXJjaGVkX2NvdW50GAMgASgDEhIKCndvcmRzX29ubHkYBCABKAgiSwoURGVsZXRlRXBpc29kZVJlcXVlc3QSMwoKZXBpc29kZV9pZBgBIAEoCUIfukgcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJCI7ChVEZWxldGVFcGlzb2RlUmVzcG9uc2USIgoHZXBpc29kZRgBIAEoCzIRLm1uZW1lLnYxLkVwaXNvZGViBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_options]);
+  fileDesc("ChZtbmVtZS92MS9lcGlzb2RlLnByb3RvEghtbmVtZS52MSLeBwoHRXBpc29kZRIpCgJpZBgBIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSMQoKc2Vzc2lvbl9pZBgCIAEoCUIdukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSMwoIYWdlbnRfaWQYAyABKAlCIbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokuOUmARIyCgd1c2VyX2lkGAQgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJLjlJgESMgoHcHJvamVjdBgFIAEoCUIhukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiS45SYBEigKBHRhc2sYBiABKAlCGrpIE3IREAEYgEAyCl5bXlx4MDBdKiS45SYBEiQKBWlucHV0GAcgASgJQhW6SBJyEBiAgAQyCl5bXlx4MDBdKiQSJQoGb3V0cHV0GAggASgJQhW6SBJyEBiAgAQyCl5bXlx4MDBdKiQSJgoIY3JpdGlxdWUYCSABKAlCFLpIEXIPGIBAMgpeW15ceDAwXSokEikKBnJld2FyZBgKIAEoAUIZukgWEhQZAAAAAGXNzUEpAAAAAGXNzcFAARIPCgdzdWNjZXNzGAsgASgIEikKCmxhdGVuY3lfbXMYDCABKANCELpIDSILGP////////8PKABIAIgBARIqCgt0b2tlbnNfdXNlZBgNIAEoA0IQukgNIgsY/////////w8oAEgBiAEBEjYKBXRvb2xzGA4gAygJQie6SCSSASEQ6AciHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiQSMwoEdGFncxgPIAMoCUIlukgikgEfEEAiG3IZEAEYZDITXlteXHgwMC1ceDFmXHg3Zl0qJBI1CghtZXRhZGF0YRgQIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCCqrlJgYIgIAEECASQgoLb2NjdXJyZWRfYXQYESABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhG6SA6yAQsiBwj/gtH/rwcyABIuCgpjcmVhdGVkX2F0GBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCg1maWxsZWRfZmllbGRzGBMgAygJQhy6SBmSARYQICISchAyDl5bYS16X117MSw0MH0kEjoKCm1lbW9yeV9pZHMYFCADKAlCJrpII5IBIBBkIhxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokQg0KC19sYXRlbmN5X21zQg4KDF90b2tlbnNfdXNlZCK9BQoNRXBpc29kZUZpbHRlchI6CgpzZXNzaW9uX2lkGAEgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJLDlJgFIAIgBARI4CghhZ2VudF9pZBgCIAEoCUIhukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiSw5SYBSAGIAQESNwoHdXNlcl9pZBgDIAEoCUIhukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiSw5SYBSAKIAQESNwoHcHJvamVjdBgEIAEoCUIhukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiSw5SYBSAOIAQESMwoEdGFncxgFIAMoCUIlukgikgEfEEAiG3IZEAEYZDITXlteXHgwMC1ceDFmXHg3Zl0qJBIVCg1vbmx5X2ZhaWx1cmVzGAYgASgIEhYKDm9ubHlfc3VjY2Vzc2VzGAcgASgIEjIKCm1pbl9yZXdhcmQYCCABKAFCGbpIFhIUGQAAAABlzc1BKQAAAABlzc3BQAFIBIgBARIuCgpzdGFydF90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXA6igG6SIYBGoMBChplcGlzb2RlX2ZpbHRlci5vbmVfb3V0Y29tZRI3b25seV9mYWlsdXJlcyBhbmQgb25seV9zdWNjZXNzZXMgdG9nZXRoZXIgbGVhdmUgbm90aGluZxosISh0aGlzLm9ubHlfZmFpbHVyZXMgJiYgdGhpcy5vbmx5X3N1Y2Nlc3NlcylCDQoLX3Nlc3Npb25faWRCCwoJX2FnZW50X2lkQgoKCF91c2VyX2lkQgoKCF9wcm9qZWN0Qg0KC19taW5fcmV3YXJkIrAHChNTdG9yZUVwaXNvZGVSZXF1ZXN0EjEKCnNlc3Npb25faWQYASABKAlCHbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEiYKBHRhc2sYAiABKAlCGLpIEXIPGIBAMgpeW15ceDAwXSokuOUmARIkCgVpbnB1dBgDIAEoCUIVukgSchAYgIAEMgpeW15ceDAwXSokEiUKBm91dHB1dBgEIAEoCUIVukgSchAYgIAEMgpeW15ceDAwXSokEiYKCGNyaXRpcXVlGAUgASgJQhS6SBFyDxiAQDIKXlteXHgwMF0qJBIuCgZyZXdhcmQYBiABKAFCGbpIFhIUGQAAAABlzc1BKQAAAABlzc3BQAFIAIgBARIUCgdzdWNjZXNzGAcgASgISAGIAQESKQoKbGF0ZW5jeV9tcxgIIAEoA0IQukgNIgsY/////////w8oAEgCiAEBEioKC3Rva2Vuc191c2VkGAkgASgDQhC6SA0iCxj/////////DygASAOIAQESMwoEdGFncxgKIAMoCUIlukgikgEfEEAiG3IZEAEYZDITXlteXHgwMC1ceDFmXHg3Zl0qJBI1CghtZXRhZGF0YRgLIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCCqrlJgYIgIAEECASNgoFdG9vbHMYDCADKAlCJ7pIJJIBIRDoByIcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJBIzCghhZ2VudF9pZBgNIAEoCUIhukgachgYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiS45SYBEjIKB3VzZXJfaWQYDiABKAlCIbpIGnIYGMgBMhNeW15ceDAwLVx4MWZceDdmXSokuOUmARIyCgdwcm9qZWN0GA8gASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJLjlJgESQgoLb2NjdXJyZWRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhG6SA6yAQsiBwj/gtH/rwcyABI1CgplcGlzb2RlX2lkGBEgASgJQiG6SBpyGBjIATITXlteXHgwMC1ceDFmXHg3Zl0qJJjlJgESOgoKbWVtb3J5X2lkcxgSIAMoCUImukgjkgEgEGQiHHIaEAEYyAEyE15bXlx4MDAtXHgxZlx4N2ZdKiRCCQoHX3Jld2FyZEIKCghfc3VjY2Vzc0INCgtfbGF0ZW5jeV9tc0IOCgxfdG9rZW5zX3VzZWQiOgoUU3RvcmVFcGlzb2RlUmVzcG9uc2USIgoHZXBpc29kZRgBIAEoCzIRLm1uZW1lLnYxLkVwaXNvZGUiSAoRR2V0RXBpc29kZVJlcXVlc3QSMwoKZXBpc29kZV9pZBgBIAEoCUIfukgcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJCI4ChJHZXRFcGlzb2RlUmVzcG9uc2USIgoHZXBpc29kZRgBIAEoCzIRLm1uZW1lLnYxLkVwaXNvZGUigQEKE0xpc3RFcGlzb2Rlc1JlcXVlc3QSJwoGZmlsdGVyGAEgASgLMhcubW5lbWUudjEuRXBpc29kZUZpbHRlchIjCglwYWdlX3NpemUYAiABKAVCELpIBxoFGOgHKACK5SYCNTASHAoKcGFnZV90b2tlbhgDIAEoCUIIukgFcgMY0A8iaAoUTGlzdEVwaXNvZGVzUmVzcG9uc2USIwoIZXBpc29kZXMYASADKAsyES5tbmVtZS52MS5FcGlzb2RlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRISCgp0b3RhbF9zaXplGAMgASgDIrcBChdSZXRyaWV2ZUVwaXNvZGVzUmVxdWVzdBIoCgR0YXNrGAEgASgJQhq6SBNyERABGIBAMgpeW15ceDAwXSokuOUmARInCgZmaWx0ZXIYAiABKAsyFy5tbmVtZS52MS5FcGlzb2RlRmlsdGVyEh0KBWxpbWl0GAMgASgFQg66SAYaBBhkKACK5SYBNRIqCgltaW5fc2NvcmUYBCABKAFCF7pIFBISGQAAAAAAAPA/KQAAAAAAAAAAImkKDEZvdW5kRXBpc29kZRIiCgdlcGlzb2RlGAEgASgLMhEubW5lbWUudjEuRXBpc29kZRINCgVzY29yZRgCIAEoARIXCgpzaW1pbGFyaXR5GAMgASgBSACIAQFCDQoLX3NpbWlsYXJpdHkiiQEKDUNyaXRpcXVlUG9pbnQSDAoEdGV4dBgBIAEoCRI8CgtlcGlzb2RlX2lkcxgCIAMoCUInukgkkgEhEOgHIhxyGhABGMgBMhNeW15ceDAwLVx4MWZceDdmXSokEhUKDWZhaWx1cmVfY291bnQYAyABKAUSFQoNc3VjY2Vzc19jb3VudBgEIAEoBSKNAQoPQ3JpdGlxdWVTdW1tYXJ5EicKBnBvaW50cxgBIAMoCzIXLm1uZW1lLnYxLkNyaXRpcXVlUG9pbnQSEgoKbW9yZV9jb3VudBgCIAEoBRIVCg13aXRoX2NyaXRpcXVlGAMgASgFEhgKEHdpdGhvdXRfY3JpdGlxdWUYBCABKAUSDAoEdGV4dBgFIAEoCSKdAQoYUmV0cmlldmVFcGlzb2Rlc1Jlc3BvbnNlEicKB3Jlc3VsdHMYASADKAsyFi5tbmVtZS52MS5Gb3VuZEVwaXNvZGUSLAoJY3JpdGlxdWVzGAIgASgLMhkubW5lbWUudjEuQ3JpdGlxdWVTdW1tYXJ5EhYKDnNlYXJjaGVkX2NvdW50GAMgASgDEhIKCndvcmRzX29ubHkYBCABKAgiSwoURGVsZXRlRXBpc29kZVJlcXVlc3QSMwoKZXBpc29kZV9pZBgBIAEoCUIfukgcchoQARjIATITXlteXHgwMC1ceDFmXHg3Zl0qJCI7ChVEZWxldGVFcGlzb2RlUmVzcG9uc2USIgoHZXBpc29kZRgBIAEoCzIRLm1uZW1lLnYxLkVwaXNvZGViBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_options]);
 
 /**
  * Episode is one attempt at a task: what was to be done, what came of it, and
@@ -43,7 +43,7 @@ export type Episode = Message<"mneme.v1.Episode"> & {
 
   /**
    * The agent; may be empty.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: string agent_id = 3;
    */
@@ -51,7 +51,7 @@ export type Episode = Message<"mneme.v1.Episode"> & {
 
   /**
    * The user it was done for; may be empty.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: string user_id = 4;
    */
@@ -59,7 +59,7 @@ export type Episode = Message<"mneme.v1.Episode"> & {
 
   /**
    * The project; may be empty.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: string project = 5;
    */
@@ -213,7 +213,7 @@ export type EpisodeJson = {
 
   /**
    * The agent; may be empty.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: string agent_id = 3;
    */
@@ -221,7 +221,7 @@ export type EpisodeJson = {
 
   /**
    * The user it was done for; may be empty.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: string user_id = 4;
    */
@@ -229,7 +229,7 @@ export type EpisodeJson = {
 
   /**
    * The project; may be empty.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: string project = 5;
    */
@@ -656,7 +656,7 @@ export type StoreEpisodeRequest = Message<"mneme.v1.StoreEpisodeRequest"> & {
 
   /**
    * The agent.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: string agent_id = 13;
    */
@@ -664,7 +664,7 @@ export type StoreEpisodeRequest = Message<"mneme.v1.StoreEpisodeRequest"> & {
 
   /**
    * The user it was done for.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: string user_id = 14;
    */
@@ -672,7 +672,7 @@ export type StoreEpisodeRequest = Message<"mneme.v1.StoreEpisodeRequest"> & {
 
   /**
    * The project.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: string project = 15;
    */
@@ -820,7 +820,7 @@ export type StoreEpisodeRequestJson = {
 
   /**
    * The agent.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: string agent_id = 13;
    */
@@ -828,7 +828,7 @@ export type StoreEpisodeRequestJson = {
 
   /**
    * The user it was done for.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: string user_id = 14;
    */
@@ -836,7 +836,7 @@ export type StoreEpisodeRequestJson = {
 
   /**
    * The project.
-   * Up to 200 characters, on one line.
+   * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: string project = 15;
    */
