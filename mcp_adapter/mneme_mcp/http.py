@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mneme_mcp.server import MnemeServer
 
@@ -57,6 +59,17 @@ def security_of(
     )
 
 
+def with_one_key(app: ASGIApp) -> ASGIApp:
+    """Refuse requests with several keys: a proxy before it may have looked at another one."""
+
+    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+        keys = sum(name == b"authorization" for name, _ in scope.get("headers", ()))
+        called = app if keys <= 1 else PlainTextResponse("send one Authorization header", 400)
+        await called(scope, receive, send)
+
+    return checked
+
+
 async def serve(
     server: MnemeServer,
     address: tuple[str, int],
@@ -90,7 +103,10 @@ async def serve(
     name = f"[{host}]" if ":" in host else host
     print(f"serving on http://{name}:{listening.getsockname()[1]}{PATH}", flush=True)
     config = uvicorn.Config(
-        app, log_level="warning", timeout_graceful_shutdown=5, timeout_keep_alive=_KEEP_ALIVE_S
+        with_one_key(app),
+        log_level="warning",
+        timeout_graceful_shutdown=5,
+        timeout_keep_alive=_KEEP_ALIVE_S,
     )
     try:
         await uvicorn.Server(config).serve(sockets=[listening])

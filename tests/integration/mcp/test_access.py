@@ -137,6 +137,24 @@ async def test_over_http_more_keys_than_connections_are_kept_all_work(server: An
     await access.clients.aclose()
 
 
+async def test_over_http_a_request_with_two_keys_is_refused(server: Any, adapter: str) -> None:
+    keys = [server.keys.tenant("two-keys").secret for _ in range(2)]
+    async with httpx2.AsyncClient() as http:
+        answers = [
+            await http.post(
+                adapter,
+                headers=[
+                    ("Accept", "application/json, text/event-stream"),
+                    *(("Authorization", f"Bearer {key}") for key in sent),
+                ],
+                json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
+            )
+            for sent in (keys[:1], keys, keys[:1] * 2)
+        ]
+    assert [answer.status_code for answer in answers] == [200, 400, 400]
+    assert answers[1].text == "send one Authorization header"
+
+
 @pytest.mark.parametrize(
     "headers", [{"Host": "evil.example.com"}, {"Origin": "https://evil.example.com"}]
 )
