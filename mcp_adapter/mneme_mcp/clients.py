@@ -13,6 +13,9 @@ MAX_CLIENTS = 64
 # An agent waits for a machine that does not answer, but no longer than it must: by default gRPC
 # takes 20 s to give up. A handshake over a slow line takes about one.
 _GIVEN_UP = (("grpc.min_reconnect_backoff_ms", 5_000),)
+# Seven seconds in all, as a restart may take: an agent whose server is not there is told so then,
+# not at the end of the time that a call may take.
+_RETRIES = 5
 
 
 def connect(address: str | None, api_key: str | None) -> AsyncMnemeClient:
@@ -21,7 +24,7 @@ def connect(address: str | None, api_key: str | None) -> AsyncMnemeClient:
     Raises:
         ConfigurationError: the settings cannot be used.
     """
-    return AsyncMnemeClient(address, api_key=api_key, options=_GIVEN_UP)
+    return AsyncMnemeClient(address, api_key=api_key, retries=_RETRIES, options=_GIVEN_UP)
 
 
 def bearer_token(headers: Mapping[str, str] | None) -> str:
