@@ -43,7 +43,7 @@ def test_results_are_a_table_with_score_source_and_a_preview_of_the_text(
     head, first, second = result.lines
     assert head.split() == ["SCORE", "SOURCE", "WHEN", "ID", "TEXT"]
     assert first.startswith("0.83 █████   event tool_error")
-    assert "login failed: token [31mexpired" in first
+    assert "login failed: token ⟨U+001B⟩[31mexpired" in first
     assert second.endswith("…")
     assert "  l1  Refresh tokens" in second
 
@@ -199,9 +199,9 @@ def test_a_result_says_what_it_stands_for_and_what_happened_around_it(
     served.on("Recall", answer(outcome="found", results=[found]))
     out = mneme("recall", "q", "--context", "1", "--every-copy").out
     assert "(12 like this, 2026-0" in out
-    assert "user: pay now" in out
-    assert out.index("declined") < out.index("before: user: pay now")
-    assert out.index("before: user: pay now") < out.index("after: tool_call: pay again")
+    assert "user: pay ⟨U+001B⟩now" in out
+    assert out.index("declined") < out.index("before: user: pay ⟨U+001B⟩now")
+    assert out.index("before: user: pay ⟨U+001B⟩now") < out.index("after: tool_call: pay again")
     assert "(newer than o of 2026-0" in out
     assert "(older" not in out
     request = served.calls("Recall")[0].request
