@@ -185,7 +185,8 @@ def test_a_watch_is_not_resumed_that_never_began_nor_by_a_client_without_retries
     assert len(served.seen) == 1
     served.on("WatchEvents", lambda request, context: BREAKS[0](context))
     with pytest.raises(errors.UnavailableError):
-        connect(timeout=1).call("watch_events")
+        connect(retries=1).call("watch_events")
+    assert len(served.seen) == 3
 
 
 def test_a_watch_that_cannot_be_resumed_is_given_up_as_a_call_would_be(
