@@ -1,6 +1,8 @@
-"""Write docs/api.md, the reference of the API, from the comments and options of proto/mneme/v1.
+"""Write docs/api, the reference of the API, from the comments and options of proto/mneme/v1.
 
-Its source is the image that `buf build` makes of the schemas, comments included.
+A page for each service, one for the messages and one for the enums that services share, and an
+index that says once what holds for all. Their source is the image that `buf build` makes of the
+schemas, comments included.
 
 Usage: python scripts/apireference.py [--check]
 """
@@ -11,75 +13,86 @@ import json
 import re
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
+from apielements import Elements
+from apimarkdown import anchor, first_sentence, page, prose, table
+from apiplaces import ENUMS, MESSAGES, heading_of, page_of
 from clientgen.description import PACKAGE, Rpc, Service
-from clientgen.options import known_set
-from clientgen.reading import comments_of, describe
-from clientgen.telling import also_called, repeats, starts, tell
+from clientgen.reading import describe
+from clientgen.telling import also_called, repeats, tell
 from generate import build
 from google.protobuf import descriptor_pb2
-from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from mneme_server.http.routes import Route, routes_of
 from pages import ROOT, write_or_check
 from rest import curl
 from schemas import services
 from tenancy import isolation_of
 
-PAGE = ROOT / "docs/api.md"
+FOLDER = ROOT / "docs/api"
 # A request of each RPC, in an order in which they can be sent; a list for a stream of requests.
 EXAMPLES: Mapping[str, Any] = json.loads((ROOT / "scripts/api_examples.json").read_text())
 
+_INDEX = "README.md"
 _HEAD = """\
 # The API
 
 Written by `scripts/apireference.py` from the comments and options of
-[`proto/mneme/v1`](../proto/mneme/v1).
+[`proto/mneme/v1`](../../proto/mneme/v1): a page for each service, and one each for
+[the messages](messages.md) and [the enums and names](enums.md) that services share.
+[Every RPC, and how to reach it](../parity.md) names the clients' methods; [Errors](../errors.md)
+lists the reasons that an error carries.
+"""
+_READING = """\
 All services are in the package `mneme.v1`: the path of a call is `/mneme.v1.SERVICE/RPC`.
-[Every RPC, and how to reach it](parity.md) names the clients' methods; [Errors](errors.md) lists
-the reasons that an error carries.
 
-A key needs the scope that an RPC names; "any" is whichever it has. If it is not known whether a
-repeatable request arrived, it can be sent again without acting twice; the clients do so
-automatically. Apart from the errors that an RPC names, every call can fail because a key or a scope
-is missing, because a limit of calls is exceeded, or because the server is starting, stopping or
+**Scopes.** A key needs the scope that an RPC names; "any" is whichever it has.
+
+**Repeating.** If it is not known whether a repeatable request arrived, it can be sent again without
+acting twice; the clients do so automatically.
+
+**Errors.** Apart from the errors that an RPC names, every call can fail because a key or a scope is
+missing, because a limit of calls is exceeded, or because the server is starting, stopping or
 broken.
 
-A field that is left out has its default, or is zero or empty; one that is `optional`, or a message,
-can also be unset. Of the fields of a `oneof`, at most one is set. Texts are counted in Unicode
-characters; a text on one line holds no control characters, and no text holds a NUL.
+**Fields.** A field that is left out has its default, or is zero or empty; one that is `optional`,
+or a message, can also be unset. Of the fields of a `oneof`, at most one is set. Texts are counted
+in Unicode characters; a text on one line holds no control characters, and no text holds a NUL.
 
-Free JSON is a `google.protobuf.Struct`, whose numbers are doubles: they hold integers up to 2^53.
-JSON over HTTP, the clients and the command line refuse a larger one and name its field, instead of
-rounding it: send it as text. Imports and telemetry keep it as text of its digits.
+**Free JSON** is a `google.protobuf.Struct`, whose numbers are doubles: they hold integers up to
+2^53. JSON over HTTP, the clients and the command line refuse a larger one and name its field,
+instead of rounding it: send it as text. Imports and telemetry keep it as text of its digits.
 
-The examples are what a server without keys answers to, over gRPC and over
-[HTTP](guides/http.md); with keys, add `-H 'authorization: Bearer mn_…'`. They build on each other
-in the order of [`scripts/api_examples.json`](../scripts/api_examples.json), in which tests send
-them. Some values are the server's to choose: `API_KEY_ID` is `api_key.id` of what `CreateApiKey`
-answered, `BACKUP` the name of the file that `Backup` wrote, `CERTIFICATE_ID` and `CERTIFICATE_JSON`
-are the `id` and the `json` of the certificate that `RecallWithCertificate` answered with.
+**Examples** are what a server without keys answers to, over gRPC and over
+[HTTP](../guides/http.md); with keys, add `-H 'authorization: Bearer mn_…'`. They build on each
+other in the order of [`scripts/api_examples.json`](../../scripts/api_examples.json), in which tests
+send them. Some values are the server's to choose: `API_KEY_ID` is `api_key.id` of what
+`CreateApiKey` answered, `BACKUP` the name of the file that `Backup` wrote, `CERTIFICATE_ID` and
+`CERTIFICATE_JSON` are the `id` and the `json` of the certificate that `RecallWithCertificate`
+answered with.
 """
+_MESSAGES = """\
+# Messages that services share
 
+Those that more than one service uses, and those that no call holds: the schemas' own options are
+written in them. [The index](README.md) says how to read the tables.
+"""
+_ENUMS = """\
+# Enums and names that services share
+
+Those that more than one service uses, and the [reasons of errors](#errorreason).
+"""
 _KNOWN = """\
 Fields of these take any name of their form. The names listed here have a meaning for the server;
 all others are kept as they are given."""
-# Types of fields that are neither messages nor enums, as the schemas write them.
-_SCALARS = {
-    value.number: value.name.removeprefix("TYPE_").lower()
-    for value in descriptor_pb2.FieldDescriptorProto.Type.DESCRIPTOR.values
-}
-Named = TypeVar("Named", Descriptor, EnumDescriptor)
 _SHARED = "mneme/v1/common.proto"
 _LEAD = re.compile(r"\A([A-Z][a-z ]+\.) ")
-_CODE_OR_MARKUP = re.compile(r"(`[^`]*`)|([<*])")
 
 
 class Reference:
-    """The page's parts.
+    """The pages.
 
     Args:
         image: the schemas as `buf build` writes them.
@@ -90,154 +103,134 @@ class Reference:
         files = descriptor_pb2.FileDescriptorSet.FromString(image)
         own = [file for file in files.file if file.package == PACKAGE]
         api = describe(image)
-        self._services, self._known, self._kinds = api.services, api.known, api.kinds
+        self._services, self._kinds = api.services, api.kinds
+        self._elements = Elements(api, own)
         self._shared = _shared_rules(own)
-        self._comments = {name: text for file in own for name, text in comments_of(file)}
-        pool = self._services[0].rpcs[0].descriptor.containing_service.file.pool
-        described = [pool.FindFileByName(file.name) for file in own]
-        self._messages: Mapping[str, Descriptor] = _by_name(
-            message for file in described for message in file.message_types_by_name.values()
-        )
-        self._enums: Mapping[str, EnumDescriptor] = _by_name(
-            enum for file in described for enum in file.enum_types_by_name.values()
-        )
-        # Said with its RPC when there is only one; else with the messages.
-        used = Counter(
-            message.full_name
-            for service in self._services
-            for rpc in service.rpcs
-            for message in (rpc.descriptor.input_type, rpc.descriptor.output_type)
-        )
         self._routes: dict[str, list[Route]] = {}
         for route in routes_of(services()):
             self._routes.setdefault(route.method.full_name, []).append(route)
-        self._told_with_rpc = {name for name, times in used.items() if times == 1}
 
-    def page(self) -> str:
-        """The page."""
-        parts = [_HEAD, "\n".join(self._contents()), "## Ids and tokens", self._shared]
-        for service in self._services:
-            parts += [f"## {service.name}", _prose(service.comment)]
-            for rpc in service.rpcs:
-                parts += self._rpc(service, rpc)
-        parts += ["## Messages", "Those that more than one RPC uses, or that others hold."]
-        for full_name, message in self._messages.items():
-            if full_name not in self._told_with_rpc:
-                parts += [f"### {message.name}", *self._fields(message)]
-        parts += ["## Kinds of memory", self._kinds_of_memory(), "## Enums"]
-        for full_name, enum in self._enums.items():
-            parts += [f"### {enum.name}", self._comment(full_name), self._values(enum)]
-        parts += ["## Known names", _KNOWN]
-        for names_of, names in self._known.items():
-            rows = ((f"`{one.name}`", one.meaning) for one in names)
-            parts += [f"### {names_of}", _table(("name", "meaning"), rows)]
-        return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
+    def pages(self) -> dict[str, str]:
+        """Every page by its name."""
+        return {
+            _INDEX: page(self._index()),
+            MESSAGES: page([_MESSAGES, *self._messages(MESSAGES, "##")]),
+            ENUMS: page(self._shared_enums()),
+            **{page_of(service): page(self._service(service)) for service in self._services},
+        }
 
-    def _contents(self) -> Iterator[str]:
-        for service in self._services:
-            calls = " · ".join(
-                f"[{rpc.descriptor.name}](#{_anchor(f'{service.name}.{rpc.descriptor.name}')})"
-                for rpc in service.rpcs
-            )
-            yield f"- [{service.name}](#{_anchor(service.name)}): {calls}"
-        yield "- [Ids and tokens](#ids-and-tokens)"
-        yield (
-            "- [Messages](#messages) · [Kinds of memory](#kinds-of-memory) · [Enums](#enums)"
-            " · [Known names](#known-names)"
-        )
-
-    def _kinds_of_memory(self) -> str:
-        """What a recalled memory may be, and who brings it."""
-        return _table(
-            ("kind", "meaning", "service"),
+    def _index(self) -> Iterator[str]:
+        yield _HEAD
+        yield table(
+            ("service", "what it is for"),
             (
-                (f"`{k.name}`", _prose(k.meaning), f"[{k.service}](#{_anchor(k.service)})")
-                for k in self._kinds
+                (f"[{service.name}]({page_of(service)})", first_sentence(service.comment))
+                for service in self._services
             ),
         )
+        yield from ("## How to read it", _READING, "## Ids and tokens", self._shared, "## RPCs")
+        for service in self._services:
+            yield f"### {service.name}"
+            yield table(
+                ("RPC", "what it does", "scope", "over HTTP"),
+                (self._summary(service, rpc) for rpc in service.rpcs),
+            )
+
+    def _summary(self, service: Service, rpc: Rpc) -> tuple[str, ...]:
+        """An RPC's row of the index."""
+        name = rpc.descriptor.name
+        link = f"[{name}]({page_of(service)}#{anchor(heading_of(service, rpc))})"
+        return link, first_sentence(rpc.comment), f"`{rpc.scope}`", f"`{self._reached(rpc)[0]}`"
+
+    def _service(self, service: Service) -> Iterator[str]:
+        """A service's page: its RPCs, then the messages and enums that no other service uses."""
+        own = page_of(service)
+        messages, enums = list(self._messages(own, "###")), list(self._enums(own, "###"))
+        calls = [
+            f"[{rpc.descriptor.name}](#{anchor(heading_of(service, rpc))})" for rpc in service.rpcs
+        ]
+        parts = [
+            f"[{title}](#{anchor(title)})"
+            for title, told in (("Messages", messages), ("Enums", enums))
+            if told
+        ]
+        yield f"# {service.name}"
+        yield prose(service.comment)
+        yield "[The index](README.md) has what holds for every call, and all other services."
+        yield "\n".join(f"- {' · '.join(links)}" for links in (calls, parts) if links)
+        yield "## RPCs"
+        for rpc in service.rpcs:
+            yield from self._rpc(service, rpc)
+        if messages:
+            yield from ("## Messages", "Those that more than one RPC uses, or that others hold.")
+            yield from messages
+        if enums:
+            yield from ("## Enums", *enums)
 
     def _rpc(self, service: Service, rpc: Rpc) -> Iterator[str]:
-        method = rpc.descriptor
-        yield f"### {service.name}.{method.name}"
-        yield _prose(rpc.comment)
+        method, own = rpc.descriptor, page_of(service)
+        yield f"### {heading_of(service, rpc)}"
+        yield prose(rpc.comment)
         label, _, words = repeats(rpc).partition(": ")
         called = "".join(
             f" {text.replace('Also called:', '**Also called:**')}" for text in also_called(rpc)
         )
-        started = "".join(f" {text.replace('Starts:', '**Starts:**')}" for text in starts(rpc))
-        yield f"**Scope:** `{rpc.scope}`. **{label}:** {words}{called}{started}"
+        yield f"**Scope:** `{rpc.scope}`. **{label}:** {words}{called}{self._started(rpc, own)}"
         yield "**Errors:**\n\n" + "\n".join(f"- {error}" for error in rpc.errors)
         yield f"**Tenants:** {isolation_of(rpc)}"
         for title, message, streamed in (
             ("Request", method.input_type, method.client_streaming),
             ("Response", method.output_type, method.server_streaming),
         ):
-            name = f"`{message.name}`"
-            if message.full_name not in self._told_with_rpc:
-                name = f"[{name}](#{_anchor(message.name)})"
+            told_here = self._elements.place(message).rpc == method.full_name
+            name = f"`{message.name}`" if told_here else self._elements.link(message, own)
             yield f"**{title}:** {'a stream of ' if streamed else ''}{name}"
-            if message.full_name in self._told_with_rpc:
-                yield from self._fields(message)
-        routes = self._routes[method.full_name]
-        yield "**Over HTTP:** " + ", ".join(f"`{route.verb} {route.template}`" for route in routes)
+            if told_here:
+                yield from self._elements.message(message, own)
+        yield "**Over HTTP:** " + ", ".join(f"`{one}`" for one in self._reached(rpc))
         yield f"**Example:**\n\n{_example(service.name, str(method.name))}"
-        yield f"```console\n{curl(routes[0], _given(service.name, str(method.name)))}\n```"
+        route = self._routes[method.full_name][0]
+        yield f"```console\n{curl(route, _given(service.name, str(method.name)))}\n```"
 
-    def _fields(self, message: Descriptor) -> Iterator[str]:
-        """What a message is, and its fields."""
-        yield self._comment(message.full_name)
-        if not message.fields:
-            yield "No fields."
-            return
-        yield _table(
-            ("field", "type", "meaning"),
+    def _started(self, rpc: Rpc, own: str) -> str:
+        if rpc.starts is None:
+            return ""
+        ends_with = self._elements.link(rpc.starts.response, own)
+        return f" **Starts:** an operation `{rpc.starts.kind}`, which ends with a {ends_with}."
+
+    def _reached(self, rpc: Rpc) -> list[str]:
+        """Where an RPC is over HTTP."""
+        return [f"{one.verb} {one.template}" for one in self._routes[rpc.descriptor.full_name]]
+
+    def _messages(self, own: str, level: str) -> Iterator[str]:
+        for message in self._elements.messages_on(own):
+            yield f"{level} {message.name}"
+            yield from self._elements.message(message, own)
+
+    def _enums(self, own: str, level: str) -> Iterator[str]:
+        for enum in self._elements.enums_on(own):
+            yield f"{level} {enum.name}"
+            yield from self._elements.enum(enum)
+        for names_of in self._elements.known_on(own):
+            yield f"{level} {names_of}"
+            yield from (_KNOWN, self._elements.known(names_of))
+
+    def _shared_enums(self) -> Iterator[str]:
+        yield _ENUMS
+        yield "## Kinds of memory"
+        yield self._kinds_of_memory()
+        yield from self._enums(ENUMS, "##")
+
+    def _kinds_of_memory(self) -> str:
+        """What a recalled memory may be, and who brings it."""
+        pages = {service.name: page_of(service) for service in self._services}
+        return table(
+            ("kind", "meaning", "service"),
             (
-                (f"`{field.name}`", self._type(field), self._comment(field.full_name))
-                for field in message.fields
+                (f"`{k.name}`", prose(k.meaning), f"[{k.service}]({pages[k.service]})")
+                for k in self._kinds
             ),
         )
-
-    def _type(self, field: FieldDescriptor) -> str:
-        entry = field.message_type
-        if entry is not None and entry.GetOptions().map_entry:
-            key, value = (self._type_name(entry.fields_by_name[part]) for part in ("key", "value"))
-            return f"map of {key} to {value}"
-        name = self._type_name(field)
-        if field.is_repeated:
-            return f"repeated {name}"
-        group = field.containing_oneof
-        if group is None:
-            return name
-        # An optional field is alone in a group that the compiler made.
-        alone = len(group.fields) == 1 and group.name == f"_{field.name}"
-        return f"optional {name}" if alone else f"{name}, oneof `{group.name}`"
-
-    def _type_name(self, field: FieldDescriptor) -> str:
-        kind = field.message_type or field.enum_type
-        if known := known_set(field):
-            return f"{_SCALARS[field.type]} ([{known}](#{_anchor(known)}))"
-        if kind is None:
-            return _SCALARS[field.type]
-        if kind.full_name in self._told_with_rpc:
-            return f"`{kind.name}`"
-        if kind.full_name in self._messages or kind.full_name in self._enums:
-            return f"[{kind.name}](#{_anchor(kind.name)})"
-        return f"`{kind.full_name}`"
-
-    def _values(self, enum: EnumDescriptor) -> str:
-        return _table(
-            ("value", "number", "meaning"),
-            (
-                (f"`{v.name}`", str(v.number), self._comment(f"{enum.full_name}.{v.name}"))
-                for v in enum.values
-            ),
-        )
-
-    def _comment(self, full_name: str) -> str:
-        """The comment of an element; SystemExit when it has none."""
-        if not (text := self._comments.get(full_name)):
-            sys.exit(f"{full_name} has no comment in proto/")
-        return _prose(text)
 
 
 def _given(service: str, rpc: str) -> Any:
@@ -270,33 +263,13 @@ def _shared_rules(files: Iterable[descriptor_pb2.FileDescriptorProto]) -> str:
     return "\n\n".join(_LEAD.sub(r"**\1** ", paragraph) for paragraph in paragraphs)
 
 
-def _prose(text: str) -> str:
-    """A comment as Markdown that reads as it does: `*` and `<` mean themselves in it."""
-    return _CODE_OR_MARKUP.sub(lambda found: found[1] or f"\\{found[2]}", text)
-
-
-def _by_name(named: Iterable[Named]) -> dict[str, Named]:
-    return {one.full_name: one for one in sorted(named, key=lambda one: str(one.name))}
-
-
-def _anchor(heading: str) -> str:
-    return re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-")
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(
-        "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in line) + " |"
-        for line in lines
-    )
-
-
 def main() -> int:
-    """Write the page, or check that it is up to date."""
+    """Write the pages, or check that they are up to date and alone in their folder."""
     with tempfile.TemporaryDirectory() as scratch:
         image = Path(scratch) / "image.binpb"
         build(image)
-        return write_or_check({PAGE: Reference(image.read_bytes()).page()})
+        texts = Reference(image.read_bytes()).pages()
+    return write_or_check({FOLDER / name: text for name, text in texts.items()}, owned=FOLDER)
 
 
 if __name__ == "__main__":

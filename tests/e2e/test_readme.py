@@ -8,6 +8,7 @@ import subprocess
 import sys
 import sysconfig
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ PAGES = [ROOT / "README.md", ROOT / "samples/README.md", *sorted((ROOT / "docs")
 GRPCURL = Path(__file__).with_name("grpcurl.py")
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_LINK = re.compile(r"\]\(([^)#\s]+)(?:#([^)\s]+))?\)")
+_LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
 _VARIABLE = re.compile(r"\bMNEME_[A-Z_]+\b")
 _DOCUMENTED_ADDRESS = "127.0.0.1:50051"
 _DOCUMENTED_URL = "http://127.0.0.1:8080"
@@ -122,7 +123,7 @@ def test_every_link_between_pages_leads_somewhere() -> None:
         for target, anchor in _LINK.findall(page.read_text()):
             if "://" in target:
                 continue
-            path = (page.parent / target).resolve()
+            path = (page.parent / target).resolve() if target else page
             if not path.exists():
                 broken.append(f"{name_of(page)} -> {target}")
             elif anchor and anchor not in _anchors(path):
@@ -167,6 +168,7 @@ def test_every_error_reason_of_the_api_is_documented() -> None:
             assert f"| `{reason}` |" in page
 
 
+@cache
 def _anchors(page: Path) -> set[str]:
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", h).strip().lower().replace(" ", "-") for h in headings}

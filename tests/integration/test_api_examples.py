@@ -1,4 +1,4 @@
-"""The examples of docs/api.md, sent to a real server in their order."""
+"""The examples of docs/api, sent to a real server in their order."""
 
 from __future__ import annotations
 

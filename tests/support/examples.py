@@ -1,4 +1,4 @@
-"""The examples of docs/api.md, and what they need that none of them makes."""
+"""The examples of docs/api, and what they need that none of them makes."""
 
 from __future__ import annotations
 

@@ -112,8 +112,8 @@ def schema_of(route: Route) -> Any:
 
 def commands() -> dict[str, str]:
     """The commands of the reference, by RPC."""
-    page = (REPOSITORY / "docs/api.md").read_text()
-    sections = re.split(r"^### (\w+\.\w+)$", page, flags=re.MULTILINE)
+    pages = "".join(page.read_text() for page in sorted((REPOSITORY / "docs/api").glob("*.md")))
+    sections = re.split(r"^### (\w+\.\w+)$", pages, flags=re.MULTILINE)
     return {
         name: found[1]
         for name, section in zip(sections[1::2], sections[2::2], strict=True)

@@ -4,7 +4,7 @@
 
 // What the API says about its RPCs and fields beyond their names and types. The
 // server acts on these options; the clients' methods and retries, and
-// docs/api.md, are generated from them.
+// docs/api, are generated from them.
 
 import type { GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { extDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
