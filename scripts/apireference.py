@@ -32,6 +32,7 @@ from schemas import services
 from tenancy import isolation_of
 
 FOLDER = ROOT / "docs/api"
+OUTPUTS = (FOLDER,)
 # A request of each RPC, in an order in which they can be sent; a list for a stream of requests.
 EXAMPLES: Mapping[str, Any] = json.loads((ROOT / "scripts/api_examples.json").read_text())
 

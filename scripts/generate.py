@@ -31,6 +31,9 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sysconfig.get_path("scripts"))
 PYTHON = ROOT / "clients/python"
 TYPESCRIPT = ROOT / "clients/typescript/src/gen"
+_PACKAGES = ("mneme/v1", "mneme/_generated", "buf")
+OUTPUTS = (*(PYTHON / package for package in _PACKAGES), TYPESCRIPT)
+"""What this script writes, and nothing else."""
 _GOOGLE = (
     *("google/api/annotations.proto", "google/api/http.proto"),
     *("google/rpc/code.proto", "google/rpc/error_details.proto", "google/rpc/status.proto"),
@@ -51,7 +54,7 @@ def build(image: Path) -> None:
 
 def generate_python(image: Path, out: Path) -> None:
     """Write the generated packages mneme.v1, mneme._generated and buf.validate below `out`."""
-    for package in ("mneme/v1", "mneme/_generated", "buf"):
+    for package in _PACKAGES:
         shutil.rmtree(out / package, ignore_errors=True)
     out.mkdir(parents=True, exist_ok=True)
     run_protoc(

@@ -32,6 +32,7 @@ from schemas import services
 from tenancy import isolation_of
 
 PAGE = ROOT / "server/mneme_server/http/openapi.json"
+OUTPUTS = (PAGE,)
 
 _ABOUT = """\
 The REST interface of Mneme, the memory of AI agents. Times are texts as in RFC 3339, 64-bit numbers

@@ -26,6 +26,8 @@ from mneme_server.transport.memory_operations import OPERATIONS, OperationName
 from pages import ROOT, write_or_check
 
 ERRORS_PROTO = ROOT / "proto/mneme/v1/errors.proto"
+# No page is this script's alone: it fills in tables.
+OUTPUTS: tuple[Path, ...] = ()
 
 # The settings that the README shows; docs/settings.md has all.
 FIRST_SETTINGS = (
