@@ -66,7 +66,7 @@ define CHECK_PYTHON
 	@command -v $(PYTHON) >/dev/null \
 		|| { echo "$(PYTHON) is missing: apt install python3 python3-venv"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-		|| { echo "Mneme needs Python 3.11 or newer: make PYTHON=python3.12"; exit 1; }
+		|| { echo "Mneme needs Python 3.11 or newer: add PYTHON=python3.12"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
 		|| { echo "Python's venv module is missing: apt install python3-venv"; exit 1; }
 endef
