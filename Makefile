@@ -196,7 +196,7 @@ lint-python: $(SETUP)
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	MYPYPATH=scripts $(BIN)/mypy scripts/demo.py scripts/reflect_examples.py scripts/reference.py scripts/parity.py scripts/commands.py \
-		scripts/apireference.py scripts/openapi.py scripts/agents_day.py scripts/serve_cluster.py
+		scripts/apireference.py scripts/openapi.py scripts/agents_day.py scripts/serve_cluster.py scripts/mutants.py scripts/warmtests.py
 	$(BIN)/lint-imports
 
 lint-typescript: $(if $(NODE),$(NODE_SETUP))
