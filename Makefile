@@ -54,7 +54,7 @@ INSTALL_CHROMIUM := echo "Installing Chromium for the browser tests."; export DE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-typescript setup-dashboard model demo picture serve serve-cluster dashboard screenshots chromium nginx \
-	test test-typescript test-dashboard dist lint lint-python lint-typescript lint-dashboard lint-proto \
+	built test test-all test-typescript test-dashboard dist lint lint-python lint-typescript lint-dashboard lint-proto \
 	breaking generate check-generate format bench bench-learning fuzz robustness clean
 
 help: ## List the tasks
@@ -152,23 +152,37 @@ serve: setup $(BUILT)/index.html ## Serve on 127.0.0.1:50051 without keys, data 
 serve-cluster: setup nginx $(BUILT)/index.html ## Serve from two nodes on one PostgreSQL behind nginx, on loopback, data in ./.cluster
 	@exec $(BIN)/python scripts/serve_cluster.py $(CLUSTER)
 
-# Twelve thousand tests with real servers on all cores meet a moment in which the machine does not
+# A file at a time on each core; JOBS=1 for one after the other.
+PYTEST := $(BIN)/python -m pytest
+AT_ONCE = -n $(or $(JOBS),auto) --dist loadfile
+
+# What a change is checked with: all that takes no process to be killed, no second server, no browser for every
+# page and no PostgreSQL beside the contract of stores. What is marked `slow` is left to test-all, too.
+QUICK := tests/unit tests/contract tests/store_contract tests/integration tests/e2e/test_crash.py \
+	tests/browser/test_overview.py --ignore=tests/integration/postgres -m "not slow"
+
+# What runs once more with servers that keep their tenants in PostgreSQL.
+ON_POSTGRES := $(addprefix tests/integration/,isolation test_events.py test_recall.py test_memories.py \
+	test_episodes.py test_certificates.py test_chain.py test_forgetting.py test_quotas.py \
+	test_blank_texts.py test_blank_filters.py test_unicode_forms.py learning/test_forgetting_policies.py)
+
+# Sixteen thousand tests with real servers on all cores meet a moment in which the machine does not
 # answer in time. What failed among the others is shown, and counts when it fails alone as well.
 AGAIN = echo "These failed among others; they are tried once more, alone." && \
-	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
-
-# What of the suite runs once more with servers that keep their tenants in PostgreSQL, beside the contract
-# of stores, which all kinds of store pass, and the tests of PostgreSQL alone.
-ON_POSTGRES := $(addprefix tests/integration/,isolation test_events.py test_recall.py test_memories.py \
-	test_episodes.py test_certificates.py test_chain.py test_forgetting.py learning/test_forgetting_policies.py)
+	$(PYTEST) --last-failed --last-failed-no-failures none
 AGAIN_POSTGRES = $(subst $(BIN)/python,MNEME_TEST_POSTGRES=1 $(BIN)/python,$(AGAIN)) $(ON_POSTGRES)
 
 # The TypeScript of the guides runs in Python's tests, so its client is built before them.
-test: setup dashboard chromium nginx ## Run every test, a file at a time on each core; JOBS=1 for one after the other
+built: setup dashboard
 	@$(if $(NODE),test ! -e $(NODE_SETUP) || (cd $(TYPESCRIPT) && npm run --silent build))
-	$(BIN)/python -m pytest -n $(or $(JOBS),auto) --dist loadfile || { test $$? = 1 && $(AGAIN); }
-	MNEME_TEST_POSTGRES=1 $(BIN)/python -m pytest -q -n $(or $(JOBS),auto) --dist loadfile $(ON_POSTGRES) \
-		|| { test $$? = 1 && $(AGAIN_POSTGRES); }
+
+test: built chromium ## Check a change: ten minutes on two cores; JOBS=1 for one test after the other
+	$(PYTEST) $(AT_ONCE) $(QUICK) || { test $$? = 1 && $(AGAIN) $(QUICK); }
+	@$(MAKE) --no-print-directory test-typescript test-dashboard
+
+test-all: built chromium nginx ## Run every test: those of `test`, and what takes longer than a change waits
+	$(PYTEST) $(AT_ONCE) || { test $$? = 1 && $(AGAIN); }
+	MNEME_TEST_POSTGRES=1 $(PYTEST) -q $(AT_ONCE) $(ON_POSTGRES) || { test $$? = 1 && $(AGAIN_POSTGRES); }
 	@$(MAKE) --no-print-directory test-typescript test-dashboard
 
 robustness: setup ## Attack and kill servers and databases, damage files, long: ATTACK_SECONDS=60 KILLS=500 DAMAGES=1000 ROUNDS=200 MINUTES=30 SEED=1

@@ -18,7 +18,7 @@ from support.growth import exponents, with_sent, with_stored
 from support.server import local_server
 from support.world import World, world_of
 
-pytestmark = pytest.mark.on_sqlite("statements are counted by its driver")
+pytestmark = [pytest.mark.slow, pytest.mark.on_sqlite("statements are counted by its driver")]
 
 COUNTED = ("statements", "instructions", "bytes")
 MOST = 1.3

@@ -75,7 +75,7 @@ def answers(client: MnemeClient) -> dict[str, Any]:
 
 def move(address: str, to: str, tenant_id: str = "acme") -> Any:
     """Move a tenant and wait for that."""
-    with MnemeClient(address, api_key=ADMIN_KEY) as admin:
+    with MnemeClient(address, api_key=ADMIN_KEY, retries=0) as admin:
         return admin.start_move_tenant(tenant_id=tenant_id, database=to).result(PATIENCE_S)
 
 
@@ -84,7 +84,7 @@ class Writer:
     stop."""
 
     def __init__(self, address: str, key: str) -> None:
-        self._client = MnemeClient(address, api_key=key, timeout=PATIENCE_S)
+        self._client = MnemeClient(address, api_key=key, timeout=PATIENCE_S, retries=4)
         self.acknowledged: list[str] = []
         self.failures: list[BaseException] = []
         self._stopped = threading.Event()
@@ -309,7 +309,7 @@ def test_a_tenant_that_is_deleted_while_it_is_copied_leaves_nothing_in_either_pl
     data = tmp_path / "data"
     with local_server(data, databases=f"west={url}") as server:
         filled(server.address)
-        with MnemeClient(server.address, api_key=ADMIN_KEY) as admin:
+        with MnemeClient(server.address, api_key=ADMIN_KEY, retries=0) as admin:
             moving = admin.start_move_tenant(tenant_id="acme", database="west")
             assert copying.wait(PATIENCE_S)
             with pytest.raises(errors.UnavailableError, match="being moved"):

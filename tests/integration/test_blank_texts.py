@@ -57,7 +57,7 @@ GIVEN: dict[str, Give] = {
     "topic": lambda c, text: c.get_context(text),
     "open_todos[0].content": lambda c, text: c.sleep("s", open_todos=[{"content": text}]),
 }
-# Who somebody is may be left out, which is what an empty name says; one of spaces is a name that got lost.
+# Who somebody is may be left out, as an empty name says; one of spaces is a name that got lost.
 WHOSE: dict[str, Give] = {
     "user_id": lambda c, name: c.remember("The bell is broken.", user_id=name),
     "project": lambda c, name: c.create_lesson("Keys", "Look under the pot.", project=name),

@@ -9,7 +9,10 @@ import pytest
 from support.attacks import MOST_SLOWER, besieged
 from support.http_sieges import ATTACKS
 
-SECONDS = float(os.environ.get("MNEME_TEST_ATTACK_SECONDS", "60"))
+SECONDS = float(os.environ.get("MNEME_TEST_ATTACK_SECONDS") or 0)
+# Others' times tell something only where nothing else runs. What else an attack must not do is held
+# by its form of some seconds, in tests/e2e.
+pytestmark = pytest.mark.skipif(not SECONDS, reason="only make robustness attacks for long")
 CALM_S = 10.0
 
 

@@ -35,6 +35,8 @@ from support.learning_sessions import (
 )
 from support.server import LocalServer, ServerProcess, local_server
 
+pytestmark = pytest.mark.slow
+
 needs_torch = pytest.mark.skipif(
     find_spec("torch") is None, reason="the extra `rl` is not installed"
 )
@@ -112,7 +114,6 @@ def _begin(session: Session, name: str) -> str:
     return waiting
 
 
-@pytest.mark.slow
 def test_after_a_kill_sessions_know_what_they_knew_and_go_on_as_if_there_had_been_none(
     survived: Survived,
 ) -> None:

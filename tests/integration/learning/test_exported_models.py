@@ -22,6 +22,8 @@ from support.http import Http
 from support.learning import Session, learner, step
 from support.server import LocalServer, ServerProcess, local_server, server_process
 
+pytestmark = pytest.mark.slow
+
 ADMIN = (auth_pb2.KEY_SCOPE_LEARN, auth_pb2.KEY_SCOPE_ADMIN)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from mcp import Client
+from mcp import Client, MCPError
 from mneme.v1 import auth_pb2
 from support.hosts import http_adapter, http_host, stdio_host, text_of
 from support.server import ServerProcess
@@ -64,6 +64,7 @@ async def test_settings_that_cannot_be_used_are_explained_by_every_tool() -> Non
         assert "MNEME_TLS=1" in said
 
 
+@pytest.mark.slow
 async def test_the_adapter_outlives_a_server_that_is_killed_and_comes_back(tmp_path: Path) -> None:
     listen = f"unix:{tmp_path / 'socket'}"  # A port could be another's by the time it is used.
     data = tmp_path / "data"
@@ -83,6 +84,7 @@ async def test_the_adapter_outlives_a_server_that_is_killed_and_comes_back(tmp_p
             server.stop()
 
 
+@pytest.mark.slow
 async def test_a_host_may_start_before_the_server(tmp_path: Path) -> None:
     listen = f"unix:{tmp_path / 'socket'}"  # A port could be another's by the time it is used.
     async with stdio_host(address=listen) as host:
@@ -93,6 +95,15 @@ async def test_a_host_may_start_before_the_server(tmp_path: Path) -> None:
             await answered(host, *RECALL)
         finally:
             server.stop()
+
+
+@pytest.mark.slow
+async def test_pages_and_prompts_of_a_server_that_is_down_say_what_to_do() -> None:
+    async with stdio_host(address="127.0.0.1:9") as host:
+        with pytest.raises(MCPError, match="mneme-server serve"):
+            await host.read_resource("mneme://lessons")
+        with pytest.raises(MCPError, match="mneme-server serve"):
+            await host.get_prompt("start_of_session", {})
 
 
 async def test_over_http_each_caller_sees_the_memory_of_its_own_key(

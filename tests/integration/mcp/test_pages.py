@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
-from support.hosts import stdio_host, text_of
+from support.hosts import text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -96,11 +96,3 @@ async def test_the_other_prompts_name_the_tools_to_call(host: Client) -> None:
     assert '{"analysis": "error_patterns", "project": "shop"}' in reflect.content.text  # type: ignore[union-attr]
     (end,) = (await host.get_prompt("end_of_session", {"session_id": "s-1"})).messages
     assert 'sleep with session_id "s-1"' in end.content.text  # type: ignore[union-attr]
-
-
-async def test_pages_and_prompts_of_a_server_that_is_down_say_what_to_do() -> None:
-    async with stdio_host(address="127.0.0.1:9") as host:
-        with pytest.raises(MCPError, match="mneme-server serve"):
-            await host.read_resource("mneme://lessons")
-        with pytest.raises(MCPError, match="mneme-server serve"):
-            await host.get_prompt("start_of_session", {})
