@@ -51,7 +51,7 @@ def name_of(attributes: Attributes, field: Field) -> str:
 
 
 def as_id(text: str) -> str:
-    """Return a text as ids are kept, without what they may not hold, cut where it is too long; empty
+    """Return a text as ids are kept, without what they may not hold, cut where it is too long; ""
     if nothing of it can be seen."""
     kept = "".join(c for c in composed(text) if c >= " " and c != "\x7f").strip()[:MAX_ID]
     return "" if is_blank(kept) else kept
