@@ -21,5 +21,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
         extra="server",
         module="mneme_server.command_line",
         arguments=arguments,
-        more=" mneme_minilm-*.whl",
     )

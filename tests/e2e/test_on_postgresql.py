@@ -333,4 +333,4 @@ def test_the_driver_that_is_missing_is_named(tmp_path: Path) -> None:
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert ran.returncode != 0
-    assert "mneme-grpc[postgres]" in ran.stderr
+    assert ".whl[server,postgres]" in ran.stderr

@@ -288,7 +288,7 @@ def test_an_endpoint_without_what_exports_is_an_error_that_names_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(exporting, "find_spec", lambda _name: None)
-    with pytest.raises(FailedPrecondition, match=r"mneme-grpc\[server,otel\]"):
+    with pytest.raises(FailedPrecondition, match=r"dist.*\.whl\[server,otel\]"):
         exporting.spans_from({ENDPOINT: "http://collector:4318"}, (), "1")
 
 

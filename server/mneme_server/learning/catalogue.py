@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 
+from mneme._extras import from_wheels
+
 from mneme_server.common.canonical import Json
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.learning.actions import count_of
@@ -218,7 +220,7 @@ def missing(algorithm: Algorithm) -> str:
     if algorithm.needs_torch and find_spec("torch") is None:
         return (
             "needs torch, which is not installed: install the server with its extra rl,"
-            " pip install 'mneme-grpc[server,rl]'"
+            f" {from_wheels('server,rl')}"
         )
     return ""
 

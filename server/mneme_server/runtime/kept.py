@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from mneme._extras import from_wheels
+
 from mneme_server.common.errors import FailedPrecondition, Reason, Unavailable
 from mneme_server.common.lending import Lending
 from mneme_server.corpus.nodes import Node
@@ -160,6 +162,7 @@ def require_driver() -> None:
     """
     if find_spec("psycopg") is None:
         raise FailedPrecondition(
-            "MNEME_DATABASE_URL needs what is not installed: pip install 'mneme-grpc[postgres]'",
+            "MNEME_DATABASE_URL needs psycopg, which is not installed. Install it"
+            f" {from_wheels('server,postgres')}",
             reason=Reason.INITIALIZATION_FAILED,
         )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import structlog
+from mneme._extras import from_wheels
 
 from mneme_server.common import tracing
 from mneme_server.common.address import is_loopback, is_unix, join_host_port, split_host_port
@@ -227,9 +228,8 @@ def _exporter(protocol: str) -> SpanExporter:
 
 def _not_installed(endpoint: str) -> FailedPrecondition:
     return FailedPrecondition(
-        f"{_ENDPOINTS[1]} names {endpoint}, and what exports spans is not installed:"
-        ' pip install "mneme-grpc[server,otel]"; or unset the variable, or set'
-        " OTEL_TRACES_EXPORTER=none"
+        f"{_ENDPOINTS[1]} names {endpoint}, and what exports spans is not installed. Unset the"
+        f" variable, set OTEL_TRACES_EXPORTER=none, or install it {from_wheels('server,otel')}"
     )
 
 

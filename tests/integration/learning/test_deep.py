@@ -116,18 +116,18 @@ def test_without_torch_tables_and_bandits_learn_and_the_others_name_what_is_miss
     found = api.learning.DescribeAlgorithms(pb.DescribeAlgorithmsRequest()).algorithms
     lacking = [one for one in found if not one.available]
     assert len(lacking) == 8
-    assert all("mneme-grpc[server,rl]" in one.missing for one in lacking)
+    assert all(".whl[server,rl]" in one.missing for one in lacking)
     for one in lacking:
         spaces = {"action_space": labels if one.discrete_actions else _BOX, "state_space": _BOX}
         with refused() as failure:
             Session(api, one.name, "new", **spaces)
         assert failure.code == grpc.StatusCode.FAILED_PRECONDITION
         assert failure.reason == "ALGORITHM_NOT_SUPPORTED"
-        assert "mneme-grpc[server,rl]" in failure.message
+        assert ".whl[server,rl]" in failure.message
     with refused() as failure:
         earlier.predict(STATES[0])
     assert failure.reason == "ALGORITHM_NOT_SUPPORTED"
-    assert "mneme-grpc[server,rl]" in failure.message
+    assert ".whl[server,rl]" in failure.message
 
 
 def _steps(count: int) -> list[learning_pb2.Experience]:

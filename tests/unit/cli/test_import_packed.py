@@ -34,7 +34,7 @@ def test_a_packed_file_without_what_unpacks_it_names_the_extra(
     monkeypatch.setattr(builtins, "__import__", without)
     result = mneme("import", str(file))
     assert result.code == 1
-    assert "install mneme-grpc[import]" in result.err
+    assert ".whl[import]" in result.err
 
 
 def test_a_packed_file_that_is_cut_off_is_read_up_to_there(memory: Memory, tmp_path: Path) -> None:

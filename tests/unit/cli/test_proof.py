@@ -76,4 +76,4 @@ def test_without_the_extra_it_is_named(
     monkeypatch.setitem(sys.modules, "rfc8785", None)
     code, said = verify(capsys, str(certificate), "--key", CERTIFICATES["key"])
     assert code == 2
-    assert "mneme-grpc[verify]" in said
+    assert ".whl[verify]" in said

@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from mneme._extras import from_wheels
 from mneme._version import __version__
 from mneme.errors import ConfigurationError, FailedPreconditionError, UnavailableError
 
@@ -37,8 +38,8 @@ _DIED = 75
 _STARTS = 3
 """How often a start is tried whose server was killed, or the like."""
 _NOT_INSTALLED = (
-    "the server is not installed here: install mneme-grpc with its extra `server`, or say where"
-    " its command is (server=… or MNEME_SERVER)"
+    "the server is not installed here: say where its command is (server=… or MNEME_SERVER), or"
+    f" install it {from_wheels('server')}"
 )
 
 

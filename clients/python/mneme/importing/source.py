@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from mneme._extras import from_wheels
+
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 # As much is unpacked at once: each four bytes of it may be 128 KiB.
@@ -141,8 +143,8 @@ def _unpack(stream: BinaryIO) -> Any:
         import zstandard
     except ImportError as error:
         raise UnreadableError(
-            "packed with Zstandard, which Python reads from 3.14 on; for this one install "
-            "mneme-grpc[import]"
+            "packed with Zstandard, which Python reads from 3.14 on; for this one install the"
+            f" package with the extra `import`, {from_wheels('import')}"
         ) from error
     return _Chunks(_unpacked(stream, lambda: zstandard.ZstdDecompressor().decompressobj()))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from mneme._extras import from_wheels
+
 
 class LibraryMissing(ImportError):
     """The extra `verify` is not installed."""
@@ -17,6 +19,6 @@ def from_extra() -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         raise LibraryMissing(
-            f"checking proofs needs the extra `verify` of mneme-grpc ({error}): install it as"
-            " mneme-grpc[verify]"
+            f"checking proofs needs the extra `verify` ({error}): install it"
+            f" {from_wheels('verify')}"
         ) from error

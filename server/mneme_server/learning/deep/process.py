@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import structlog
+from mneme._extras import from_wheels
 
 from mneme_server.common.error_facts import error_of
 from mneme_server.common.errors import (
@@ -52,9 +53,8 @@ def require_torch() -> None:
     """
     if find_spec("torch") is None:
         raise FailedPrecondition(
-            "this algorithm needs torch, which the server does not have: install it with"
-            ' pip install "mneme-grpc[server,rl]"; q_learning, sarsa, linucb and thompson need no'
-            " torch",
+            "this algorithm needs torch, which the server does not have (q_learning, sarsa, linucb"
+            f" and thompson need none). Install it {from_wheels('server,rl')}",
             reason=Reason.ALGORITHM_NOT_SUPPORTED,
         )
 
