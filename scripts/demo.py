@@ -74,7 +74,7 @@ NEXT = (
     (".venv/bin/mneme import FILE", "your own transcripts (docs/guides/importing.md)"),
     (".venv/bin/mneme recall QUESTION", "what bears on a question"),
     (".venv/bin/mneme lessons --help", "what to remember next time"),
-    ("README.md", "the Python client, grpcurl, keys and settings"),
+    ("docs/guides/quick-start.md", "Python, TypeScript, HTTP, grpcurl, and keys"),
 )
 
 SHARED_QUESTION = "a credential ran out"

@@ -29,17 +29,6 @@ ERRORS_PROTO = ROOT / "proto/mneme/v1/errors.proto"
 # No page is this script's alone: it fills in tables.
 OUTPUTS: tuple[Path, ...] = ()
 
-# The settings that the README shows; docs/settings.md has all.
-FIRST_SETTINGS = (
-    "listen",
-    "http_listen",
-    "metrics_listen",
-    "data_dir",
-    "auth",
-    "admin_key",
-    "embedder",
-)
-
 # What a server of this version can answer: the reasons of its domain, and that of a bug.
 RAISED = {reason.name for reason in Reason} | {INTERNAL_REASON}
 
@@ -47,11 +36,10 @@ _COMMENT = re.compile(r"((?:^  //.*\n)+)^  (\w+) = \d+", re.MULTILINE)
 _PREFIX = "ERROR_REASON_"
 
 
-def settings_table(names: Iterable[str]) -> str:
-    """Settings as a table: variable, default, meaning."""
+def settings_table() -> str:
+    """The settings as a table: variable, flag, default, meaning."""
     rows = []
-    for name in names:
-        field = Settings.model_fields[name]
+    for name, field in Settings.model_fields.items():
         if field.default_factory is not None:
             default = ""  # The description says where it comes from.
         elif field.default is None:
@@ -141,8 +129,7 @@ def _codes(names: Iterable[str]) -> str:
 def tables() -> dict[str, str]:
     """Every table by its name."""
     return {
-        "first settings": settings_table(FIRST_SETTINGS),
-        "settings": settings_table(Settings.model_fields),
+        "settings": settings_table(),
         "errors": errors_table(),
         "decisions": decisions(),
         "telemetry kinds": telemetry_kinds(),
@@ -153,7 +140,7 @@ def tables() -> dict[str, str]:
 
 def pages() -> list[Path]:
     """The pages that hold tables."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return sorted((ROOT / "docs").rglob("*.md"))
 
 
 def filled(page: str) -> str:

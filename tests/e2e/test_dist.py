@@ -163,11 +163,11 @@ def test_the_server_without_the_wheel_of_the_model_is_refused_by_its_name(
     assert "No matching distribution found for mneme-minilm" in done.stderr
 
 
-def test_the_installed_server_records_and_recalls_as_the_readme_shows(
+def test_the_installed_server_records_and_recalls_as_the_quick_start_shows(
     installed: Path, address: str, tmp_path: Path
 ) -> None:
-    readme = (ROOT / "README.md").read_text()
-    program = re.findall(r"### From Python\n\n```python\n(.*?)```", readme, re.DOTALL)[0]
+    guide = (ROOT / "docs/guides/quick-start.md").read_text()
+    program = re.findall(r"## From Python\n\n```python\n(.*?)```", guide, re.DOTALL)[0]
     said = succeed(installed / "python", "-c", program, cwd=tmp_path, MNEME_ADDRESS=address)
     assert "registry certificate expired" in said
     question = ("recall", "a credential ran out", "--scope", "event", "--limit", "1")

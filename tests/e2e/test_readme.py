@@ -16,10 +16,16 @@ from mneme_server.settings import Settings, variable_of
 from support.server import model_dir, server_process
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "samples/README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    ROOT / "samples/README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+_FIRST_PAGE_LINES = 200
 GRPCURL = Path(__file__).with_name("grpcurl.py")
 
-_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# A block, and the text right after it, which is what it prints.
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
 _VARIABLE = re.compile(r"\bMNEME_[A-Z_]+\b")
 _DOCUMENTED_ADDRESS = "127.0.0.1:50051"
@@ -28,17 +34,18 @@ _DOCUMENTED_URL = "http://127.0.0.1:8080"
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block of a page."""
+    """A fenced block of a page. `prints` is what the page says that it prints; "" if nothing."""
 
     language: str
     code: str
     line: int
+    prints: str
 
 
 def blocks_of(page: Path) -> list[Block]:
     text = page.read_text()
     return [
-        Block(found[1], found[2], text.count("\n", 0, found.start()) + 1)
+        Block(found[1], found[2], text.count("\n", 0, found.start()) + 1, found[3] or "")
         for found in _BLOCK.finditer(text)
     ]
 
@@ -55,8 +62,8 @@ def name_of(page: Path) -> str:
 def workplace(tmp_path: Path) -> Path:
     """A folder that looks like the repository to the commands, and takes what they write."""
     place = tmp_path / "work"
-    (place / ".venv").mkdir(parents=True)
-    (place / ".venv/bin").symlink_to(sysconfig.get_path("scripts"))
+    place.mkdir()
+    (place / ".venv").symlink_to(sys.prefix)
     (place / "samples").symlink_to(ROOT / "samples")
     commands = tmp_path / "bin"
     commands.mkdir()
@@ -107,6 +114,11 @@ def test_every_block_of_a_page_runs(page: Path, workplace: Path) -> None:
             assert done.returncode == 0, f"{where} failed\n{code}\n{done.stdout}{done.stderr}"
             assert "Traceback" not in done.stderr, f"{where} printed\n{done.stderr}"
             assert done.stdout.strip(), f"{where} shows nothing"
+            assert done.stdout.endswith(block.prints), f"{where} prints\n{done.stdout}"
+
+
+def test_the_first_page_is_short() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= _FIRST_PAGE_LINES
 
 
 def test_every_make_target_that_a_page_names_exists() -> None:
