@@ -139,9 +139,9 @@ export class LocalFolder {
       return `the server cannot be started: ${command}: ${error.message}`;
     }
     return (
-      "the server is not installed here: install it from the wheels that `make dist` builds, with " +
-      "the extra `server`, and put mneme-server on the PATH, or say where it is (serverCommand or " +
-      "MNEME_SERVER)"
+      "the server is not installed here: install it from the wheels that `make dist` builds, " +
+      "with the extra `server`, and put mneme-server on the PATH, or say where it is " +
+      "(serverCommand or MNEME_SERVER)"
     );
   }
 
