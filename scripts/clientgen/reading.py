@@ -212,6 +212,8 @@ class _Reader:
         rules = options_of(field).get("field")
         if rules is None:
             return False
+        if _is_one_of_several(field):  # Its other rules hold where it is the one that is given.
+            return bool(rules.required)
         return refuses_absence(rules) or self._is_resource_of_update(field)
 
     @staticmethod
@@ -288,6 +290,12 @@ class _Reader:
 
     def _option(self, method: MethodDescriptor, name: str) -> Any:
         return options_of(method).get(name)
+
+
+def _is_one_of_several(field: FieldDescriptor) -> bool:
+    """Whether another field may be given in its place; an optional one has a oneof to itself."""
+    oneof = field.containing_oneof
+    return oneof is not None and len(oneof.fields) > 1
 
 
 def _value_name(message: Any, field: str) -> str:

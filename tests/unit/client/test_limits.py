@@ -79,6 +79,13 @@ message TryRequest {
   }];
   // Free.
   string free = 12;
+  // One of them.
+  oneof which {
+    // By name.
+    string label = 15 [(buf.validate.field).string = {min_len: 1, max_len: 9}];
+    // By number.
+    int64 number = 16;
+  }
 }
 // An answer.
 message TryResponse {}
@@ -108,6 +115,8 @@ def test_rules_and_defaults_are_told_in_words(image: bytes) -> None:
         "days": "More than 0 and at most 7.5.",
         "wait": "At least 0 and at most 60 seconds.",
         "free": "",
+        "label": "Up to 9 characters.",
+        "number": "",
     }
 
 

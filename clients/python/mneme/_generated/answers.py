@@ -110,7 +110,7 @@ class Action(Answer[learning_pb2.Action], of=learning_pb2.Action):
     label: str | None
     """For sessions without an action space, and for open_labels spaces and
     discrete ones with labels.
-    Required; up to 200 characters.
+    Up to 200 characters.
     """
 
     number: int | None
@@ -6247,7 +6247,7 @@ class State(Answer[learning_pb2.State], of=learning_pb2.State):
 
     label: str | None
     """For discrete spaces with labels, and for open_labels spaces.
-    Required; up to 200 characters.
+    Up to 200 characters.
     """
 
 

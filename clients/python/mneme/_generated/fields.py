@@ -85,10 +85,10 @@ class ActStateFields(TypedDict, total=False):
 class ActionFields(TypedDict, total=False):
     """Action is what was or is to be done: a value of the session's action space."""
 
-    label: Required[str]
+    label: str
     """For sessions without an action space, and for open_labels spaces and
     discrete ones with labels.
-    Required; up to 200 characters.
+    Up to 200 characters.
     """
     number: int
     """For discrete spaces without labels: from 0 to n - 1.
@@ -1507,9 +1507,9 @@ class StateFields(TypedDict, total=False):
     """For discrete spaces: from 0 to n - 1.
     0 to 999,999.
     """
-    label: Required[str]
+    label: str
     """For discrete spaces with labels, and for open_labels spaces.
-    Required; up to 200 characters.
+    Up to 200 characters.
     """
 
 

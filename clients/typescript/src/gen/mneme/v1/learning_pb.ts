@@ -100,7 +100,7 @@ export type State = Message<"mneme.v1.State"> & {
   } | {
     /**
      * For discrete spaces with labels, and for open_labels spaces.
-     * Required; up to 200 characters.
+     * Up to 200 characters.
      *
      * @generated from field: string label = 4;
      */
@@ -142,7 +142,7 @@ export type StateJson = {
 
   /**
    * For discrete spaces with labels, and for open_labels spaces.
-   * Required; up to 200 characters.
+   * Up to 200 characters.
    *
    * @generated from field: string label = 4;
    */
@@ -171,7 +171,7 @@ export type Action = Message<"mneme.v1.Action"> & {
     /**
      * For sessions without an action space, and for open_labels spaces and
      * discrete ones with labels.
-     * Required; up to 200 characters.
+     * Up to 200 characters.
      *
      * @generated from field: string label = 1;
      */
@@ -216,7 +216,7 @@ export type ActionJson = {
   /**
    * For sessions without an action space, and for open_labels spaces and
    * discrete ones with labels.
-   * Required; up to 200 characters.
+   * Up to 200 characters.
    *
    * @generated from field: string label = 1;
    */
