@@ -159,7 +159,7 @@ AT_ONCE = -n $(or $(JOBS),auto) --dist loadfile
 # What a change is checked with: all that takes no process to be killed, no second server, no browser for every
 # page and no PostgreSQL beside the contract of stores. What is marked `slow` is left to test-all, too.
 QUICK := tests/unit tests/contract tests/store_contract tests/integration tests/e2e/test_crash.py \
-	tests/browser/test_overview.py --ignore=tests/integration/postgres -m "not slow"
+	tests/e2e/test_examples.py tests/browser/test_overview.py --ignore=tests/integration/postgres -m "not slow"
 
 # What runs once more with servers that keep their tenants in PostgreSQL.
 ON_POSTGRES := $(addprefix tests/integration/,isolation test_events.py test_recall.py test_memories.py \
@@ -210,7 +210,8 @@ lint-python: $(SETUP)
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	MYPYPATH=scripts $(BIN)/mypy scripts/demo.py scripts/reflect_examples.py scripts/reference.py scripts/parity.py scripts/commands.py \
-		scripts/apireference.py scripts/openapi.py scripts/agents_day.py scripts/serve_cluster.py scripts/mutants.py scripts/warmtests.py
+		scripts/apireference.py scripts/openapi.py scripts/agents_day.py scripts/serve_cluster.py scripts/mutants.py scripts/warmtests.py \
+		examples/*.py
 	$(BIN)/lint-imports
 
 lint-typescript: $(if $(NODE),$(NODE_SETUP))

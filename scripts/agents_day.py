@@ -32,7 +32,8 @@ _HEAD = """\
 What an agent says to its memory on two days of work, and what comes back: every reply below is
 real output, written by `scripts/agents_day.py` against a server with an empty memory. The host
 runs `mneme-mcp --toolsets default,events,reflections,knowledge`. (Both days were run within
-seconds, hence "just now".)
+seconds, hence "just now".) A program does the same in
+[`examples/coding_day.py`](../../examples/coding_day.py).
 """
 
 

@@ -19,18 +19,19 @@ CALL = {
 RESULT = '{"state": "sent"}'
 
 
-class Model(BaseHTTPRequestHandler):
-    """Answers as a model with a tool does, in the form of OpenAI's API."""
+class ChatModel(BaseHTTPRequestHandler):
+    """Answers in the form of OpenAI's API with what `message_for` returns."""
+
+    def message_for(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Return the assistant's message, without its role."""
+        raise NotImplementedError
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if asked["model"] == "broken":
             self._answer(400, {"error": {"message": "no such model", "type": "invalid_request"}})
             return
-        answered = asked["messages"][-1]["role"] == "tool"
-        message: dict[str, Any] = {"role": "assistant", "content": ANSWER if answered else None}
-        if not answered:
-            message["tool_calls"] = [CALL]
+        message = {"role": "assistant", **self.message_for(asked)}
         self._answer(
             200,
             {
@@ -53,6 +54,15 @@ class Model(BaseHTTPRequestHandler):
 
     def log_message(self, *_args: Any) -> None:
         """Say nothing."""
+
+
+class Model(ChatModel):
+    """Asks for the order, then tells where it is."""
+
+    def message_for(self, asked: dict[str, Any]) -> dict[str, Any]:
+        if asked["messages"][-1]["role"] == "tool":
+            return {"content": ANSWER}
+        return {"content": None, "tool_calls": [CALL]}
 
 
 @contextmanager
