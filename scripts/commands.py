@@ -15,8 +15,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-import typer
-from mneme.cli.main import build
+from mneme.cli.main import build_whole
 
 _FOLLOWED = ("mneme.cli.", "mneme.importing", "mneme.hooks", "mneme.knowledge_log")
 # What a client is called; the importer knows one as that to which it sends.
@@ -33,7 +32,7 @@ def commands_by_method() -> Mapping[str, tuple[str, ...]]:
     """
     reached = {
         command: _reached(function.__module__, function.__name__, set())
-        for command, function in _commands(typer.main.get_command(build()), "mneme")
+        for command, function in _commands(build_whole(), "mneme")
     }
     commands = sorted(reached, key=lambda command: len(reached[command]))
     return {

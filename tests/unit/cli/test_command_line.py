@@ -7,14 +7,16 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 import trustme
-import typer
-from mneme.cli.main import build
+from mneme.cli.app import App
+from mneme.cli.commands import COMMANDS as LISTED
+from mneme.cli.main import build_whole
 from unit.cli.command import mneme
 from unit.client.scripted import ScriptedServer, failure
 
@@ -27,7 +29,7 @@ def _commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[st
             yield (*path, name), command
 
 
-COMMANDS = dict(_commands(typer.main.get_command(build())))
+COMMANDS = dict(_commands(build_whole()))
 SHARED = {"--address", "--api-key", "--tls", "--ca", "--insecure", "--timeout", "--json"}
 
 
@@ -311,15 +313,49 @@ def test_python_m_mneme_is_the_command_line() -> None:
     assert "Exit codes: 0 done" in " ".join(result.stdout.split())
 
 
-def test_help_loads_neither_grpc_nor_the_messages() -> None:
+@pytest.mark.parametrize("line", [["--help"], ["--version"], ["recall", "--help"]])
+def test_help_loads_neither_grpc_nor_the_messages(line: list[str]) -> None:
+    loaded = _modules_loaded_by(line)
+    assert loaded & {"grpc", "google.protobuf", "mneme.client"} == set()
+
+
+def test_a_line_imports_the_module_of_its_own_command_alone() -> None:
+    homes = {f"mneme.cli.{listed.home}" for listed in LISTED.values()}
+    assert _modules_loaded_by(["--version"]) & homes == set()
+    assert _modules_loaded_by(["--help"]) & homes == set()
+    assert _modules_loaded_by(["recall", "--help"]) & homes == {"mneme.cli.recall"}
+    assert _modules_loaded_by(["--json", "hooks", "list"]) & homes == {"mneme.cli.hooks"}
+
+
+def test_the_version_is_shown_without_what_draws_help_and_parses_options() -> None:
+    loaded = _modules_loaded_by(["--version"])
+    assert loaded & {"rich", "pydantic", "asyncio", "mneme._generated"} == set()
+
+
+def _modules_loaded_by(line: list[str]) -> set[str]:
     code = (
         "import sys\n"
         "from mneme.cli.main import run\n"
-        "try: run(['--help'])\n"
+        f"try: run({line!r})\n"
         "except SystemExit: pass\n"
-        "print([m for m in ('grpc', 'google.protobuf', 'mneme.client') if m in sys.modules])"
+        "print(*sys.modules)"
     )
-    assert _process("-c", code).stdout.splitlines()[-1] == "[]"
+    return set(_process("-c", code).stdout.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_the_list_of_commands_says_what_the_help_of_each_says_first(name: str) -> None:
+    own = build_whole().commands[name].help
+    assert own is not None
+    assert LISTED[name].help == own.partition("\n\n")[0].replace("\n", " ")
+
+
+def test_every_command_that_a_module_adds_to_the_root_is_listed() -> None:
+    for listed in LISTED.values():
+        if not listed.group:
+            root = App()
+            import_module(f"mneme.cli.{listed.home}").register(root)
+            assert {command.name for command in root.registered_commands} <= LISTED.keys()
 
 
 def test_the_entry_point_exists_after_installation(served: ScriptedServer) -> None:

@@ -6,92 +6,36 @@ import os
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NoReturn
+from typing import NoReturn, cast
 
 import typer
 from typer.main import get_command
 
-from mneme.cli import (
-    admin,
-    agents,
-    alerts,
-    causal,
-    context,
-    dashboard,
-    episodes,
-    events,
-    exits,
-    experiments,
-    forget,
-    hooks,
-    importing,
-    knowledge,
-    learning,
-    lessons,
-    memories,
-    operations,
-    proof,
-    recall,
-    reflect,
-    reflections,
-    remember,
-    sessions,
-    skills,
-    sleep,
-    status,
-    wake_up,
-)
+from mneme.cli import exits
 from mneme.cli.app import App, settings_callback
-from mneme.cli.call import command as call
+from mneme.cli.commands import COMMANDS, Commands
 
 
-def build() -> App:
-    """The command line with all its groups."""
+def build() -> Commands:
+    """The command line; a command is imported when a line names it."""
     app = App(
         name="mneme",
+        cls=Commands,
         help="The memory of AI agents: record, recall, and keep lessons.",
         epilog=exits.HELP,
         add_completion=True,
         pretty_exceptions_enable=False,
     )
     app.callback()(settings_callback)
-    for single in (
-        remember,
-        recall,
-        reflect,
-        context,
-        wake_up,
-        sleep,
-        agents,
-        status,
-        dashboard,
-        importing,
-        knowledge,
-        proof,
-        forget,
-        call,
-    ):
-        single.register(app)
-    for name, group in (
-        ("memories", memories.app),
-        ("episodes", episodes.app),
-        ("skills", skills.app),
-        ("causal", causal.app),
-        ("alerts", alerts.app),
-        ("experiments", experiments.app),
-        ("lessons", lessons.app),
-        ("reflections", reflections.app),
-        ("knowledge", knowledge.app),
-        ("learning", learning.app),
-        ("sessions", sessions.app),
-        ("events", events.app),
-        ("hooks", hooks.app),
-        ("proof", proof.app),
-        ("operations", operations.app),
-        ("admin", admin.app),
-    ):
-        app.add_typer(group, name=name)
-    return app
+    return cast(Commands, get_command(app))
+
+
+def build_whole() -> Commands:
+    """The command line with all of its commands, for who looks through it."""
+    root = build()
+    for name in COMMANDS:
+        root.load(name)
+    return root
 
 
 def run(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -104,7 +48,7 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
     # What a connection failed of is in our own message; gRPC would write its words beside it.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     try:
-        code = get_command(build()).main(args=given, prog_name="mneme", standalone_mode=False)
+        code = build().main(args=given, prog_name="mneme", standalone_mode=False)
     except typer.Abort:
         print("mneme: stopped; nothing was done", file=sys.stderr)
         sys.exit(exits.FAILED)
