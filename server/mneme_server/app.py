@@ -47,6 +47,7 @@ from mneme_server.transport.open_stream import Sending
 from mneme_server.transport.room import Room
 from mneme_server.transport.server import GrpcServer, Pem, ServerOptions, Tls
 from mneme_server.transport.service import joined
+from mneme_server.transport.validation import rules
 
 if TYPE_CHECKING:  # It brings what makes certificates, which only a folder's own server does.
     from mneme_server.local.serving import LocalServing
@@ -71,7 +72,7 @@ class Opened:
 
     Raises:
         FailedPrecondition: another process has the data folder, or a newer version wrote it.
-        ModelUnavailable: the embedding model cannot be loaded; the message says what to do.
+        ModelUnavailable: there is no whole embedding model; the message says what to do.
     """
 
     def __init__(
@@ -241,6 +242,19 @@ class Application:
             self._local.serving(address, self._server.health)
         return address, made
 
+    def load(self) -> None:
+        """Load what no start waits for and nearly every call needs, once the server is there.
+
+        A call that comes meanwhile waits for what it needs of it, no longer than if the start had
+        waited.
+
+        Raises:
+            ModelUnavailable: the embedding model cannot be loaded; the message says what to do.
+        """
+        rules()
+        self.runtime.load()
+        spare_the_collector()
+
     def drain(self) -> None:
         """Let calls in flight end, then close everything but the connections.
 
@@ -347,7 +361,6 @@ def serve(settings: ServerSettings, local: LocalServing | None = None) -> int:
     allow_many_files()
     application = Application(settings, local, progress=lambda line: print(line, file=sys.stderr))
     try:
-        spare_the_collector()
         address, admin_key = application.start()
     except BaseException:
         application.abandon()
@@ -359,6 +372,11 @@ def serve(settings: ServerSettings, local: LocalServing | None = None) -> int:
         print(f"dashboard: {application.http_address}/", flush=True)
         print(f"serving HTTP on {application.http_address}", flush=True)
     print(f"serving on {address}", flush=True)
+    try:
+        application.load()
+    except BaseException:  # Nothing is served without a model.
+        application.stop()
+        raise
     stopping.wait()
     application.drain()
     return 0

@@ -1,13 +1,13 @@
 """all-MiniLM-L6-v2 on ONNX Runtime, in this process, without torch."""
 
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
 from mneme_server.common.memory import address_space_is_limited
 from mneme_server.embedding.errors import EmbeddingError, ModelUnavailable
@@ -18,10 +18,15 @@ from mneme_server.embedding.minilm import (
     MODEL_NAME,
     OUTPUT,
     WIDTH,
+    ExportedModel,
     Precision,
     find_model,
 )
 from mneme_server.embedding.threads import give_way
+
+if TYPE_CHECKING:  # They are imported with the model.
+    import onnxruntime
+    from tokenizers import Tokenizer
 
 # Padded tokens in one run of the network. Few enough that its widest activations (1,536 floats per
 # token) stay in a core's second-level cache: runs of 1,500 tokens were a third slower per text.
@@ -31,8 +36,16 @@ _TOKENS_PER_RUN = 256
 _MAX_CHARACTERS = 32_768
 
 
+class _Model(NamedTuple):
+    tokenizer: "Tokenizer"
+    session: "onnxruntime.InferenceSession"
+
+
 class LocalEmbedder:
     """Embeds with the exported all-MiniLM-L6-v2.
+
+    The files are checked when it is made, and loaded by `load`, or by who first embeds: a server
+    can be there for other calls by then.
 
     A run of the network uses one thread; texts beyond one run's worth are spread over `threads` of
     them. That keeps a single text's latency steady on busy cores (threads that split one small
@@ -52,22 +65,15 @@ class LocalEmbedder:
         precision: Precision = "int8",
         threads: int = 2,
     ) -> None:
-        """Load the model from `model_dir`, or from its package where that is None. Raises
-        ModelUnavailable, ValueError for threads < 1.
+        """Use the model in `model_dir`, or that of its package where that is None. Raises
+        ModelUnavailable where its files are not whole, ValueError for threads < 1.
         """
         if threads < 1:
             raise ValueError(f"threads must be at least 1, not {threads}")
-        files = find_model(model_dir, precision)
+        self._files = find_model(model_dir, precision)
         self._model_id = MODEL_NAME if precision == "fp32" else f"{MODEL_NAME}-{precision}"
-        try:
-            self._tokenizer = Tokenizer.from_file(str(files.tokenizer))
-            self._session = _load_session(files.graph)
-        except Exception as error:  # both libraries raise bare Exception subclasses of their own
-            raise ModelUnavailable(
-                f"cannot load the embedding model in {files.folder}: {error}"
-            ) from error
-        self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(MAX_TOKENS)
+        self._loading = threading.Lock()
+        self._model: _Model | None = None
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="embed")
         self._quiet_pool = ThreadPoolExecutor(
@@ -84,6 +90,10 @@ class LocalEmbedder:
     def dimensions(self) -> int:
         """See Embedder."""
         return WIDTH
+
+    def load(self) -> None:
+        """See `embedding.port.load`."""
+        self._loaded()
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """See Embedder. Beyond 256 tokens a text is cut. A vector does not depend on the other
@@ -127,16 +137,24 @@ class LocalEmbedder:
         self._pool.shutdown(wait=True)
         self._quiet_pool.shutdown(wait=True)
 
+    def _loaded(self) -> _Model:
+        model = self._model
+        if model is None:
+            with self._loading:
+                model = self._model = self._model or _load(self._files)
+        return model
+
     def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
         try:
             cut = [text[:_MAX_CHARACTERS] for text in texts]
-            return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(cut)]
+            tokenizer = self._loaded().tokenizer
+            return [encoding.ids for encoding in tokenizer.encode_batch_fast(cut)]
         except (TypeError, UnicodeEncodeError) as error:
             raise EmbeddingError(f"a text is not valid Unicode: {error}") from error
 
     def _run(self, inputs: dict[str, NDArray[np.int64]]) -> NDArray[np.float32]:
         try:
-            (vectors,) = self._session.run([OUTPUT], inputs)
+            (vectors,) = self._loaded().session.run([OUTPUT], inputs)
         except Exception as error:  # ONNX Runtime's exceptions share no public base class
             raise EmbeddingError(f"the embedding model failed: {error}") from error
         result: NDArray[np.float32] = vectors
@@ -170,7 +188,24 @@ def plan_runs(lengths: Sequence[int], budget: int) -> list[list[int]]:
     return runs
 
 
-def _load_session(graph: Path) -> onnxruntime.InferenceSession:
+def _load(files: ExportedModel) -> _Model:
+    try:
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_file(str(files.tokenizer))
+        session = _load_session(files.graph)
+    except Exception as error:  # both libraries raise bare Exception subclasses of their own
+        raise ModelUnavailable(
+            f"cannot load the embedding model in {files.folder}: {error}"
+        ) from error
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(MAX_TOKENS)
+    return _Model(tokenizer, session)
+
+
+def _load_session(graph: Path) -> "onnxruntime.InferenceSession":
+    import onnxruntime
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1

@@ -85,3 +85,14 @@ def for_questions(embedder: Embedder) -> Embedder:
     """
     questions: Embedder = getattr(embedder, "questions", embedder)
     return questions
+
+
+def load(embedder: Embedder) -> None:
+    """Have it ready to embed, where it is not when it is made: such a one has a method `load`.
+
+    Raises:
+        ModelUnavailable: its model cannot be loaded; the message says what to do.
+    """
+    ready: Callable[[], object] | None = getattr(embedder, "load", None)
+    if ready is not None:
+        ready()

@@ -1,11 +1,7 @@
 """The indexes of one tenant: attributes as columns, vectors with FAISS, words with tantivy.
 
-`TenantIndex` puts them together behind `mneme_server.corpus.ports.CorpusIndex`. Everything here can
-be rebuilt from the database; the files under `index/` only make opening fast.
+`tenant_index.TenantIndex` puts them together behind `mneme_server.corpus.ports.CorpusIndex`.
+Everything here can be rebuilt from the database; the files under `index/` only make opening fast.
+The package itself imports none of it: much of the server asks it for a word's language, and FAISS
+is wanted when a tenant is opened.
 """
-
-from mneme_server.index.parts import IndexStats
-from mneme_server.index.settings import IndexSettings
-from mneme_server.index.tenant_index import TenantIndex
-
-__all__ = ["IndexSettings", "IndexStats", "TenantIndex"]

@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 from mneme_server.common.texts import composed
-from mneme_server.index.words import Words
+
+if TYPE_CHECKING:
+    from mneme_server.index.words import Words
 
 _WORD = re.compile(r"\w+")
 _EXACT_RESULTS = 16
@@ -43,8 +47,12 @@ class Coverage:
 class Covering:
     """Finds how results cover a query. Words are compared by their stems, without stop words."""
 
-    def __init__(self) -> None:
-        self._words = Words(names=False)
+    @cached_property
+    def _words(self) -> Words:
+        """Made for the first certificate: it brings tantivy and the stemmers of all languages."""
+        from mneme_server.index.words import Words
+
+        return Words(names=False)
 
     def __call__(self, query: str, texts: Sequence[str]) -> Coverage:
         """Return how these texts, the best first, cover the query."""

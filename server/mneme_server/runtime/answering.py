@@ -12,7 +12,6 @@ from mneme_server.common.errors import DataLoss
 from mneme_server.corpus.document import DocumentFilter
 from mneme_server.corpus.ports import Matrix
 from mneme_server.corpus.tenant_store import TenantStore
-from mneme_server.index.tenant_index import TenantIndex
 from mneme_server.storage.unit import EmbeddingModel, Unit
 
 QUESTIONS = 100
@@ -65,6 +64,8 @@ def _answers(
     store: TenantStore[Unit], model: EmbeddingModel, words: Sequence[str], vectors: Matrix
 ) -> tuple[list[list[int]], bool]:
     """Return which documents answer each question, and whether vectors are searched exactly."""
+    from mneme_server.index.tenant_index import TenantIndex  # See `runtime.opening`.
+
     with tempfile.TemporaryDirectory(prefix="mneme-moving-") as folder:
         index = TenantIndex(Path(folder), store.source, *model)
         try:

@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import structlog
 
@@ -19,9 +19,10 @@ from mneme_server.corpus.tenant import OpenTenant
 from mneme_server.corpus.tenant_store import TenantStore, TenantStores
 from mneme_server.index.log import Log
 from mneme_server.index.settings import IndexSettings
-from mneme_server.index.tenant_index import TenantIndex
-from mneme_server.index.unbuilt import FEW, UnbuiltIndex
 from mneme_server.storage.unit import EmbeddingModel, Unit
+
+if TYPE_CHECKING:  # It brings FAISS and tantivy, which only an open tenant needs.
+    from mneme_server.index.tenant_index import TenantIndex
 
 INDEX_FOLDERS = ("index", "lexical")
 """Of a tenant's folder: what lies there is built from the database, and can be built again."""
@@ -143,6 +144,9 @@ class TenantOpener:
             raise
 
     def _index_of(self, folder: Path, store: TenantStore[Unit], log: Log) -> TenantIndex:
+        from mneme_server.index.tenant_index import TenantIndex
+        from mneme_server.index.unbuilt import FEW, UnbuiltIndex
+
         model, settings = self._model, self._index_settings
         scan = None if any((folder / name).exists() for name in INDEX_FOLDERS) else store.scan
         if scan is not None and scan.more_than(FEW):

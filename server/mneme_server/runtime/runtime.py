@@ -21,7 +21,7 @@ from mneme_server.corpus.tenant_store import TenantStores
 from mneme_server.embedding.batcher import MicroBatcher
 from mneme_server.embedding.cache import CachedEmbedder, VectorCache
 from mneme_server.embedding.factory import build_embedder
-from mneme_server.embedding.port import Embedder
+from mneme_server.embedding.port import Embedder, load
 from mneme_server.embedding.remote import RemoteEmbedder
 from mneme_server.embedding.soon import SoonEmbedder
 from mneme_server.index.settings import IndexSettings
@@ -94,7 +94,7 @@ class Runtime:
         spans: what the spans of work in the background are parts of.
 
     Raises:
-        ModelUnavailable: the embedding model cannot be loaded; the message says what to do.
+        ModelUnavailable: there is no whole embedding model; the message says what to do.
         FailedPrecondition: MNEME_EMBEDDER names none.
     """
 
@@ -268,6 +268,16 @@ class Runtime:
                 job.wake(tenant_id)
         for job in jobs:
             job.start(self.watchdog)
+
+    def load(self) -> None:
+        """Load what opening a tenant and embedding need; who needs it before that loads it.
+
+        Raises:
+            ModelUnavailable: the embedding model cannot be loaded; the message says what to do.
+        """
+        import mneme_server.index.tenant_index  # noqa: F401  # With FAISS and tantivy.
+
+        load(self._embedder)
 
     def close(self) -> None:
         """Stop the jobs, write what must be kept and close every file.

@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from buf.validate import validate_pb2
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from mneme.v1 import options_pb2
-from protovalidate import FieldPathElementPb, Validator, Violation, ViolationPb
 
 from mneme_server.common.errors import Reason
 from mneme_server.common.texts import is_blank
 from mneme_server.transport.errors import InvalidRequest
 from mneme_server.transport.errors import Violation as FieldViolation
 from mneme_server.transport.extensions import extension
+
+if TYPE_CHECKING:
+    from protovalidate import FieldPathElementPb, Validator, Violation, ViolationPb
 
 _BOUNDS = frozenset({"gt", "gte", "lt", "lte", "len", "min", "max", "within"})
 """Words of rule ids, such as `int32.gte_lte`, that bound a number, a size or a time."""
@@ -35,7 +37,14 @@ _IN_WORDS = {
 }
 """What patterns say that many fields have."""
 
-_validator = Validator()
+
+@cache
+def rules() -> Validator:
+    """Return what checks a message's rules. It brings a second library of messages, whose import
+    the start does not wait for; whoever comes first does."""
+    from protovalidate import Validator
+
+    return Validator()
 
 
 def validate(message: Message, prefix: str = "") -> None:
@@ -51,7 +60,7 @@ def validate(message: Message, prefix: str = "") -> None:
     for path, most in _too_long(message, prefix):
         rule = f"must contain no more than {most} item(s)"
         raise InvalidRequest([FieldViolation(path, rule, Reason.OUT_OF_RANGE)])
-    violations = [_to_field_violation(v, prefix) for v in _validator.collect_violations(message)]
+    violations = [_to_field_violation(v, prefix) for v in rules().collect_violations(message)]
     violations += _blank(message, prefix)
     if violations:
         raise InvalidRequest(violations)

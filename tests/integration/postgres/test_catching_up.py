@@ -12,7 +12,7 @@ import pytest
 from mneme_server.capabilities import tenant_schema
 from mneme_server.common import deadline
 from mneme_server.corpus.tenant import OpenTenant
-from mneme_server.index import TenantIndex
+from mneme_server.index.tenant_index import TenantIndex
 from store_contract.conftest import document
 from support.postgres import PostgresServer, emptied
 

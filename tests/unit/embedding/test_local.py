@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mneme_server.embedding import local as module
 from mneme_server.embedding.errors import EmbeddingError, ModelUnavailable
 from mneme_server.embedding.local import LocalEmbedder, plan_runs
+from mneme_server.embedding.minilm import ExportedModel
 
 TEXTS = [
     "The payment failed because the card had expired.",
@@ -114,8 +116,30 @@ def test_an_exported_model_that_the_runtime_cannot_read_names_its_folder(
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["files"]["model.onnx"] = hashlib.sha256(b"no graph").hexdigest()
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(ModelUnavailable, match=str(folder)):
-        LocalEmbedder(tmp_path)
+    embedder = LocalEmbedder(tmp_path)
+    for use in (embedder.load, lambda: embedder.embed(["text"])):
+        with pytest.raises(ModelUnavailable, match=str(folder)):
+            use()
+
+
+def test_of_threads_that_embed_at_the_start_one_loads_the_model(
+    model_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads: list[object] = []
+    load = module._load
+
+    def counted(files: ExportedModel) -> object:
+        loads.append(files)
+        return load(files)
+
+    monkeypatch.setattr(module, "_load", counted)
+    embedder = LocalEmbedder(model_dir)
+    assert loads == []
+    with ThreadPoolExecutor(4) as pool:
+        vectors = list(pool.map(embedder.embed, [["text"]] * 4))
+    embedder.close()
+    assert len(loads) == 1
+    assert all((found == vectors[0]).all() for found in vectors)
 
 
 def test_serving_imports_neither_torch_nor_the_exporter(model_dir: Path) -> None:
