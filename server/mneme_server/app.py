@@ -253,7 +253,7 @@ class Application:
         """
         rules()
         self.runtime.load()
-        spare_the_collector()
+        spare_the_collector()  # Once more: it came after what the server is made of.
 
     def drain(self) -> None:
         """Let calls in flight end, then close everything but the connections.
@@ -361,6 +361,7 @@ def serve(settings: ServerSettings, local: LocalServing | None = None) -> int:
     allow_many_files()
     application = Application(settings, local, progress=lambda line: print(line, file=sys.stderr))
     try:
+        spare_the_collector()
         address, admin_key = application.start()
     except BaseException:
         application.abandon()

@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
-from pydantic_settings.sources import InitSettingsSource
 
 from mneme_server.alerts.settings import AlertSettings
 from mneme_server.events.settings import SessionSettings
@@ -62,18 +60,12 @@ def load_settings(flags: Mapping[str, str], file: Path | None) -> Settings:
         SettingsError: a value, a name or the file is wrong.
     """
     from_file = {} if file is None else _read(file)
-
-    class Configured(Settings):
-        @classmethod
-        def settings_customise_sources(
-            cls, settings_cls: type[BaseSettings], *sources: Any, **named: Any
-        ) -> tuple[PydanticBaseSettingsSource, ...]:
-            """Put the file behind the environment."""
-            usual = super().settings_customise_sources(settings_cls, *sources, **named)
-            return *usual, InitSettingsSource(settings_cls, init_kwargs=from_file)
-
+    variables = {name: variable_of(name) for name in Settings.model_fields}
+    from_environment = {
+        name: os.environ[variable] for name, variable in variables.items() if variable in os.environ
+    }
     try:
-        return Configured(**dict(flags))  # type: ignore[arg-type]  # Text, for pydantic to read.
+        return Settings.model_validate({**from_file, **from_environment, **flags})
     except ValidationError as error:
         lines = [_explain(dict(e), flags, from_file, file) for e in error.errors()]
         raise SettingsError("\n".join(lines)) from None

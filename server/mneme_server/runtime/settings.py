@@ -9,8 +9,15 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    model_validator,
+)
 
 from mneme_server.common.address import is_loopback, is_unix, networks_in, split_host_port
 from mneme_server.common.empty import none_if_empty
@@ -86,10 +93,10 @@ OptionalPath = Annotated[Path | None, BeforeValidator(none_if_empty)]
 OptionalSecret = Annotated[SecretStr | None, BeforeValidator(none_if_empty)]
 
 
-class ServerSettings(BaseSettings):
+class ServerSettings(BaseModel):
     """The settings of one server. Times are in seconds, sizes in bytes."""
 
-    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
     listen: Annotated[str, AfterValidator(_check_listen)] = Field(
         "127.0.0.1:50051",
@@ -325,18 +332,6 @@ class ServerSettings(BaseSettings):
                 " embedder and others need one each"
             )
         return self
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Flags come in as arguments; then the environment; `load_settings` adds the file."""
-        return init_settings, env_settings
 
 
 def _secret_from(variable: str) -> SecretStr | None:

@@ -126,6 +126,8 @@ class Loaded:
         print(any(id(part) in looked_at for part in self.parts), gc.get_freeze_count() > 1_000)
         print(gc.isenabled())
         return "nowhere", None
+    def load(self):
+        pass
     def drain(self):
         pass
 gc.disable()

@@ -32,7 +32,7 @@ _FORMAT = 1
 _API = "mneme.v1"
 _VARIABLE = "MNEME_SERVER"
 # One library of each kind that a server needs: the package itself is there with the client.
-_NEEDED = ("mneme_server", "filelock", "onnxruntime", "pydantic_settings")
+_NEEDED = ("mneme_server", "filelock", "onnxruntime", "sqlalchemy")
 _WRONG_USAGE = 2
 _DIED = 75
 _STARTS = 3
