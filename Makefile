@@ -239,18 +239,20 @@ breaking: $(SETUP)
 		{ $(BIN)/buf breaking --against "$$before" || { [ -f "$(ACCEPTED_BY)" ] && echo "accepted by $(ACCEPTED_BY)"; }; }; \
 	fi
 
-generate: $(SETUP) setup-typescript ## Generate the code of the API, and the tables of the documentation
+generate: $(SETUP) setup-typescript ## Generate the code of the API, the tables of the documentation, and the newest schemas
 	$(BIN)/python scripts/generate.py
 	$(BIN)/python scripts/reference.py
 	$(BIN)/python scripts/parity.py
 	$(BIN)/python scripts/apireference.py
 	$(BIN)/python scripts/openapi.py
+	$(BIN)/python scripts/newest_schemas.py
 
 check-generate: $(SETUP) setup-typescript ## Check that what is generated is up to date
 	@$(BIN)/python scripts/reference.py --check
 	@$(BIN)/python scripts/parity.py --check
 	@$(BIN)/python scripts/apireference.py --check
 	@$(BIN)/python scripts/openapi.py --check
+	@$(BIN)/python scripts/newest_schemas.py --check
 	@fresh=$$(mktemp -d) && trap 'rm -rf "$$fresh"' EXIT && \
 	$(BIN)/python scripts/generate.py "$$fresh" "$$fresh"/typescript && \
 	for package in mneme/v1 mneme/_generated buf; do \

@@ -54,7 +54,7 @@ _NO_SPACE_BYTES = 256 * 1024
 _PAGE_CACHE_BYTES = 2_000 * 1024
 """SQLite's own limit for a connection."""
 _WAL_SIZE_LIMIT_BYTES = 64 * 1024 * 1024
-_SHRINK_IN_PLACE = "PRAGMA auto_vacuum = INCREMENTAL"
+SHRINK_IN_PLACE = "PRAGMA auto_vacuum = INCREMENTAL"
 """Holds for a file as it is made, or as it is rewritten next."""
 _INCREMENTAL = 2
 _PAGES_AT_ONCE = 2_000
@@ -149,7 +149,7 @@ class SqliteDatabase(Database):
             As `write`.
         """
         with self._outside_transactions() as writer:
-            writer.execute(_SHRINK_IN_PLACE)
+            writer.execute(SHRINK_IN_PLACE)
             writer.execute("VACUUM")
             self._empty_log(writer)
 
@@ -239,7 +239,7 @@ def _engine(path: Path, begin: str, busy_timeout_s: float, *, read_only: bool = 
         connection.execute(f"PRAGMA busy_timeout = {round(busy_timeout_s * 1000)}")
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         if not pages:  # On a file that has some, it would wait for who writes.
-            connection.execute(_SHRINK_IN_PLACE)
+            connection.execute(SHRINK_IN_PLACE)
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
             raise FailedPrecondition(

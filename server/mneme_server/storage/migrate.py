@@ -6,6 +6,10 @@ it costs one SELECT and never imports Alembic. Beside the trunk there may be bra
 their own whose revisions are called BRANCH_NNNN, e.g. in a file `notes_0001_first.py`; a database
 then has a version of each.
 
+A new database is made at once, of the SQL that `make generate` writes beside the trunk: what all
+revisions make. Alembic runs where a database grows, and where the capabilities are not those of
+that file.
+
 A revision adds what servers of the version before can do without, unless it says
 `phase = "contract"`. Where many servers share a database, those are held back until none of the
 version before serves from it; see `postgres.upgrading`.
@@ -24,7 +28,15 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from mneme_server.common.errors import FailedPrecondition, Reason
-from mneme_server.storage.engine import NotInSchema, SqliteDatabase, domain_error
+from mneme_server.storage.engine import (
+    SHRINK_IN_PLACE,
+    NotInSchema,
+    SqliteDatabase,
+    domain_error,
+)
+
+NEWEST = "newest.sql"
+"""In a trunk's folder: what makes a database that has the newest of all revisions."""
 
 _ENVIRONMENT = Path(__file__).parent / "alembic_env"
 _REVISION_FILE = re.compile(r"^((?:[a-z]+_)?\d{4})_\w+\.py$")
@@ -148,8 +160,36 @@ def _fresh(folders: tuple[Path, ...]) -> sqlite3.Connection:
     """Return a database in memory that has the newest schema and nothing else.
 
     To copy it takes a fifth of the time of migrating a new database, of which a server with many
-    tenants makes many.
+    tenants makes many. The first takes 4 milliseconds as it is written down, and 200 by revisions.
     """
+    file = folders[0] / NEWEST
+    if file.exists():
+        made = made_of(file.read_text("utf-8"))
+        if _versions_in(made) == newest_versions(*folders):
+            return made
+        made.close()  # Of other capabilities than this server has.
+    return made_by_revisions(folders)
+
+
+def made_of(sql: str) -> sqlite3.Connection:
+    """Return a database in memory that this makes; see `as_sql`."""
+    made = sqlite3.connect(":memory:", check_same_thread=False)
+    made.execute(SHRINK_IN_PLACE)  # As every new one, before it has tables.
+    made.executescript(sql)
+    return made
+
+
+def as_sql(made: sqlite3.Connection) -> str:
+    """Return what makes a database like this one, of the same revisions always the same."""
+    lines = list(made.iterdump())
+    rows = [line for line in lines if line.startswith('INSERT INTO "alembic_version"')]
+    first = lines.index(rows[0])
+    lines[first : first + len(rows)] = sorted(rows)  # Alembic leaves them in no order.
+    return "\n".join([*lines, ""])
+
+
+def made_by_revisions(folders: tuple[Path, ...]) -> sqlite3.Connection:
+    """Return a database in memory that all revisions of these folders have made."""
     copy = sqlite3.connect(":memory:", check_same_thread=False)
     with tempfile.TemporaryDirectory() as folder:
         made = SqliteDatabase(Path(folder) / "fresh.db")
@@ -160,6 +200,11 @@ def _fresh(folders: tuple[Path, ...]) -> sqlite3.Connection:
         finally:
             made.close()
     return copy
+
+
+def _versions_in(made: sqlite3.Connection) -> list[str]:
+    rows = made.execute("SELECT version_num FROM alembic_version ORDER BY version_num")
+    return [str(version) for (version,) in rows]
 
 
 def _copy(source: sqlite3.Connection, database: SqliteDatabase) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,9 +16,18 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from mneme_server.admin.store import catalog
+from mneme_server.capabilities import catalog_migrations, tenant_schema
 from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.storage.engine import SqliteDatabase
-from mneme_server.storage.migrate import migrate, schema_versions
+from mneme_server.storage.migrate import (
+    NEWEST,
+    as_sql,
+    made_by_revisions,
+    made_of,
+    migrate,
+    newest_versions,
+    schema_versions,
+)
 from mneme_server.storage.unit import CORE_MIGRATIONS
 from sqlalchemy import event, text
 
@@ -230,6 +241,46 @@ def test_opening_a_current_database_does_not_import_alembic(tmp_path: Path) -> N
         "sys.exit('alembic' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+SCHEMAS: dict[str, Callable[[], tuple[Path, ...]]] = {
+    "catalog": lambda: (catalog.MIGRATIONS, *catalog_migrations()),
+    "tenant": lambda: tenant_schema().migrations,
+}
+
+
+@pytest.mark.parametrize("whose", SCHEMAS)
+def test_a_new_database_is_to_the_letter_what_the_revisions_make(whose: str) -> None:
+    folders = SCHEMAS[whose]()
+    sql = (folders[0] / NEWEST).read_text("utf-8")
+    with closing(made_by_revisions(folders)) as grown, closing(made_of(sql)) as new:
+        assert sql == as_sql(grown), "make generate"
+        assert as_sql(new) == as_sql(grown)
+        for setting in ("auto_vacuum", "page_size", "encoding", "user_version", "application_id"):
+            asked = f"PRAGMA {setting}"
+            assert new.execute(asked).fetchone() == grown.execute(asked).fetchone(), setting
+
+
+def test_making_a_new_database_does_not_import_alembic(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path;"
+        "from mneme_server.admin.store.catalog import MIGRATIONS, Catalog;"
+        "from mneme_server.capabilities import catalog_migrations;"
+        f"Catalog(Path({str(tmp_path / 'catalog.db')!r}), *catalog_migrations()).close();"
+        "sys.exit('alembic' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_server_of_other_capabilities_has_new_databases_made_by_their_revisions(
+    tmp_path: Path, database: SqliteDatabase, notes: Path
+) -> None:
+    trunk = tmp_path / "trunk"
+    shutil.copytree(catalog.MIGRATIONS, trunk)
+    migrate(database, trunk, notes)
+    assert {"tenants", "notes"} <= _schema(database).keys()
+    with database.read() as connection:
+        assert schema_versions(connection) == set(newest_versions(trunk, notes))
 
 
 def test_the_catalogs_tables_are_those_that_its_migrations_make(tmp_path: Path) -> None:

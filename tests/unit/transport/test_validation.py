@@ -120,7 +120,8 @@ def test_the_rules_of_every_request_compile(method: Any) -> None:
 
 def test_of_a_list_that_is_too_long_no_item_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[object] = []
-    monkeypatch.setattr(validation, "_validator", SimpleNamespace(collect_violations=looked.append))
+    rules = SimpleNamespace(collect_violations=looked.append)
+    monkeypatch.setattr(validation, "rules", lambda: rules)
     with pytest.raises(InvalidRequest) as refused:
         validate(events.RecordEventsRequest.FromString(b"\x0a\x00" * 100_000))
     assert not looked
