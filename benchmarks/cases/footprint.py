@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import resource
 import statistics
+import subprocess
+import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import memories
@@ -13,6 +17,8 @@ from benchmarks.server import Server
 
 START_S, IDLE_MB, FULL_MB = 2.0, 300.0, 450.0
 _RECALLS = 1_000
+_LINES = (["--version"], ["--help"])
+"""What is asked of the command line: they need no server."""
 
 
 def run(context: Context) -> list[Row]:
@@ -34,11 +40,71 @@ def run(context: Context) -> list[Row]:
             f"median of {len(serving)}; files in the page cache; judged by the first answer",
             {"serving_s": start, "first_recall_s": first},
         ),
+        _new_folder(context),
+        _command_line(context),
         _memory("memory, idle", idle, IDLE_MB, "an open tenant without memories"),
         _memory(f"memory, {size}", opened, FULL_MB, "after the first Recall"),
         _memory(f"memory, {size}, used", used, FULL_MB, f"after {_RECALLS:,} recalls"),
         _disk(context, data / "tenants" / memories.TENANT),
     ]
+
+
+def _new_folder(context: Context) -> Row:
+    """Measure a start in a folder that is not there, as whoever uses Mneme first waits for it."""
+    serving, answering = [], []
+    for number in range(context.sizes.rounds):
+        context.say(f"footprint: new folder {number + 1}")
+        server = Server(context.work / f"new-{number}")
+        try:
+            server.start()
+            serving.append(server.cpu_s())
+            client = server.tenant("first")
+            client.remember("The first memory of this folder.")
+            if not client.recall("What is the first memory?").results:
+                raise AssertionError("nothing was recalled")
+            answering.append(server.cpu_s())
+        finally:
+            server.stop()
+    start, first = statistics.median(serving), statistics.median(answering)
+    return Row(
+        "start-up, a new folder",
+        "",
+        f"{start:.2f} s of processor time to serving,"
+        f" {first:.2f} s until a first memory was stored and recalled",
+        NO_BUDGET,
+        f"median of {len(serving)}",
+        {"serving_cpu_s": start, "first_recall_cpu_s": first},
+    )
+
+
+def _command_line(context: Context) -> Row:
+    """Measure what scripts and hooks wait for before anything is done."""
+    context.say("footprint: command line")
+    used = {line[0]: _processor_time(line, context.sizes.rounds) for line in _LINES}
+    return Row(
+        "command line",
+        "",
+        ", ".join(f"{seconds:.2f} s for `mneme {line}`" for line, seconds in used.items()),
+        NO_BUDGET,
+        f"processor time, median of {context.sizes.rounds}",
+        {f"{line.strip('-')}_cpu_s": seconds for line, seconds in used.items()},
+    )
+
+
+def _processor_time(line: Sequence[str], repetitions: int) -> float:
+    times = []
+    for _ in range(repetitions + 1):  # The first may write bytecode.
+        before = _of_children()
+        subprocess.run(
+            [sys.executable, "-m", "mneme", *line], stdout=subprocess.DEVNULL, check=True
+        )
+        times.append(_of_children() - before)
+    return statistics.median(times[1:])
+
+
+def _of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _started(
