@@ -215,14 +215,14 @@ def test_a_catalog_from_a_newer_version_keeps_the_server_from_starting(tmp_path:
     data = tmp_path / "data"
     with local_server(data) as server:
         secret = server.keys.tenant().secret
-    execute(data / "catalog.db", _trunk_is("9999", was="0004"))
+    execute(data / "catalog.db", _trunk_is("9999", was="0100"))
     ended = run_command("serve", data)
     assert ended.returncode == 1
     (line,) = ended.stderr.strip().splitlines()
     assert line.startswith("mneme-server: ")
     assert "newer version" in line
     assert "9999" in line
-    execute(data / "catalog.db", _trunk_is("0004", was="9999"))
+    execute(data / "catalog.db", _trunk_is("0100", was="9999"))
     with local_server(data) as server:
         assert list_events(server.keys.api(secret)) == []
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
-from pathlib import Path
-
 import pytest
 from integration.test_alerts import rule, triggered
 from mneme.v1 import context_service_pb2 as context_pb
@@ -15,7 +11,7 @@ from support.api import Api
 from support.contexts import eventually
 from support.making import event, list_events, recall, record, session_of
 from support.reflecting import TRENDS, reflect
-from support.server import LocalServer, local_server
+from support.server import LocalServer
 
 ALERTS = "alerts-noisy"
 
@@ -123,32 +119,3 @@ def test_what_an_agent_records_in_it_makes_it_the_agents(alerted: Api) -> None:
     record(alerted, event("I look into it", ALERTS, agent_id="clerk"))
     assert not session_of(alerted, ALERTS).system
     assert set(listed(alerted)[0]) == {"work", ALERTS}
-
-
-@pytest.mark.on_sqlite("it makes a file as the version before did")
-def test_what_an_earlier_version_recorded_of_alerts_is_marked_and_its_summary_taken_back(
-    tmp_path: Path,
-) -> None:
-    file = tmp_path / "tenants/default/mneme.db"
-    with local_server(tmp_path) as server:
-        api = server.keys.admin
-        told = {"kind": "alert_triggered", "name": "Noisy"}
-        record(api, event("Triggered: Noisy", ALERTS, **told), event("I look", "alerts-mine"))
-        record(api, event("Triggered: Noisy", "alerts-mixed", **told), event("x", "alerts-mixed"))
-        for session in (ALERTS, "alerts-mine", "alerts-mixed"):
-            end(api, session)
-        eventually(lambda: recall(api, "Noisy", scopes=["session"]).searched_count, (3).__eq__)
-    with closing(sqlite3.connect(file)) as connection:
-        connection.executescript(
-            "UPDATE sessions SET status = 1, ended_at = NULL;"
-            "DROP INDEX sessions_of_the_system; ALTER TABLE sessions DROP COLUMN system;"
-            "UPDATE alembic_version SET version_num = 'events_0001'"
-            " WHERE version_num = 'events_0002'"
-        )
-    with local_server(tmp_path) as server:
-        api = server.keys.admin
-        assert set(listed(api)[0]) == {"alerts-mine", "alerts-mixed"}
-        found = session_of(api, ALERTS)
-        assert (found.system, found.ended_at) == (True, found.last_event_at)
-        eventually(lambda: recall(api, "Noisy", scopes=["session"]).searched_count, (2).__eq__)
-        assert wake_up(api).last_summary.session_id != ALERTS

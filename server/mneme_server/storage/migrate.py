@@ -6,6 +6,9 @@ it costs one SELECT and never imports Alembic. Beside the trunk there may be bra
 their own whose revisions are called BRANCH_NNNN, e.g. in a file `notes_0001_first.py`; a database
 then has a version of each.
 
+The first revision of a folder makes the tables of the first release, its baseline: its number is
+100, because builds from before that release, whose databases are refused, had smaller ones.
+
 A new database is made at once, of the SQL that `make generate` writes beside the trunk: what all
 revisions make. Alembic runs where a database grows, and where the capabilities are not those of
 that file.
@@ -40,6 +43,7 @@ NEWEST = "newest.sql"
 
 _ENVIRONMENT = Path(__file__).parent / "alembic_env"
 _REVISION_FILE = re.compile(r"^((?:[a-z]+_)?\d{4})_\w+\.py$")
+_DIGITS = 4
 _DEPENDS_ON = re.compile(r"""^depends_on = ["'](\w+)["']$""", re.MULTILINE)
 _CONTRACTS = re.compile(r"""^phase = ["']contract["']$""", re.MULTILINE)
 # Alembic keeps the running migration in module-level proxies (`op`, `context`).
@@ -51,8 +55,8 @@ def migrate(database: SqliteDatabase, trunk: Path, *branches: Path) -> None:
     transaction.
 
     Raises:
-        FailedPrecondition: SCHEMA_ERROR, the database was made by a newer version, or by one that
-            had another capability.
+        FailedPrecondition: SCHEMA_ERROR, the database was made by a newer version, by one that had
+            another capability, or by a build from before the first release.
         As `SqliteDatabase` does.
     """
     folders = (trunk, *branches)
@@ -77,15 +81,31 @@ def require_known(current: Collection[str], folders: Sequence[Path], database: s
     """
     known = [_known_revisions(folder) for folder in folders]
     unknown = sorted(set(current).difference(*known))
-    if unknown:
-        raise FailedPrecondition(
+    if not unknown:
+        return
+    if any(_is_below(one, revisions[0]) for one in unknown for revisions in known):
+        why = (
+            f"{database} was made by a build from before the first release, whose data this version"
+            " does not read: export what it holds with that build and import it here, or begin with"
+            " a new data folder or database"
+        )
+    else:
+        why = (
             f"{database} has schema {', '.join(unknown)};"
             f" this version of Mneme knows schemas up to"
             f" {', '.join(revisions[-1] for revisions in known)}. It was made by a newer version:"
-            " start that one, or restore a backup made by this one",
-            reason=Reason.SCHEMA_ERROR,
-            metadata={"schema": ",".join(unknown), "newest_known_schema": known[0][-1]},
+            " start that one, or restore a backup made by this one"
         )
+    raise FailedPrecondition(
+        why,
+        reason=Reason.SCHEMA_ERROR,
+        metadata={"schema": ",".join(unknown), "newest_known_schema": known[0][-1]},
+    )
+
+
+def _is_below(revision: str, first: str) -> bool:
+    """Tell whether a revision is of the folder that begins with `first`, and older than that."""
+    return revision[:-_DIGITS] == first[:-_DIGITS] and revision < first
 
 
 def newest_versions(*folders: Path) -> list[str]:
@@ -103,20 +123,6 @@ def revisions_of(folders: Iterable[Path]) -> dict[str, bool]:
         for folder in folders
         for revision, file in _files(folder).items()
     }
-
-
-def revisions_below(heads: Iterable[str], folders: Sequence[Path]) -> set[str]:
-    """Return the revisions that a database with these versions has, of those in these folders."""
-    below: set[str] = set()
-    left = set(heads)
-    while left:
-        head = left.pop()
-        for files in map(_files, folders):
-            here = {revision for revision in files if head in files and revision <= head}
-            found = (_DEPENDS_ON.search(files[one].read_text()) for one in here - below)
-            left |= {match.group(1) for match in found if match}
-            below |= here
-    return below
 
 
 def schema_versions(connection: Connection) -> frozenset[str]:

@@ -14,18 +14,17 @@ from mneme_server.common.errors import FailedPrecondition, Reason
 from store_contract.conftest import fill
 from store_contract.samples import session
 from support.postgres import PostgresServer, running
+from support.recorded import BEFORE_THE_FIRST, VERSIONS, recorded
+from support.schemas import CATALOG, CATALOG_TABLES, differences
 
 SCHEMA = tenant_schema()
-FIRST = Path(__file__).parents[2] / "fixtures" / "postgres_first_schema.sql"
-"""The schema of the first version that kept tenants in PostgreSQL."""
-
 NOTES = """
 import sqlalchemy as sa
 from alembic import op
 revision = "notes_0001"
 down_revision = None
 branch_labels = ("notes",)
-depends_on = "0005"
+depends_on = "0100"
 def upgrade():
     op.create_table(
         "notes",
@@ -95,6 +94,12 @@ class Place:
         known = dataclasses.replace(SCHEMA, migrations=(*SCHEMA.migrations, *branches))
         self._opened.append(PostgresStores(self.url, known))
         return self._opened[-1]
+
+    def keep_catalog(self) -> None:
+        """Open the catalog."""
+        from mneme_server.storage.postgres.catalog import PostgresCatalog
+
+        PostgresCatalog(self.url, CATALOG).close()
 
     def ask(self, sql: str) -> list[tuple[Any, ...]]:
         """Ask past all locks."""
@@ -322,22 +327,89 @@ def test_two_servers_that_start_at_once_upgrade_once(place: Place, tmp_path: Pat
     )
 
 
-def test_a_database_of_the_first_version_becomes_what_a_new_one_is(
-    postgres: PostgresServer, place: Place
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_database_of_a_released_version_becomes_what_a_new_one_is(
+    postgres: PostgresServer, place: Place, version: str
 ) -> None:
-    """So that PostgreSQL can run every revision since, and it leads where the tables are."""
-    postgres.execute(FIRST.read_text(), database=place.name)
-    place.ask("INSERT INTO mneme.settings VALUES ('acme', 'of', 'before')")
-    fresh = Place(postgres, "fresh")
+    postgres.execute(recorded("postgres", version), database=place.name)
+    fresh = Place(postgres, f"fresh_{version}")
     try:
-        place.serve(), fresh.serve()
+        for one in (place, fresh):
+            one.serve(), one.keep_catalog()
         assert schema_of(place) == schema_of(fresh)
-        for table in ("alembic_version", "revisions"):
-            asked = f"SELECT * FROM mneme.{table} ORDER BY 1"
+        for table in ("mneme.alembic_version", "mneme.revisions", "mneme_catalog.alembic_version"):
+            asked = f"SELECT * FROM {table} ORDER BY 1"
             assert place.ask(asked) == fresh.ask(asked)
-        assert place.ask("SELECT value FROM mneme.settings") == [("before",)]
+        with place.serve().open("default").read() as unit:
+            assert [unit.events.by_ids([one])[one].text for one in ("ferry", "full")] == [
+                "the ferry leaves at noon", "no seats left",
+            ]  # fmt: skip
+            assert unit.sessions.total() == 2
     finally:
         fresh.close()
+
+
+def test_the_next_revision_upgrades_what_the_first_release_wrote(
+    postgres: PostgresServer, place: Place, tmp_path: Path
+) -> None:
+    postgres.execute(recorded("postgres", "0100"), database=place.name)
+    fresh = Place(postgres, "fresh_next")
+    notes = branch(tmp_path / "notes", NOTES)
+    try:
+        fresh.serve(), fresh.keep_catalog()
+        for one in (place, fresh):
+            one.serve(notes)
+        assert schema_of(place) == schema_of(fresh)
+        assert place.ask("SELECT session_id FROM mneme.notes ORDER BY 1") == [
+            ("declared",), ("opened",),
+        ]  # fmt: skip
+    finally:
+        fresh.close()
+
+
+def test_the_tables_are_those_that_are_defined(postgres: PostgresServer, place: Place) -> None:
+    from mneme_server.storage.postgres.connecting import engine_of
+    from mneme_server.storage.postgres.schema import tables
+
+    postgres.execute(recorded("postgres", VERSIONS[-1]), database=place.name)
+    place.serve(), place.keep_catalog()
+    for schema, defined in (("mneme", [tables()]), ("mneme_catalog", CATALOG_TABLES)):
+        engine = engine_of(place.url, schema)
+        with engine.connect() as connection:
+            found = differences(connection, defined)
+        engine.dispose()
+        assert [one for one in found if not _is_of_the_servers(one)] == []
+
+
+def _is_of_the_servers(difference: Any) -> bool:
+    """Tell whether it is about what servers know of each other, which is defined as SQL."""
+    kept = {"nodes", "leases", "places", "erasures", "revisions"}
+    if difference[0] == "remove_index":
+        return difference[1].table.name in kept
+    return difference[0] == "remove_table" and difference[1].name in kept
+
+
+@pytest.mark.parametrize("versions", BEFORE_THE_FIRST.values(), ids=BEFORE_THE_FIRST)
+@pytest.mark.parametrize("noted", [True, False], ids=["noted", "not noted"])
+@pytest.mark.parametrize("schema", ["mneme", "mneme_catalog"])
+def test_a_database_of_a_build_from_before_the_first_release_is_refused_with_what_to_do(
+    postgres: PostgresServer, place: Place, schema: str, noted: bool, versions: list[str]
+) -> None:
+    postgres.execute(recorded("postgres", "0100"), database=place.name)
+    said = ", ".join(f"('{one}')" for one in versions)
+    place.ask(f"DELETE FROM {schema}.alembic_version")
+    place.ask(f"INSERT INTO {schema}.alembic_version VALUES {said}")
+    if noted:
+        place.ask(f"DELETE FROM {schema}.revisions")
+        place.ask(f"INSERT INTO {schema}.revisions SELECT *, FALSE FROM {schema}.alembic_version")
+    else:  # As the very first builds had it.
+        place.ask(f"DROP TABLE {schema}.revisions")
+    before = schema_of(place)
+    with pytest.raises(FailedPrecondition, match="from before the first release") as refused:
+        place.serve() if schema == "mneme" else place.keep_catalog()
+    assert refused.value.reason is Reason.SCHEMA_ERROR
+    assert "begin with a new data folder or database" in refused.value.message
+    assert schema_of(place) == before
 
 
 def schema_of(place: Place) -> list[tuple[Any, ...]]:
@@ -349,14 +421,18 @@ def schema_of(place: Place) -> list[tuple[Any, ...]]:
         " FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND attnum > 0"
         " LEFT JOIN pg_collation AS l ON l.oid = attcollation"
         " LEFT JOIN pg_attrdef AS d ON d.adrelid = c.oid AND d.adnum = attnum"
-        " WHERE relnamespace = 'mneme'::regnamespace AND relkind = 'r' AND NOT attisdropped"
+        " WHERE relnamespace::regnamespace::text LIKE 'mneme%' AND relkind = 'r'"
+        "  AND NOT attisdropped"
         " UNION ALL SELECT 'constraint', conrelid::regclass::text, pg_get_constraintdef(oid),"
-        "  '', '', '', '' FROM pg_constraint WHERE connamespace = 'mneme'::regnamespace"
+        "  '', '', '', '' FROM pg_constraint "
+        "  WHERE connamespace::regnamespace::text LIKE 'mneme%'"
         "  AND contype <> 'n'"
         " UNION ALL SELECT 'index', tablename, indexdef, '', '', '', '' FROM pg_indexes"
-        "  WHERE schemaname = 'mneme'"
+        "  WHERE schemaname LIKE 'mneme%'"
         " UNION ALL SELECT 'policy', tablename, qual, with_check, roles::text, '', ''"
         "  FROM pg_policies UNION ALL SELECT 'grant', table_name, privilege_type, '', '', '', ''"
         "  FROM information_schema.role_table_grants WHERE grantee = 'mneme_tenant'"
+        " UNION ALL SELECT 'function', proname::text, pg_get_functiondef(oid), '', '', '', ''"
+        "  FROM pg_proc WHERE pronamespace::regnamespace::text LIKE 'mneme%'"
         " ORDER BY 1, 2, 3, 4, 5, 6, 7"
     )

@@ -11,10 +11,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from mneme_server.admin.store import catalog
 from mneme_server.capabilities import catalog_migrations, tenant_schema
 from mneme_server.common.errors import FailedPrecondition, Reason
@@ -28,7 +24,6 @@ from mneme_server.storage.migrate import (
     newest_versions,
     schema_versions,
 )
-from mneme_server.storage.unit import CORE_MIGRATIONS
 from sqlalchemy import event, text
 
 FIRST = """
@@ -281,22 +276,3 @@ def test_a_server_of_other_capabilities_has_new_databases_made_by_their_revision
     assert {"tenants", "notes"} <= _schema(database).keys()
     with database.read() as connection:
         assert schema_versions(connection) == set(newest_versions(trunk, notes))
-
-
-def test_the_catalogs_tables_are_those_that_its_migrations_make(tmp_path: Path) -> None:
-    catalog.Catalog(tmp_path / "catalog.db").close()
-    database = SqliteDatabase(tmp_path / "catalog.db")
-    with database.read() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True})
-        differences = compare_metadata(context, catalog.metadata)
-    database.close()
-    assert differences == []
-
-
-def test_the_newest_revision_by_file_name_is_alembics_head() -> None:
-    config = Config()
-    config.set_main_option("script_location", str(CORE_MIGRATIONS.parent / "alembic_env"))
-    config.set_main_option("path_separator", "newline")
-    config.set_main_option("version_locations", str(catalog.MIGRATIONS))
-    newest = max(file.name for file in catalog.MIGRATIONS.glob("[0-9]*.py"))
-    assert ScriptDirectory.from_config(config).get_current_head() == newest[:4]

@@ -23,7 +23,6 @@ from mneme_server.storage import driver
 from mneme_server.storage.migrate import (
     newest_versions,
     require_known,
-    revisions_below,
     revisions_of,
     run_revisions,
 )
@@ -39,6 +38,7 @@ _BEGIN = (
     "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = '60s';"
     " SELECT pg_advisory_xact_lock(hashtextextended({}, 0)); SET LOCAL lock_timeout = {}"
 )
+_DATABASE = "the database"
 _REVISIONS = "CREATE TABLE revisions (id TEXT PRIMARY KEY, contracts BOOLEAN NOT NULL)"
 
 Steps = Callable[[Connection, Callable[[], None]], None]
@@ -64,8 +64,9 @@ def upgrade(
 
     Raises:
         Unavailable: the database cannot be reached now, or others are in the way for too long.
-        FailedPrecondition: SCHEMA_ERROR, a newer version made it and contracted it, or servers
-            serve from it that cannot serve from what this one would make of it.
+        FailedPrecondition: SCHEMA_ERROR, a newer version made it and contracted it, a build from
+            before the first release made it, or servers serve from it that cannot serve from what
+            this one would make of it.
     """
     pool = Pool(engine_of(url, schema), 1)
     begin = Begin("", sql.SQL(_BEGIN).format(f"mneme: {schema} upgrade", _LOCKED_FOR))
@@ -106,7 +107,7 @@ def _bring(
     has = _revisions(connection, schema, folders)
     ahead, missing = has.keys() - known.keys(), known.keys() - has.keys()
     if ahead and (missing or any(has[one] for one in ahead)):
-        require_known(ahead, folders, "the database")
+        require_known(ahead, folders, _DATABASE)
     if not missing:
         return
     if not has and make is not None:
@@ -122,14 +123,10 @@ def _bring(
 def _revisions(connection: Connection, schema: str, folders: Sequence[Path]) -> dict[str, bool]:
     """Return the revisions that a schema has, each with whether it contracts."""
     if not _there(connection, f"{schema}.revisions"):
+        if _there(connection, f"{schema}.alembic_version"):  # Older builds noted nothing else.
+            heads = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalars()
+            require_known(heads.all(), folders, _DATABASE)
         connection.exec_driver_sql(_REVISIONS)
-        # A schema from before they were noted knows its newest alone.
-        heads: set[str] = set()
-        if _there(connection, f"{schema}.alembic_version"):
-            rows = connection.exec_driver_sql("SELECT version_num FROM alembic_version")
-            heads = set(rows.scalars())
-        require_known(heads, folders, "the database")
-        _note(connection, revisions_below(heads, folders), revisions_of(folders))
     found = connection.exec_driver_sql("SELECT id, contracts FROM revisions").all()
     return {str(revision): bool(contracts) for revision, contracts in found}
 

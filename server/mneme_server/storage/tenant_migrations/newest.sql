@@ -19,16 +19,16 @@ CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, 
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
 );
-INSERT INTO "alembic_version" VALUES('0005');
-INSERT INTO "alembic_version" VALUES('alerts_0002');
-INSERT INTO "alembic_version" VALUES('causal_0002');
-INSERT INTO "alembic_version" VALUES('events_0002');
-INSERT INTO "alembic_version" VALUES('forgetting_0002');
-INSERT INTO "alembic_version" VALUES('learning_0004');
-INSERT INTO "alembic_version" VALUES('otlp_0002');
-INSERT INTO "alembic_version" VALUES('patterns_0001');
-INSERT INTO "alembic_version" VALUES('proof_0003');
-INSERT INTO "alembic_version" VALUES('skills_0002');
+INSERT INTO "alembic_version" VALUES('0100');
+INSERT INTO "alembic_version" VALUES('alerts_0100');
+INSERT INTO "alembic_version" VALUES('causal_0100');
+INSERT INTO "alembic_version" VALUES('events_0100');
+INSERT INTO "alembic_version" VALUES('forgetting_0100');
+INSERT INTO "alembic_version" VALUES('learning_0100');
+INSERT INTO "alembic_version" VALUES('otlp_0100');
+INSERT INTO "alembic_version" VALUES('patterns_0100');
+INSERT INTO "alembic_version" VALUES('proof_0100');
+INSERT INTO "alembic_version" VALUES('skills_0100');
 CREATE TABLE alert_deliveries (
 	tenant_id TEXT NOT NULL, 
 	id TEXT NOT NULL, 
@@ -42,7 +42,8 @@ CREATE TABLE alert_deliveries (
 	error TEXT NOT NULL, 
 	created_at BIGINT NOT NULL, 
 	next_at BIGINT, 
-	delivered_at BIGINT, key_id TEXT DEFAULT '' NOT NULL, 
+	delivered_at BIGINT, 
+	key_id TEXT DEFAULT '' NOT NULL, 
 	PRIMARY KEY (tenant_id, id), 
 	FOREIGN KEY(tenant_id, entry_id) REFERENCES alert_history (tenant_id, id) ON DELETE CASCADE
 );
@@ -81,7 +82,8 @@ CREATE TABLE alert_rules (
 	open_entry TEXT NOT NULL, 
 	triggered_at BIGINT, 
 	created_at BIGINT NOT NULL, 
-	updated_at BIGINT NOT NULL, key_id TEXT DEFAULT '' NOT NULL, 
+	updated_at BIGINT NOT NULL, 
+	key_id TEXT DEFAULT '' NOT NULL, 
 	PRIMARY KEY (tenant_id, id)
 );
 CREATE TABLE alert_secrets (
@@ -182,7 +184,8 @@ CREATE TABLE certificates (
 	user_id TEXT NOT NULL, 
 	agent_id TEXT NOT NULL, 
 	session_id TEXT NOT NULL, 
-	project TEXT NOT NULL, bytes BIGINT DEFAULT '0' NOT NULL, 
+	project TEXT NOT NULL, 
+	bytes BIGINT DEFAULT '0' NOT NULL, 
 	PRIMARY KEY (tenant_id, id)
 );
 CREATE TABLE counters (
@@ -209,7 +212,13 @@ CREATE TABLE documents (
 	category TEXT NOT NULL, 
 	importance SMALLINT NOT NULL, 
 	archived BOOLEAN NOT NULL, 
-	tags TEXT NOT NULL, type TEXT DEFAULT '' NOT NULL, name TEXT DEFAULT '' NOT NULL, role TEXT DEFAULT '' NOT NULL, severity SMALLINT DEFAULT '0' NOT NULL, shape BIGINT DEFAULT '0' NOT NULL, value FLOAT DEFAULT '0' NOT NULL, 
+	tags TEXT NOT NULL, 
+	type TEXT DEFAULT '' NOT NULL, 
+	name TEXT DEFAULT '' NOT NULL, 
+	role TEXT DEFAULT '' NOT NULL, 
+	severity SMALLINT DEFAULT '0' NOT NULL, 
+	shape BIGINT DEFAULT '0' NOT NULL, 
+	value FLOAT DEFAULT '0' NOT NULL, 
 	CONSTRAINT documents_source UNIQUE (tenant_id, kind, source_id)
 );
 CREATE TABLE embedding_queue (
@@ -268,7 +277,7 @@ CREATE TABLE episodes (
 	task_vector BLOB NOT NULL, 
 	PRIMARY KEY (tenant_id, id)
 );
-CREATE TABLE "events" (
+CREATE TABLE events (
 	cursor INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, 
 	tenant_id TEXT NOT NULL, 
 	id TEXT NOT NULL, 
@@ -318,7 +327,8 @@ CREATE TABLE experience_trajectories (
 	allowed TEXT NOT NULL, 
 	available TEXT NOT NULL, 
 	prediction TEXT, 
-	recorded_at BIGINT NOT NULL, episode_reward DOUBLE, 
+	recorded_at BIGINT NOT NULL, 
+	episode_reward DOUBLE, 
 	PRIMARY KEY (tenant_id, session, number)
 );
 CREATE TABLE feed (
@@ -349,7 +359,9 @@ CREATE TABLE forgettings (
 	leaves TEXT NOT NULL, 
 	hidden_at BIGINT NOT NULL, 
 	erased_at BIGINT, 
-	receipt TEXT, places TEXT DEFAULT '{}' NOT NULL, mark TEXT, 
+	receipt TEXT, 
+	places TEXT DEFAULT '{}' NOT NULL, 
+	mark TEXT, 
 	PRIMARY KEY (tenant_id, id)
 );
 CREATE TABLE forgotten_events (
@@ -588,7 +600,8 @@ CREATE TABLE otlp_inbox (
 	span TEXT NOT NULL, 
 	patient BOOLEAN NOT NULL, 
 	attempts SMALLINT NOT NULL, 
-	due_at BIGINT NOT NULL, bytes BIGINT DEFAULT '0' NOT NULL, 
+	due_at BIGINT NOT NULL, 
+	bytes BIGINT DEFAULT '0' NOT NULL, 
 	PRIMARY KEY (tenant_id, id)
 );
 CREATE TABLE otlp_known (
@@ -719,7 +732,8 @@ CREATE TABLE sessions (
 	total_input_tokens BIGINT NOT NULL, 
 	total_output_tokens BIGINT NOT NULL, 
 	head_hash TEXT NOT NULL, 
-	declared BOOLEAN NOT NULL, system BOOLEAN DEFAULT 0 NOT NULL, 
+	declared BOOLEAN NOT NULL, 
+	system BOOLEAN DEFAULT 0 NOT NULL, 
 	PRIMARY KEY (tenant_id, id)
 );
 CREATE TABLE settings (
@@ -835,12 +849,6 @@ CREATE TABLE vectors (
 	vector BLOB NOT NULL, 
 	CONSTRAINT vectors_document UNIQUE (tenant_id, doc_id)
 );
-CREATE INDEX memories_by_since ON memories (tenant_id, since, id);
-CREATE INDEX memories_by_user ON memories (tenant_id, user_id, since, id);
-CREATE INDEX memories_by_digest ON memories (tenant_id, digest);
-CREATE INDEX memories_by_successor ON memories (tenant_id, superseded_by);
-CREATE INDEX memory_tags_by_memory ON memory_tags (tenant_id, memory_id);
-CREATE INDEX memory_values_by_memory ON memory_values (tenant_id, memory_id);
 CREATE INDEX alert_rules_by_creation ON alert_rules (tenant_id, created_at, id);
 CREATE INDEX alert_history_by_time ON alert_history (tenant_id, triggered_at, id);
 CREATE INDEX alert_history_by_rule ON alert_history (tenant_id, rule_id, triggered_at, id);
@@ -848,54 +856,59 @@ CREATE INDEX alert_deliveries_by_entry ON alert_deliveries (tenant_id, entry_id,
 CREATE INDEX alert_deliveries_due ON alert_deliveries (tenant_id, next_at);
 CREATE INDEX experience_by_trajectory ON experience_trajectories (tenant_id, session, trajectory_id, place);
 CREATE UNIQUE INDEX experience_by_prediction ON experience_trajectories (tenant_id, session, prediction);
-CREATE INDEX lessons_by_category ON lessons (tenant_id, category, updated_at);
-CREATE INDEX lessons_by_update ON lessons (tenant_id, updated_at, id);
-CREATE INDEX sessions_by_agent ON sessions (tenant_id, agent_id, started_at);
-CREATE INDEX sessions_by_start ON sessions (tenant_id, started_at, id);
-CREATE INDEX vectors_by_content ON vectors (tenant_id, content_hash);
-CREATE INDEX lesson_tags_by_lesson ON lesson_tags (tenant_id, lesson_id);
-CREATE INDEX session_tags_by_session ON session_tags (tenant_id, session_id);
-CREATE INDEX otlp_inbox_by_due ON otlp_inbox (tenant_id, due_at);
-CREATE INDEX otlp_inbox_by_trace ON otlp_inbox (tenant_id, trace_id);
-CREATE INDEX otlp_known_by_time ON otlp_known (tenant_id, kept_at);
-CREATE INDEX otlp_known_by_session ON otlp_known (tenant_id, session_id);
-CREATE INDEX otlp_inbox_by_size ON otlp_inbox (tenant_id, bytes);
-CREATE UNIQUE INDEX patterns_by_name ON patterns (tenant_id, name);
-CREATE INDEX pattern_verdicts_by_memory ON pattern_verdicts (tenant_id, memory_id);
-CREATE INDEX episodes_by_time ON episodes (tenant_id, occurred_at, id);
-CREATE INDEX episodes_by_session ON episodes (tenant_id, session_id, occurred_at, id);
-CREATE INDEX episode_tags_by_episode ON episode_tags (tenant_id, episode_id);
-CREATE UNIQUE INDEX skills_by_name ON skills (tenant_id, name);
-CREATE INDEX skill_tags_by_skill ON skill_tags (tenant_id, skill_id);
-CREATE INDEX skill_links_by_child ON skill_links (tenant_id, child_id);
-CREATE INDEX episodes_by_reward ON episodes (tenant_id, reward);
-CREATE INDEX episode_memories_by_episode ON episode_memories (tenant_id, episode_id);
+CREATE INDEX log_leaves_by_source ON log_leaves (tenant_id, kind, source_id, leaf);
+CREATE INDEX log_runs_by_document ON log_runs (tenant_id, first_doc);
+CREATE INDEX certificates_by_time ON certificates (tenant_id, created_at, id, bytes);
+CREATE INDEX certificate_items_by_certificate ON certificate_items (tenant_id, certificate_id);
 CREATE UNIQUE INDEX causal_edges_by_cause ON causal_edges (tenant_id, cause, effect);
 CREATE INDEX causal_edges_by_effect ON causal_edges (tenant_id, effect);
 CREATE INDEX causal_edges_by_time ON causal_edges (tenant_id, created_at, id);
 CREATE INDEX causal_experiments_by_time ON causal_experiments (tenant_id, created_at, id);
 CREATE UNIQUE INDEX causal_assignments_by_place ON causal_assignments (tenant_id, experiment_id, stratum, place);
-CREATE INDEX log_leaves_by_source ON log_leaves (tenant_id, kind, source_id, leaf);
-CREATE INDEX log_runs_by_document ON log_runs (tenant_id, first_doc);
-CREATE INDEX certificate_items_by_certificate ON certificate_items (tenant_id, certificate_id);
-CREATE INDEX certificates_by_time ON certificates (tenant_id, created_at, id, bytes);
-CREATE INDEX reflections_by_project ON reflections (tenant_id, project, created_at, id);
-CREATE INDEX reflections_by_session ON reflections (tenant_id, session_id, created_at, id);
-CREATE INDEX reflections_by_time ON reflections (tenant_id, created_at, id);
-CREATE INDEX reflection_tags_by_reflection ON reflection_tags (tenant_id, reflection_id);
-CREATE INDEX handovers_by_project ON handovers (tenant_id, project, created_at, session_id);
-CREATE INDEX handovers_by_time ON handovers (tenant_id, created_at, session_id);
-CREATE INDEX summary_queue_by_time ON summary_queue (tenant_id, due_at);
-CREATE INDEX sessions_by_project ON sessions (tenant_id, project, started_at);
+CREATE INDEX memories_by_since ON memories (tenant_id, since, id);
+CREATE INDEX memories_by_user ON memories (tenant_id, user_id, since, id);
+CREATE INDEX memories_by_digest ON memories (tenant_id, digest);
+CREATE INDEX memories_by_successor ON memories (tenant_id, superseded_by);
+CREATE INDEX memory_tags_by_memory ON memory_tags (tenant_id, memory_id);
+CREATE INDEX memory_values_by_memory ON memory_values (tenant_id, memory_id);
+CREATE INDEX episodes_by_reward ON episodes (tenant_id, reward);
+CREATE INDEX episodes_by_time ON episodes (tenant_id, occurred_at, id);
+CREATE INDEX episodes_by_session ON episodes (tenant_id, session_id, occurred_at, id);
+CREATE INDEX episode_tags_by_episode ON episode_tags (tenant_id, episode_id);
+CREATE INDEX episode_memories_by_episode ON episode_memories (tenant_id, episode_id);
+CREATE UNIQUE INDEX skills_by_name ON skills (tenant_id, name);
+CREATE INDEX skill_tags_by_skill ON skill_tags (tenant_id, skill_id);
+CREATE INDEX skill_links_by_child ON skill_links (tenant_id, child_id);
+CREATE UNIQUE INDEX patterns_by_name ON patterns (tenant_id, name);
+CREATE INDEX pattern_verdicts_by_memory ON pattern_verdicts (tenant_id, memory_id);
+CREATE INDEX otlp_inbox_by_due ON otlp_inbox (tenant_id, due_at);
+CREATE INDEX otlp_inbox_by_size ON otlp_inbox (tenant_id, bytes);
+CREATE INDEX otlp_inbox_by_trace ON otlp_inbox (tenant_id, trace_id);
+CREATE INDEX otlp_known_by_time ON otlp_known (tenant_id, kept_at);
+CREATE INDEX otlp_known_by_session ON otlp_known (tenant_id, session_id);
 CREATE INDEX forgotten_events_by_event ON forgotten_events (tenant_id, event);
+CREATE INDEX sessions_by_agent ON sessions (tenant_id, agent_id, started_at);
+CREATE INDEX sessions_by_project ON sessions (tenant_id, project, started_at);
+CREATE INDEX sessions_by_start ON sessions (tenant_id, started_at, id);
 CREATE INDEX sessions_of_the_system ON sessions (tenant_id, id) WHERE system;
-CREATE INDEX knowledge_by_project ON knowledge (tenant_id, project, timestamp);
+CREATE INDEX session_tags_by_session ON session_tags (tenant_id, session_id);
 CREATE INDEX events_by_agent ON events (tenant_id, agent_id, timestamp, cursor);
 CREATE INDEX events_by_session ON events (tenant_id, session_id, timestamp, cursor);
 CREATE INDEX events_by_time ON events (tenant_id, timestamp, cursor);
 CREATE INDEX events_that_failed ON events (tenant_id, timestamp, cursor) WHERE severity >= 4;
 CREATE INDEX documents_by_session ON documents (tenant_id, session_id, position);
+CREATE INDEX vectors_by_content ON vectors (tenant_id, content_hash);
 CREATE INDEX embeddings_that_failed ON embedding_queue (tenant_id) WHERE attempts > 0;
+CREATE INDEX lessons_by_category ON lessons (tenant_id, category, updated_at);
+CREATE INDEX lessons_by_update ON lessons (tenant_id, updated_at, id);
+CREATE INDEX lesson_tags_by_lesson ON lesson_tags (tenant_id, lesson_id);
+CREATE INDEX reflections_by_project ON reflections (tenant_id, project, created_at, id);
+CREATE INDEX reflections_by_session ON reflections (tenant_id, session_id, created_at, id);
+CREATE INDEX reflections_by_time ON reflections (tenant_id, created_at, id);
+CREATE INDEX reflection_tags_by_reflection ON reflection_tags (tenant_id, reflection_id);
+CREATE INDEX knowledge_by_project ON knowledge (tenant_id, project, timestamp);
+CREATE INDEX handovers_by_project ON handovers (tenant_id, project, created_at, session_id);
+CREATE INDEX handovers_by_time ON handovers (tenant_id, created_at, session_id);
+CREATE INDEX summary_queue_by_time ON summary_queue (tenant_id, due_at);
 DELETE FROM "sqlite_sequence";
-INSERT INTO "sqlite_sequence" VALUES('events',0);
 COMMIT;

@@ -3,12 +3,12 @@ CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, 
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
 );
-INSERT INTO "alembic_version" VALUES('0004');
-INSERT INTO "alembic_version" VALUES('alertdue_0001');
-INSERT INTO "alembic_version" VALUES('discovery_0001');
-INSERT INTO "alembic_version" VALUES('forgotten_0001');
-INSERT INTO "alembic_version" VALUES('operations_0002');
-INSERT INTO "alembic_version" VALUES('proof_0002');
+INSERT INTO "alembic_version" VALUES('0100');
+INSERT INTO "alembic_version" VALUES('alertdue_0100');
+INSERT INTO "alembic_version" VALUES('discovery_0100');
+INSERT INTO "alembic_version" VALUES('forgotten_0100');
+INSERT INTO "alembic_version" VALUES('operations_0100');
+INSERT INTO "alembic_version" VALUES('proof_0100');
 CREATE TABLE alert_due (
 	tenant_id VARCHAR NOT NULL, 
 	work VARCHAR NOT NULL, 
@@ -25,7 +25,8 @@ CREATE TABLE api_keys (
 	rate_limit INTEGER NOT NULL, 
 	created_at BIGINT NOT NULL, 
 	last_used_at BIGINT, 
-	revoked_at BIGINT, bootstrap BOOLEAN DEFAULT 0 NOT NULL, 
+	revoked_at BIGINT, 
+	bootstrap BOOLEAN DEFAULT 0 NOT NULL, 
 	PRIMARY KEY (id), 
 	FOREIGN KEY(tenant_id) REFERENCES tenants (id) ON DELETE CASCADE, 
 	UNIQUE (key_hash)
@@ -95,8 +96,9 @@ CREATE TABLE operations (
 	expires_at BIGINT, 
 	kept TEXT NOT NULL, 
 	result TEXT, 
-	error TEXT
-, key_id VARCHAR DEFAULT '' NOT NULL);
+	error TEXT, 
+	key_id VARCHAR DEFAULT '' NOT NULL
+);
 CREATE TABLE tenant_moves (
 	tenant_id VARCHAR NOT NULL, 
 	id VARCHAR NOT NULL, 

@@ -1,0 +1,23 @@
+"""How documents are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mneme_server.capabilities import tenant_schema
+from mneme_server.storage import tables
+from mneme_server.storage.document_rows import select_documents
+from mneme_server.storage.engine import SqliteDatabase
+from mneme_server.storage.sqlite_store import FILE_NAME, SqliteTenantStore
+from sqlalchemy import text
+
+
+def test_a_handful_of_documents_is_looked_up_not_searched_for(tmp_path: Path) -> None:
+    SqliteTenantStore(tmp_path, "t", tenant_schema()).close()
+    database = SqliteDatabase(tmp_path / FILE_NAME)
+    with database.read() as connection:
+        query = select_documents("t").where(tables.documents.c.doc_id.in_(list(range(1, 9))))
+        asked = query.compile(connection, compile_kwargs={"literal_binds": True})
+        plan = connection.execute(text(f"EXPLAIN QUERY PLAN {asked}")).all()
+    database.close()
+    assert "rowid=?" in plan[0][3]
