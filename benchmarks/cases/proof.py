@@ -11,7 +11,6 @@ from typing import Any
 from mneme import MnemeClient
 from mneme.messages import RecordEventsRequest
 from mneme_server.capabilities import tenant_schema
-from mneme_server.proof.versions import Version
 from mneme_server.storage.sqlite_store import SqliteTenantStore
 
 from benchmarks import memories
@@ -94,7 +93,7 @@ def _log_gone(folder: Path, count: int) -> None:
     store = SqliteTenantStore(folder, folder.name, tenant_schema())
     try:
         with store.write() as unit:
-            unit.log.add([Version("event", "", os.urandom(32)) for _ in range(count)])
+            unit.log._append([os.urandom(32) for _ in range(count)])
     finally:
         store.close()
 

@@ -240,7 +240,7 @@ TAMPERING = {
     "a commitment is changed": (
         "UPDATE events SET commitment = zeroblob(32) WHERE id = 'e2'", "e2", 2,
     ),
-    "an older hash version is claimed": (
+    "another hash version is claimed": (
         "UPDATE events SET hash_version = 1 WHERE id = 'e2'", "e2", 2,
     ),
     "an unknown hash version is claimed": (

@@ -29,7 +29,6 @@ from support.contexts import eventually
 from support.forgetting import (
     GONE,
     USER,
-    as_version_1,
     counts,
     end_session,
     folder_of,
@@ -341,19 +340,6 @@ def _summary_with(api: Api, word: str) -> str:
         return next((one.text for one in found if word in one.text), "")
 
     return eventually(told, bool)
-
-
-@pytest.mark.on_sqlite("it reads the tenant's files")
-def test_a_chain_of_unsalted_hashes_is_put_together_anew(own: LocalServer, api: Api) -> None:
-    record(api, *(event(f"word {n}", session="old", id=f"e{n}") for n in range(3)))
-    old = as_version_1(own, api)
-    assert verify(api).valid
-    forget(api, items=[("event", "e1")])
-    checked = verify(api)
-    assert (checked.valid, checked.events_checked, checked.events_forgotten) == (True, 3, 1)
-    assert {one.hash_version for one in list_events(api)} == {2}
-    own.close_tenant(api.tenant_id)
-    assert not traces(folder_of(own, api), [one.encode() for one in old])
 
 
 @pytest.mark.on_sqlite("it makes or restores a backup")

@@ -9,7 +9,6 @@ from mneme_server.common.clock import now_us
 from mneme_server.corpus.tenant_store import TenantStore
 from mneme_server.events.kinds import EVENT
 from mneme_server.learn.kinds import LESSON
-from mneme_server.proof.existing import log_existing
 from mneme_server.proof.merkle import leaf_hash
 from mneme_server.proof.ports import Leaf
 from mneme_server.proof.versions import commitment_of
@@ -192,23 +191,3 @@ def test_what_is_stored_again_after_it_was_forgotten_is_logged_anew(store: Store
         unit.documents.remove(LESSON, ["a"])
     _add(store, "a")
     assert [leaf.index for leaf in _leaves(store, "a")] == [1]
-
-
-def test_what_was_there_before_the_log_is_logged_once_in_batches(store: Store) -> None:
-    with store.write() as unit:
-        added = unit.documents.add([document(name, LESSON) for name in "abcde"])
-        unit.log._set("unlogged", str(added[-1].doc_id))
-        unit._seals = ()  # As the version before the log wrote it.
-    with store.write() as unit:
-        unit.documents.set_archived(LESSON, "b", archived=True)  # Logged before its turn comes.
-    for left in (3, 1, 0):
-        with store.write() as unit:
-            log_existing(unit, 2)
-        with store.read() as unit:
-            assert len(unit.log.unlogged(10)) == left
-    for name in "abcde":
-        (leaf,) = _leaves(store, name)
-        assert leaf.salt
-    with store.write() as unit:
-        log_existing(unit, 2)
-    assert _size(store) == 5

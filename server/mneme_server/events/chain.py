@@ -15,11 +15,10 @@ from typing import Protocol
 
 from mneme_server.common.canonical import canonical_json, quoted
 from mneme_server.common.stored import UNREADABLE
-from mneme_server.events.event_types import KNOWN
 from mneme_server.events.model import Event
 
 HASH_VERSION = 2
-"""The version that new events are hashed by. Those recorded before keep theirs."""
+"""Which bytes an event's hash covers."""
 SALT_BYTES = 16
 
 _LENGTH_BYTES = 4
@@ -129,43 +128,11 @@ def event_hash(event: Link) -> str:
     Raises:
         ValueError: the version is unknown, or the hash before it is none.
     """
-    if event.hash_version == 1 and isinstance(event, Event):
-        return _first_hash(event)
     if event.hash_version != HASH_VERSION:
         raise ValueError(f"its hash is of version {event.hash_version}, which is unknown")
     before, place = bytes.fromhex(event.prev_hash), event.sequence.to_bytes(_SEQUENCE_BYTES, "big")
     covered = _HEAD + _field(before) + _PLACE + place + _field(event.commitment)
     return hashlib.sha256(covered).hexdigest()
-
-
-def _first_hash(event: Event) -> str:
-    """Return the hash of version 1: SHA-256 over the hash before it and the content.
-
-    In its time a type was a number, and only known ones were recorded.
-    """
-    head = canonical_json(
-        [
-            event.prev_hash,
-            event.id,
-            event.session_id,
-            event.agent_id,
-            KNOWN[event.event_type].number,
-            int(event.severity),
-            event.timestamp_us,
-            event.text,
-            event.name,
-            event.call_id,
-            event.error,
-            event.model,
-            event.input_tokens,
-            event.output_tokens,
-            _number(event.cost_usd),
-            event.duration_us,
-        ]
-    )
-    # payload and metadata are canonical JSON already: splice them instead of encoding them again.
-    content = f"{head[:-1]},{event.payload_json},{event.metadata_json}]"
-    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def _number(value: float) -> int | float:
@@ -235,15 +202,10 @@ class ChainWalk:
         if event.prev_hash != self.head_hash:
             return "prev_hash is not the hash of the event before it"
         try:
-            there = isinstance(event, Event) and event.hash_version > 1
-            if there and event.commitment != commitment(event):  # type: ignore[arg-type]
+            if isinstance(event, Event) and event.commitment != commitment(event):
                 return "its content does not give its commitment"
             if event.hash != event_hash(event):
-                return (
-                    "its content does not give its hash"
-                    if event.hash_version == 1
-                    else "its commitment and place do not give its hash"
-                )
+                return "its commitment and place do not give its hash"
         except UNREADABLE as error:
             return f"it cannot be hashed ({error})"
         return ""

@@ -78,13 +78,9 @@ class Part(Enum):
 
 
 class Traits(NamedTuple):
-    """What is concluded from a type.
+    """What is concluded from a type. `answers_call` tells that it belongs to the call of a tool
+    before it."""
 
-    `number` stands for the name in hashes of version 1, which only known types have. `answers_call`
-    tells that it belongs to the call of a tool before it.
-    """
-
-    number: int
     part: Part
     recalled: Recalled = Recalled.ALWAYS
     answers_call: bool = False
@@ -92,26 +88,26 @@ class Traits(NamedTuple):
 
 KNOWN: Mapping[str, Traits] = MappingProxyType(
     {
-        EventType.SESSION_STARTED: Traits(1, Part.OTHER, Recalled.NEVER),
-        EventType.SESSION_ENDED: Traits(2, Part.END, Recalled.NEVER),
-        EventType.TOOL_CALL: Traits(3, Part.CALL),
-        EventType.TOOL_RESPONSE: Traits(4, Part.ANSWER, answers_call=True),
-        EventType.TOOL_ERROR: Traits(5, Part.FAILURE, answers_call=True),
-        EventType.LLM_CALL: Traits(6, Part.MODEL_CALL, Recalled.WITH_WORDS),
-        EventType.LLM_RESPONSE: Traits(7, Part.REPLY, Recalled.WITH_WORDS),
-        EventType.MESSAGE: Traits(8, Part.TALK),
-        EventType.ERROR: Traits(9, Part.FAILURE),
-        EventType.CUSTOM: Traits(10, Part.NOTE, Recalled.WITH_WORDS),
-        EventType.APPROVAL_REQUESTED: Traits(11, Part.OTHER),
-        EventType.APPROVAL_GRANTED: Traits(12, Part.OTHER),
-        EventType.APPROVAL_DENIED: Traits(13, Part.OTHER),
-        EventType.APPROVAL_EXPIRED: Traits(14, Part.OTHER),
-        EventType.FORM_SUBMITTED: Traits(15, Part.OTHER),
-        EventType.FORM_COMPLETED: Traits(16, Part.OTHER),
-        EventType.FORM_EXPIRED: Traits(17, Part.OTHER),
-        EventType.COST_TRACKED: Traits(18, Part.COST, Recalled.WITH_WORDS),
-        EventType.ALERT_TRIGGERED: Traits(19, Part.OTHER),
-        EventType.ALERT_RESOLVED: Traits(20, Part.RECOVERY),
+        EventType.SESSION_STARTED: Traits(Part.OTHER, Recalled.NEVER),
+        EventType.SESSION_ENDED: Traits(Part.END, Recalled.NEVER),
+        EventType.TOOL_CALL: Traits(Part.CALL),
+        EventType.TOOL_RESPONSE: Traits(Part.ANSWER, answers_call=True),
+        EventType.TOOL_ERROR: Traits(Part.FAILURE, answers_call=True),
+        EventType.LLM_CALL: Traits(Part.MODEL_CALL, Recalled.WITH_WORDS),
+        EventType.LLM_RESPONSE: Traits(Part.REPLY, Recalled.WITH_WORDS),
+        EventType.MESSAGE: Traits(Part.TALK),
+        EventType.ERROR: Traits(Part.FAILURE),
+        EventType.CUSTOM: Traits(Part.NOTE, Recalled.WITH_WORDS),
+        EventType.APPROVAL_REQUESTED: Traits(Part.OTHER),
+        EventType.APPROVAL_GRANTED: Traits(Part.OTHER),
+        EventType.APPROVAL_DENIED: Traits(Part.OTHER),
+        EventType.APPROVAL_EXPIRED: Traits(Part.OTHER),
+        EventType.FORM_SUBMITTED: Traits(Part.OTHER),
+        EventType.FORM_COMPLETED: Traits(Part.OTHER),
+        EventType.FORM_EXPIRED: Traits(Part.OTHER),
+        EventType.COST_TRACKED: Traits(Part.COST, Recalled.WITH_WORDS),
+        EventType.ALERT_TRIGGERED: Traits(Part.OTHER),
+        EventType.ALERT_RESOLVED: Traits(Part.RECOVERY),
     }
 )
 

@@ -7,13 +7,13 @@ name there: their SHA-256 is, so that who knows one can ask for it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
 from operator import attrgetter
 
-from mneme_server.events.chain import HASH_VERSION, Link, event_hash
+from mneme_server.events.chain import Link
 
 
 def digest_of(name: str) -> str:
@@ -58,18 +58,3 @@ class ForgottenSession:
 def in_order(events: Sequence[Link], places: Sequence[Link], limit: int) -> list[Link]:
     """Return the first `limit` links of a chain, of what is there and of what was forgotten."""
     return list(islice(merge(events, places, key=attrgetter("sequence")), limit))
-
-
-def chained_anew(places: Iterable[ForgottenPlace]) -> list[ForgottenPlace]:
-    """Return links in their order as a chain of the newest version: from their commitments alone.
-
-    Hashes of the first version cover the content itself and no salt: they would give a short text
-    away that was erased, and so would the ones that cover them.
-    """
-    chained: list[ForgottenPlace] = []
-    head = ""
-    for place in places:
-        linked = replace(place, prev_hash=head, hash_version=HASH_VERSION)
-        head = event_hash(linked)
-        chained.append(replace(linked, hash=head))
-    return chained

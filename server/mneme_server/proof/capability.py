@@ -13,7 +13,6 @@ from mneme_server.capability import Capability, Figure, Gauge, Host, Parts
 from mneme_server.events.verifying import VerifyEvents
 from mneme_server.forgetting.erasing import Signing
 from mneme_server.proof.certifying import RecallWithCertificate
-from mneme_server.proof.existing import LOGGING_JOB, LoggingWorker
 from mneme_server.proof.heads import Heads
 from mneme_server.proof.key_files import KeyFiles
 from mneme_server.proof.keys import KeyRing
@@ -73,7 +72,6 @@ def _build(host: Host) -> Parts:
         services=[Service(proving, ProofServicer(proofs, keys, kinds, tenants.get))],
         calls=[Service(recalling, CertificateServicer(recall, proofs, kinds))],
         offers=[keys, heads, proofs, recall, Signing(keys.sign_statement)],
-        jobs={LOGGING_JOB: LoggingWorker(host.tenants.open)},
         gauges=[
             Gauge(
                 "mneme_certificates_dropped",

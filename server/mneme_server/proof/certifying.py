@@ -16,10 +16,9 @@ from mneme_server.common.errors import FailedPrecondition, NotFound, Unavailable
 from mneme_server.corpus.document import DocumentFilter
 from mneme_server.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.proof.covering import Coverage, Covering
-from mneme_server.proof.existing import versions_of
 from mneme_server.proof.heads import Head, Heads
 from mneme_server.proof.keys import KeyRing
-from mneme_server.proof.leaves import NotLogged, leaves_of, require_proved
+from mneme_server.proof.leaves import leaves_of, require_proved
 from mneme_server.proof.ports import Kept, Leaf, ProofUnit, StoredCertificate
 from mneme_server.proof.scoring import Candidate, Weights, best, candidates
 from mneme_server.recall.search import Answer, Recall, RecallQuery
@@ -166,12 +165,7 @@ class RecallWithCertificate:
             with self.foreground.computing(Size.SMALL):
                 return self._certified(tenant_id, unit, head, asked)
 
-        while True:
-            try:
-                return self.heads.signed(tenant_id, memory, made)
-            except NotLogged as missing:  # From before there was a log.
-                with memory.write() as unit:
-                    unit.log.add(list(versions_of(unit, missing.memories)))
+        return self.heads.signed(tenant_id, memory, made)
 
     def _certified(self, tenant_id: str, unit: ProofUnit, head: Head, asked: _Asked) -> Certified:
         query, answer = asked.query, asked.answer

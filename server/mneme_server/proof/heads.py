@@ -224,7 +224,7 @@ def _continuing(name: LogName, origin: str, previous: SignedHead) -> Version:
         "continues": previous.note,
         "log": origin,
     }
-    return salted_version(LOG_KIND, name.id, 0, canonical_json(content))
+    return salted_version(LOG_KIND, name.id, canonical_json(content))
 
 
 def _require_same_history(tree: Tree, root: bytes, last: SignedHead) -> None:

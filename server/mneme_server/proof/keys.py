@@ -107,8 +107,8 @@ class LogCatalog(Protocol):
 
 
 class KeyRing:
-    """The tenants' keys. A tenant's first is made with the tenant; one from before there were keys
-    gets its first when it is needed.
+    """The tenants' keys. A tenant's first is made with the tenant, or, where the catalog has none
+    of it any more, when it is needed.
 
     Args:
         signers: where private keys are.

@@ -18,34 +18,23 @@ from mneme_server.proof.ports import Leaf, ProofUnit
 from mneme_server.proof.versions import commitment_of, tells_of
 
 
-class NotLogged(Exception):
-    """Some memories, from before there was a log, have no leaf yet."""
-
-    def __init__(self, memories: Sequence[Memory]) -> None:
-        super().__init__()
-        self.memories = memories
-
-
 def leaves_of(unit: ProofUnit, memories: Sequence[Memory]) -> list[Leaf]:
     """Return the leaves of these memories as they are now, with salts and contents.
 
     Raises:
-        NotLogged: some have none yet.
-        DataLoss: what is stored is not what was committed to.
+        DataLoss: what is stored is not what was committed to, or has no leaf.
     """
     newest = {kind: unit.log.newest(kind, ids) for kind, ids in ids_by_kind(memories).items()}
     committing = [m.document.source_id for m in memories if m.document.kind.commits]
     events = unit.events.by_ids(committing) if committing else {}
     found: list[Leaf] = []
-    missing: list[Memory] = []
     for memory in memories:
         document = memory.document
         leaf = newest[document.kind.name].get(document.source_id)
         if leaf is None:
-            missing.append(memory)
-            continue
+            raise _not_logged(memory)
         event = events.get(document.source_id)
-        if event is not None and not leaf.commitment:
+        if event is not None:
             leaf = replace(
                 leaf,
                 commitment=event.commitment,
@@ -56,9 +45,6 @@ def leaves_of(unit: ProofUnit, memories: Sequence[Memory]) -> list[Leaf]:
         if event is not None:
             _require_chained(event, memory)
         found.append(leaf)
-    if missing:
-        _require_older(unit, missing)
-        raise NotLogged(missing)
     return found
 
 
@@ -126,21 +112,12 @@ def _require_chained(event: Event, memory: Memory) -> None:
         )
 
 
-def _require_older(unit: ProofUnit, missing: Sequence[Memory]) -> None:
-    """Check that memories without leaves are from before there was a log.
-
-    Raises:
-        DataLoss: one is not.
-    """
-    last = unit.log.last_unlogged()
-    for memory in missing:
-        if memory.document.doc_id > last:
-            what, facts = _named(memory)
-            raise DataLoss(
-                f"{what} has no leaf in the log: its row or the log's was changed where it is"
-                " stored",
-                metadata=facts,
-            )
+def _not_logged(memory: Memory) -> DataLoss:
+    what, facts = _named(memory)
+    return DataLoss(
+        f"{what} has no leaf in the log: its row or the log's was changed where it is stored",
+        metadata=facts,
+    )
 
 
 def _named(memory: Memory) -> tuple[str, dict[str, str]]:

@@ -79,8 +79,8 @@ class LogRepository(Protocol):
         """Give the log a name, in the place of the one it has."""
         ...
 
-    def add(self, versions: Sequence[Version]) -> int:
-        """Append a leaf for each; return the index of the first.
+    def add(self, versions: Sequence[Version]) -> None:
+        """Append a leaf for each.
 
         What is searched gets its leaves by itself, when its transaction ends.
         """
@@ -125,19 +125,6 @@ class LogRepository(Protocol):
         removed is then not logged, since it would name them. What keeps its own salt erases it
         itself.
         """
-        ...
-
-    def unlogged(self, limit: int) -> Sequence[int]:
-        """Return the next documents, from before there was a log, that may have no leaf yet."""
-        ...
-
-    def last_unlogged(self) -> int:
-        """Return the last document from before there was a log, while some may have no leaf; 0 once
-        all have."""
-        ...
-
-    def logged(self, last: int) -> None:
-        """Note that the documents up to this one have leaves; 0: that all have."""
         ...
 
 

@@ -15,32 +15,25 @@ SALT_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What becomes a leaf: one version of an item, or that it was removed.
-
-    `doc_id` is that of its document; 0 where it has none. Where its source keeps salt and content,
-    as an event does, they are not given.
-    """
+    """What becomes a leaf, besides events: one version of an item, or that it was removed."""
 
     kind: str
     source_id: str
     commitment: bytes
-    doc_id: int = 0
-    salt: bytes = b""
-    content: str = ""
+    salt: bytes
+    content: str
 
 
 def version_of(memory: Memory) -> Version:
     """Return a version of an item as it is now, with a new salt."""
     document = memory.document
-    return salted_version(
-        document.kind.name, document.source_id, document.doc_id, content_of(memory)
-    )
+    return salted_version(document.kind.name, document.source_id, content_of(memory))
 
 
 def removal_of(kind: str, source_id: str, now_us: int) -> Version:
     """Return the version that says that an item was removed."""
     content = {"id": source_id, "kind": kind, "removed_at": str(now_us)}
-    return salted_version(kind, source_id, 0, canonical_json(content))
+    return salted_version(kind, source_id, canonical_json(content))
 
 
 def commitment_of(salt: bytes, content: str) -> bytes:
@@ -108,7 +101,7 @@ def _given(fields: dict[str, Json]) -> dict[str, Json]:
     return {name: value for name, value in fields.items() if value}
 
 
-def salted_version(kind: str, source_id: str, doc_id: int, content: str) -> Version:
+def salted_version(kind: str, source_id: str, content: str) -> Version:
     """Return a version with this content, with a new salt."""
     salt = os.urandom(SALT_BYTES)
-    return Version(kind, source_id, commitment_of(salt, content), doc_id, salt, content)
+    return Version(kind, source_id, commitment_of(salt, content), salt, content)

@@ -14,7 +14,7 @@ from mneme_server.events.kinds import EVENT
 from mneme_server.events.model import Event
 from mneme_server.proof.heads import Heads
 from mneme_server.proof.keys import trusted
-from mneme_server.proof.leaves import NotLogged, leaves_of
+from mneme_server.proof.leaves import leaves_of
 from mneme_server.proof.marks import marks_of
 from mneme_server.proof.ports import ProofUnit
 
@@ -83,7 +83,7 @@ def _all_logged(unit: ProofUnit, memories: Sequence[Memory]) -> bool:
         tree = unit.log.tree()
         for leaf in leaves_of(unit, memories):
             tree.require(leaf.index)
-    except (DataLoss, NotLogged):
+    except DataLoss:
         return False
     return True
 
@@ -95,8 +95,6 @@ def _against(unit: ProofUnit, memory: Memory | None) -> str:
         tree = unit.log.tree()
         for leaf in leaves_of(unit, [memory]):
             tree.require(leaf.index)
-    except NotLogged:  # It is from before there was a log, and its turn comes.
-        return ""
     except DataLoss as error:
         return error.message
     return ""

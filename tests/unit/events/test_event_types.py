@@ -26,10 +26,6 @@ def test_the_server_concludes_something_from_exactly_the_names_that_the_api_docu
     assert list(KNOWN) == documented == list(map(str, EventType))
 
 
-def test_every_number_of_the_first_hashes_stands_for_one_name() -> None:
-    assert [traits.number for traits in KNOWN.values()] == list(range(1, 21))
-
-
 def test_what_recall_takes_as_said_and_as_failed_are_known_types() -> None:
     assert EVENT.failed == ERROR_TYPES
     assert EVENT.spoken - {""} <= set(KNOWN)

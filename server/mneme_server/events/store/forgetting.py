@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, select, update
+from sqlalchemy import ColumnElement, Connection, select
 
 from mneme_server.common.clock import now_us
 from mneme_server.corpus.feed import ranges
@@ -24,16 +22,8 @@ from mneme_server.corpus.forgetting import (
     Items,
     merged,
 )
-from mneme_server.events.chain import SALT_BYTES, commitment
-from mneme_server.events.forgotten import (
-    ForgottenPlace,
-    ForgottenSession,
-    chained_anew,
-    digest_of,
-)
+from mneme_server.events.forgotten import ForgottenPlace, ForgottenSession, digest_of
 from mneme_server.events.kinds import EVENT
-from mneme_server.events.model import Event
-from mneme_server.events.store.events import SqlEvents
 from mneme_server.events.store.forgotten import SqlForgotten
 from mneme_server.events.store.tables import (
     agents,
@@ -48,8 +38,6 @@ from mneme_server.storage.forgetting import Forgets, Rows, SqlForgetter
 from mneme_server.storage.rows import chunks, equal_where_given
 from mneme_server.storage.tables import documents
 
-_PAGE = 1_000
-_UNSALTED = 1
 _SURELY_WRITTEN = re.compile("[0-9A-JL-Za-z]+")
 """What of a name is the same in JSON and in each of Unicode's forms (K may be a KELVIN SIGN)."""
 
@@ -198,9 +186,6 @@ class EventsForgetter(SqlForgetter):
                 yield _Erased(*row[:-1]), row.session_id
 
     def _keep_places(self, session_id: str, erased: Sequence[_Erased]) -> None:
-        if any(one.hash_version == _UNSALTED for one in erased):
-            self._chain_anew(session_id, {one.id for one in erased})
-            return
         session = digest_of(session_id)
         self._forgotten.add([
             ForgottenPlace(
@@ -209,55 +194,6 @@ class EventsForgetter(SqlForgetter):
             )
             for one in erased
         ])  # fmt: skip
-
-    def _chain_anew(self, session_id: str, erased: set[str]) -> None:
-        """Put a session's chain together anew, over commitments."""
-        repository = SqlEvents(self._connection, self._tenant_id)
-        session = digest_of(session_id)
-        links: dict[int, ForgottenPlace] = {}
-        there: dict[int, Event] = {}
-        after = 0
-        while page := repository.chain(session_id, after, _PAGE):
-            for event in page:
-                if event.hash_version == _UNSALTED:
-                    event.salt = os.urandom(SALT_BYTES)
-                    event.commitment = commitment(event)
-                links[event.sequence] = ForgottenPlace(
-                    session, digest_of(event.id), event.sequence, "", "", 0, event.commitment,
-                    self._now_us,
-                )  # fmt: skip
-                if event.id not in erased:
-                    there[event.sequence] = event
-            after = page[-1].sequence
-        after = 0
-        while places := self._forgotten.places(session, after, _PAGE):
-            links |= {place.sequence: place for place in places}
-            after = places[-1].sequence
-        chained = chained_anew(links[sequence] for sequence in sorted(links))
-        self._forgotten.add([place for place in chained if place.sequence not in there])
-        for place in chained:
-            if place.sequence in there:
-                self._relink(replace(there[place.sequence], prev_hash=place.prev_hash,
-                                     hash=place.hash, hash_version=place.hash_version))  # fmt: skip
-        if chained:
-            self._connection.execute(
-                update(sessions)
-                .where(sessions.c.tenant_id == self._tenant_id, sessions.c.id == session_id)
-                .values(head_hash=chained[-1].hash)
-            )
-
-    def _relink(self, event: Event) -> None:
-        self._connection.execute(
-            update(events)
-            .where(events.c.tenant_id == self._tenant_id, events.c.id == event.id)
-            .values(
-                prev_hash=event.prev_hash,
-                hash=event.hash,
-                hash_version=event.hash_version,
-                salt=event.salt,
-                commitment=event.commitment,
-            )
-        )
 
     def _keep_ends(self, session_ids: Sequence[str]) -> None:
         for some in chunks(session_ids):

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, select, update
+from sqlalchemy import Connection, Row, select, update
 
 from mneme_server.common.clock import now_us
 from mneme_server.common.stored import reads
@@ -92,18 +92,10 @@ class SqlLog:
         now = now_us()
         return [removal_of(*item, now) for item in gone if item not in known]
 
-    def add(self, versions: Sequence[Version]) -> int:
-        """Append a leaf for each; return the index of the first."""
-        if not versions:
-            return self.size()
+    def add(self, versions: Sequence[Version]) -> None:
+        """Append a leaf for each."""
         first = self._append([version.commitment for version in versions])
-        self._add_runs(
-            (leaf, one.doc_id) for leaf, one in enumerate(versions, first) if not one.salt
-        )
-        rows = self._rows(versions, first)
-        if rows:
-            insert_rows(self._connection, log_leaves, rows)
-        return first
+        insert_rows(self._connection, log_leaves, self._rows(versions, first))
 
     def _append(self, commitments: Sequence[bytes]) -> int:
         """Append leaves to the tree; return the index of the first."""
@@ -143,7 +135,6 @@ class SqlLog:
                 "logged_at": now,
             }
             for leaf, version in enumerate(versions, first)
-            if version.salt
         ]
 
     def _supersede(self, versions: Sequence[Version]) -> None:
@@ -251,14 +242,11 @@ class SqlLog:
         return {"tenant": self._tenant_id, "kind": kind, "ids": ids}
 
     def unaccounted(self) -> int:
-        wanted: dict[str, str | int] = {"tenant": self._tenant_id, "event": EVENT.name}
-        state = self._state()
-        wanted |= {"after": int(state.get("logged", 0)), "until": int(state.get("unlogged", 0))}
+        wanted = {"tenant": self._tenant_id, "event": EVENT.name}
         counts = queries.accounts().first(self._connection, wanted)
         assert counts is not None
         of_nothing = self.size() - counts.in_runs - counts.in_rows
-        of_no_event = counts.in_runs + counts.oldest + counts.waiting
-        return int(of_nothing + abs(of_no_event - counts.recallable - counts.forgotten))
+        return int(of_nothing + abs(counts.in_runs - counts.recallable - counts.forgotten))
 
     def events_of(self, session_id: str) -> int:
         wanted = {"tenant": self._tenant_id, "event": EVENT.name, "session": session_id}
@@ -295,36 +283,6 @@ class SqlLog:
         if rows:  # Of what keeps its own salt there was no row yet.
             insert_rows(self._connection, log_leaves, rows)
         return found
-
-    def unlogged(self, limit: int) -> Sequence[int]:
-        state = self._state()
-        if "unlogged" not in state:
-            return []
-        found = self._connection.execute(
-            select(documents.c.doc_id)
-            .where(
-                documents.c.tenant_id == self._tenant_id,
-                documents.c.doc_id > int(state.get("logged", 0)),
-                documents.c.doc_id <= int(state["unlogged"]),
-            )
-            .order_by(documents.c.doc_id)
-            .limit(limit)
-        )
-        return list(found.scalars())
-
-    def last_unlogged(self) -> int:
-        return int(self._state().get("unlogged", 0))
-
-    def logged(self, last: int) -> None:
-        if last:
-            self._set("logged", str(last))
-            return
-        self._connection.execute(
-            delete(log_state).where(
-                log_state.c.tenant_id == self._tenant_id,
-                log_state.c.key.in_(["unlogged", "logged"]),
-            )
-        )
 
     def _state(self) -> Mapping[str, str]:
         rows = queries.state().all(self._connection, {"tenant": self._tenant_id})

@@ -106,40 +106,21 @@ def in_runs() -> Prepared:
 
 @cache
 def accounts() -> Prepared:
-    """Count what leaves are of: runs and rows, and what of events these should be.
-
-    `oldest` are events from before there were commitments, which have rows as other items do;
-    `waiting` those from before there was a log that have no leaf yet.
-    """
+    """Count what leaves are of: runs and rows, and what of events these should be."""
     runs, rows, there = log_runs.c, log_leaves.c, documents.c
     tenant: BindParameter[str] = bindparam("tenant")
-    is_event = (there.tenant_id == tenant, there.kind == bindparam("event"))
 
-    def count(table: Table, *conditions: ColumnElement[bool]) -> ScalarSelect[int]:
+    def count(table: Table, condition: ColumnElement[bool]) -> ScalarSelect[int]:
         query = select(func.count()).select_from(table)
-        return query.where(table.c.tenant_id == tenant, *conditions).scalar_subquery()
+        return query.where(table.c.tenant_id == tenant, condition).scalar_subquery()
 
-    oldest = (rows.kind == bindparam("event"), rows.source_id != "", rows.salt.is_not(None))
     in_runs = select(func.coalesce(func.sum(runs.leaves), 0)).where(runs.tenant_id == tenant)
-    has_leaf = select(rows.leaf).where(
-        there.tenant_id == tenant,  # Again: the guard reads each SELECT.
-        rows.tenant_id == tenant,
-        rows.kind == bindparam("event"),
-        rows.source_id == there.source_id,
-    )
-    # A certificate does not wait for the turn of what it names.
-    waiting = (
-        there.doc_id > bindparam("after"), there.doc_id <= bindparam("until"),
-        ~has_leaf.correlate(documents).exists(),
-    )  # fmt: skip
     return Prepared(
         select(
             in_runs.scalar_subquery().label("in_runs"),
             count(log_leaves, rows.commitment.is_not(None)).label("in_rows"),
             count(log_leaves, rows.commitment.is_(None)).label("forgotten"),
-            count(log_leaves, *oldest).label("oldest"),
-            count(documents, *is_event).label("recallable"),
-            count(documents, *is_event, *waiting).label("waiting"),
+            count(documents, there.kind == bindparam("event")).label("recallable"),
         )
     )
 

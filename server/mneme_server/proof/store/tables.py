@@ -66,9 +66,7 @@ log_runs = Table(
     info=rows_are("run of leaves", "first_leaf"),
 )
 
-# "unlogged": the last document of those from before there was a log, while some have no leaf.
-# "logged": the last of them that has one. "log": what names the log. "generation": the store's
-# that the log was begun in.
+# "log": what names the log. "generation": the store's that the log was begun in.
 log_state = Table(
     "log_state",
     metadata,
