@@ -21,11 +21,8 @@ from mneme.v1 import forgetting_pb2 as pb
 from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import reflection_pb2 as reflection_pb
 from mneme.v1 import skill_service_pb2 as skill_pb
-from mneme_server.events.chain import event_hash
-from mneme_server.events.event_types import type_named
-from mneme_server.events.model import Event
 from mneme_server.index.fields import Field
-from mneme_server.index.layout import LAYOUTS
+from mneme_server.index.layout import LAYOUT, schema
 from mneme_server.index.saved import SavedWords
 
 from support.api import Api
@@ -176,39 +173,11 @@ def _unpacked(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
 def _terms(words: Path, stems: Sequence[str]) -> list[str]:
     """Return those stems that the copy of an index of words has a term for, also one that only
     documents have that were removed."""
-    saved = SavedWords(words, list(LAYOUTS))
+    saved = SavedWords(words, LAYOUT)
     # tantivy may still be writing a lock file when it goes.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
         saved.restore(Path(place))
-        index = tantivy.Index(LAYOUTS[saved.layout].schema(), path=place)
+        index = tantivy.Index(schema(), path=place)
         searcher = index.searcher()
         fields = [field.value for field in Field] + ["session"]
         return [stem for stem in stems for field in fields if searcher.doc_freq(field, stem)]
-
-
-def as_version_1(server: LocalServer, api: Api) -> list[str]:
-    """Have the tenant's events hashed as the first version did, which had no log; return the
-    hashes."""
-    hashes = [""]
-    with server.database(api.tenant_id) as database:
-        rows = database.execute(
-            "SELECT id, session_id, agent_id, event_type, severity, timestamp, text, name, call_id,"
-            " error, model, input_tokens, output_tokens, cost_usd, duration, payload, metadata,"
-            " searchable, sequence, recorded_at FROM events ORDER BY sequence"
-        ).fetchall()
-        for row in rows:
-            stored = Event(*row, prev_hash=hashes[-1], hash_version=1)
-            stored.event_type = type_named(stored.event_type)
-            hashes.append(event_hash(stored))
-            database.execute(
-                "UPDATE events SET prev_hash = ?, hash = ?, hash_version = 1, salt = NULL,"
-                " commitment = NULL WHERE id = ?", (hashes[-2], hashes[-1], stored.id),
-            )  # fmt: skip
-        database.execute("UPDATE sessions SET head_hash = ?", (hashes[-1],))
-        for table in ("log_tiles", "log_runs", "log_leaves", "log_state"):
-            database.execute(f"DELETE FROM {table}")
-        database.execute(
-            "INSERT INTO log_state SELECT tenant_id, 'unlogged', CAST(max(doc_id) AS TEXT)"
-            " FROM documents GROUP BY tenant_id"
-        )
-    return hashes[1:]

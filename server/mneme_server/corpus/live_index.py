@@ -90,7 +90,7 @@ class LiveIndex(Generic[C]):
         if not lazily:
             with self._order:  # What was committed while it was opened.
                 self._catch_up()
-        self._mend()  # One of the version before is used until another is built.
+        self._mend()  # What failed before anybody could be told.
 
     @property
     def current(self) -> C:

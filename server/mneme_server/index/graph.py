@@ -231,12 +231,6 @@ class Graph:
         return cls(index)
 
     @classmethod
-    def from_bytes(cls, data: NDArray[np.uint8]) -> Graph:
-        """Read FAISS's own form, which copies of before hold. Only for bytes whose checksum was
-        right."""
-        return cls(faiss.deserialize_index(data))
-
-    @classmethod
     def build(cls, vectors: Matrix, settings: IndexSettings, stop: threading.Event) -> Graph | None:
         """Train the quantiser on `vectors` (n, d) and link them; None when `stop` was set."""
         single_threaded()

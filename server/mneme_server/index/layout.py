@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import tantivy
 from tantivy import FieldType, PreTokenizedString, Query, Token
@@ -20,35 +19,21 @@ _KIND = "kind"
 _FIELDS = ",".join([*(field.value for field in Field), _SESSION, _KIND, LANGUAGE])
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """One form of the files. `name` tells it from others; `apart` whether names in code end where
-    Chinese, Japanese or Korean begins."""
-
-    name: str
-    apart: bool
-
-    def words(self) -> Words:
-        """Return what makes the words that it holds."""
-        return Words(apart=self.apart)
-
-    def schema(self) -> tantivy.Schema:
-        """Return tantivy's schema."""
-        builder = tantivy.SchemaBuilder()
-        builder.add_integer_field(ID, indexed=True, fast=True)
-        builder.add_text_field(_SESSION, tokenizer_name="raw", index_option="basic")
-        builder.add_text_field(_KIND, tokenizer_name="raw", index_option="basic")
-        builder.add_text_field(LANGUAGE, tokenizer_name="raw", index_option="basic")
-        for field in Field:
-            builder.add_text_field(field.value, tokenizer_name=ANALYZER, index_option="freq")
-        return builder.build()
+LAYOUT = f"8:{ANALYZER}:{_FIELDS}"
+"""Names the form of the files; what has another one is built again when it is opened. Its number
+grows when words are made otherwise."""
 
 
-NEWEST = Layout(f"8:{ANALYZER}:{_FIELDS}", apart=True)
-BEFORE = Layout(f"7:{ANALYZER}:{_FIELDS}", apart=False)
-"""The version before: it is searched until the newest is built. Any other is built again when it is
-opened."""
-LAYOUTS = {layout.name: layout for layout in (NEWEST, BEFORE)}
+def schema() -> tantivy.Schema:
+    """Return tantivy's schema."""
+    builder = tantivy.SchemaBuilder()
+    builder.add_integer_field(ID, indexed=True, fast=True)
+    builder.add_text_field(_SESSION, tokenizer_name="raw", index_option="basic")
+    builder.add_text_field(_KIND, tokenizer_name="raw", index_option="basic")
+    builder.add_text_field(LANGUAGE, tokenizer_name="raw", index_option="basic")
+    for field in Field:
+        builder.add_text_field(field.value, tokenizer_name=ANALYZER, index_option="freq")
+    return builder.build()
 
 
 def entry(waiting: WaitingDocument, words: Words) -> tantivy.Document:

@@ -19,7 +19,7 @@ from mneme_server.index import layout as layouts
 from mneme_server.index import scratch
 from mneme_server.index.fields import Field
 from mneme_server.index.languages import STEMMERS
-from mneme_server.index.layout import ID, LANGUAGE, LAYOUTS, NEWEST
+from mneme_server.index.layout import ID, LANGUAGE, LAYOUT
 from mneme_server.index.log import Log, NoLog
 from mneme_server.index.saved import SavedWords
 from mneme_server.index.settings import IndexSettings
@@ -66,15 +66,13 @@ class LexicalIndex:
         self._touched = self._searched = time.monotonic()
         self._discarded = False
         self._uncopied = self._documents = 0
-        self._saved = SavedWords(folder, list(LAYOUTS))
+        self._saved = SavedWords(folder, LAYOUT)
         self._folder = scratch.new_folder(self._saved.bytes)
         try:
             self._saved.restore(self._folder)
         except BaseException as error:
             self._give_up(error)
-        layout = LAYOUTS[self._saved.layout]
-        self._outdated = layout is not NEWEST
-        self._search = WordSearch(layout, settings.query_terms)
+        self._search = WordSearch(settings.query_terms)
         self._words, self._schema = self._search.words, self._search.schema
         try:
             self._files = WordFiles(self._folder, self._schema, self._words.english)
@@ -87,12 +85,7 @@ class LexicalIndex:
     @staticmethod
     def destroy(folder: Path) -> None:
         """Delete the copy in `folder`."""
-        SavedWords(folder, list(LAYOUTS)).destroy()
-
-    @property
-    def outdated(self) -> bool:
-        """Whether the files are those of the version before: they should be built again."""
-        return self._outdated
+        SavedWords(folder, LAYOUT).destroy()
 
     @property
     def copied(self) -> Position | None:

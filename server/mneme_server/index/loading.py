@@ -191,7 +191,7 @@ def open_lexical(
     try:
         lexical = LexicalIndex(folder, settings, log)
     except LexicalDamaged as error:
-        log.warning("lexical index damaged, building it again", error=str(error))
+        log.warning("the copy of the words cannot be used, building it again", error=str(error))
         LexicalIndex.destroy(folder)
         lexical = LexicalIndex(folder, settings, log)
     live = table.live_ids()
@@ -247,16 +247,19 @@ def _read_snapshot(folder: SnapshotFolder, log: Log) -> Snapshot | None:
     try:
         return folder.read()
     except SnapshotDamaged as error:
-        log.warning("index snapshot damaged, building it again", error=str(error))
+        log.warning("the index's copy cannot be used, building it again", error=str(error))
         return None
 
 
 def _restore_columns(folder: SnapshotFolder, state: Snapshot, log: Log) -> DocumentTable | None:
     if not state.columns:
-        log.info("the snapshot is of a version before, documents are read from the database")
+        log.info("documents are made of something else now, and read from the database")
         return None
     try:
         return folder.restore_columns()
     except SnapshotDamaged as error:
-        log.warning("index snapshot damaged, reading the documents again", error=str(error))
+        log.warning(
+            "a part of the index's copy cannot be used, reading the documents again",
+            error=str(error),
+        )
         return None

@@ -13,7 +13,6 @@ import json
 import shutil
 import struct
 import zlib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,16 +35,14 @@ _LISTS = ("meta.json", ".managed.json")
 
 
 class SavedWords:
-    """The copy in `folder`. `layouts` are those that can be used, the newest first.
+    """The copy in `folder`. `layout` names its form; one of another form cannot be used.
 
-    `layout` is that of the copy, the newest where there is none; `position` the row of the feed up
-    to which it holds what there is, None without a copy.
+    `position` is the row of the feed up to which it holds what there is, None without a copy.
     """
 
-    def __init__(self, folder: Path, layouts: Sequence[str]) -> None:
+    def __init__(self, folder: Path, layout: str) -> None:
         self._folder = folder
-        self._layouts = layouts
-        self.layout = layouts[0]
+        self._layout = layout
         self._known: dict[str, str] = {}
         self.position: Position | None = None
 
@@ -77,7 +74,7 @@ class SavedWords:
             (target / name).write_bytes(data)
         for name in _LISTS:
             (target / name).write_text(manifest["lists"][name])
-        self._known, self.layout = dict(manifest["files"]), manifest["layout"]
+        self._known = dict(manifest["files"])
         self.position = Position(*map(int, manifest["position"]))
 
     def save(self, source: Path, position: Position) -> None:
@@ -96,7 +93,7 @@ class SavedWords:
             files[file.name] = known
         sync_folder(self._folder)
         manifest = {
-            "layout": self.layout, "position": position, "files": files, "lists": lists,
+            "layout": self._layout, "position": position, "files": files, "lists": lists,
         }  # fmt: skip
         write_sealed(self._folder / _MANIFEST, manifest)
         self._known, self.position = files, position
@@ -111,8 +108,8 @@ class SavedWords:
         path = self._folder / _MANIFEST
         try:
             manifest: dict[str, Any] = unsealed(path, json.loads(path.read_bytes()))
-            if manifest["layout"] not in self._layouts:
-                raise ValueError(f"{path} names another layout than {self._layouts}")
+            if manifest["layout"] != self._layout:
+                raise ValueError(f"{path} names another layout than {self._layout}")
         except (KeyError, TypeError) as error:
             raise ValueError(f"{path} is not what was written there") from error
         return manifest

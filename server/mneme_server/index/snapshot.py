@@ -41,7 +41,6 @@ from mneme_server.index.files import (
 from mneme_server.index.graph import Graph
 
 FORMAT = 3
-_READ = (2, FORMAT)
 _MANIFEST = "manifest.json"
 _GRAPH = ("size", "neighbours", "entry", "breadth")
 """What the manifest says of a graph."""
@@ -193,27 +192,21 @@ class SnapshotFolder:
             write_sealed(self._folder / _MANIFEST, self._manifest)
 
     def _read(self, manifest: Mapping[str, Any]) -> Snapshot:
-        if manifest["format"] == FORMAT:
-            graphs = [self._read_graph(entry) for entry in manifest["graphs"]]
-            ids, tail = manifest["ids"], manifest["tail"]
-            self._graphs.update(zip(graphs, manifest["graphs"], strict=True))
-        else:
-            files = {part: self._sized(entry) for part, entry in manifest["files"].items()}
-            graphs = [Graph.from_bytes(self._bytes(files["graph"]))] if "graph" in files else []
-            ids, tail = files["ids"], files["tail"]
-        doc_ids = self._bytes(ids).view(np.int64)
-        vectors = self._bytes(tail).view(np.float32).reshape(-1, self._dimensions)
+        graphs = [self._read_graph(entry) for entry in manifest["graphs"]]
+        self._graphs.update(zip(graphs, manifest["graphs"], strict=True))
+        doc_ids = self._bytes(manifest["ids"]).view(np.int64)
+        tail = self._bytes(manifest["tail"]).view(np.float32)
+        vectors = tail.reshape(-1, self._dimensions)
         if doc_ids.size != sum(graph.size for graph in graphs) + len(vectors) or any(
             graph.dimensions != self._dimensions for graph in graphs
         ):
             raise ValueError("the files do not belong together")
-        columns = manifest.get("columns", {})
         return Snapshot(
             position=Position(*map(int, manifest["position"])),
             graphs=graphs,
             doc_ids=doc_ids,
             tail=vectors,
-            columns=columns.get("layout") == self._layout,
+            columns=manifest["columns"]["layout"] == self._layout,
         )
 
     def _read_graph(self, entry: Entry) -> Graph:
@@ -245,9 +238,6 @@ class SnapshotFolder:
             for array in arrays:
                 file.into(array)
             file.finish(entry["sha256"])
-
-    def _sized(self, entry: Entry) -> Entry:
-        return {**entry, "bytes": self._path(entry).stat().st_size}
 
     def _path(self, entry: Entry) -> Path:
         return named_in(self._folder / _MANIFEST, str(entry["name"]))
@@ -284,6 +274,6 @@ def read_manifest(folder: Path) -> Mapping[str, Any] | None:
         return None
     except (OSError, ValueError) as error:
         raise SnapshotDamaged(f"{path}: {error!r}") from error
-    if not isinstance(manifest, dict) or manifest.get("format") not in _READ:
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise SnapshotDamaged(f"{path} is not of format {FORMAT}")
     return manifest

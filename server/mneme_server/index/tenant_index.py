@@ -178,8 +178,8 @@ class TenantIndex:
 
     @property
     def failed_parts(self) -> frozenset[Part]:
-        """The parts that failed, or are those of the version before: they must be built again."""
-        return self._outdated() | self._failures.parts
+        """The parts that failed: they must be built again."""
+        return self._failures.parts
 
     def on_failure(self, told: Callable[[], object]) -> None:
         """Have `told` called, on any thread, whenever a part fails. It must not wait."""
@@ -343,8 +343,7 @@ class TenantIndex:
     def close(self) -> None:
         """Stop background work, write what is not on the disk yet and release everything.
 
-        Of an index that failed nothing is kept: it is built again when it is opened. Words of the
-        version before are left as they were found.
+        Of an index that failed nothing is kept: it is built again when it is opened.
         """
         if not self.partial:
             self._upkeep.close()
@@ -366,11 +365,10 @@ class TenantIndex:
         nothing of what was removed.
 
         Its failed parts come from their copies on the disk, whose checksums tell whether they are
-        as they were written; those that failed before, too, are built anew, and so are those that
-        are of the version before.
+        as they were written; those that failed before, too, are built anew.
         """
         failed = self._failures.parts
-        anew = self._outdated() | failed & self._restored
+        anew = failed & self._restored
         if clean:
             anew = failed | {Part.WORDS}
         return self._again(anew=anew, restored=failed - anew, clean=clean)
@@ -391,6 +389,3 @@ class TenantIndex:
     def missed(self, error: BaseException) -> None:
         """Note that what was committed could not be applied."""
         self._failures.add(Part.WORDS, error)
-
-    def _outdated(self) -> frozenset[Part]:
-        return frozenset([Part.WORDS] if self._lexical.outdated else [])

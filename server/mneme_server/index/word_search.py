@@ -14,9 +14,9 @@ from tantivy import Occur, Query
 
 from mneme_server.index import layout as layouts
 from mneme_server.index.fields import Field
-from mneme_server.index.layout import ID, Layout
+from mneme_server.index.layout import ID
 from mneme_server.index.waiting import Statistics, WaitingDocument, score
-from mneme_server.index.words import Asked
+from mneme_server.index.words import Asked, Words
 
 DocIds = NDArray[np.int64]
 
@@ -71,13 +71,12 @@ class WordSearch:
     """Searches views of one index. Thread-safe.
 
     Args:
-        layout: the form of its files.
         query_terms: of more terms than that the rarest are searched for.
     """
 
-    def __init__(self, layout: Layout, query_terms: int) -> None:
-        self.words = layout.words()
-        self.schema = layout.schema()
+    def __init__(self, query_terms: int) -> None:
+        self.words = Words()
+        self.schema = layouts.schema()
         self._query_terms = query_terms
         # Weak, as a view keeps its files open.
         self._last: tuple[weakref.ref[View], str, list[str]] | None = None

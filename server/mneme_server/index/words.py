@@ -49,17 +49,15 @@ class Words:
 
     A text whose language cannot be told is read as its context is, or else as English. What
     Chinese, Japanese and Korean write in one run comes as all pairs of neighbouring characters, as
-    Lucene's CJK analyzer does it, and every Chinese character by itself.
+    Lucene's CJK analyzer does it, and every Chinese character by itself. A name ends where such a
+    run begins: 抛出PaymentTimeout异常 is three.
 
     Args:
         names: whether names in code, paths and codes are words beside those that they consist of.
-        apart: whether a name ends where a run of these three begins; the version before took
-            抛出PaymentTimeout异常 for one name.
     """
 
-    def __init__(self, *, names: bool = True, apart: bool = True) -> None:
+    def __init__(self, *, names: bool = True) -> None:
         self._with_names = with_names if names else str
-        self._apart = apart
         self._english = analyzer()
         self._telling = analyzer(stop=True)
         self._plain = _plain().build()
@@ -135,10 +133,7 @@ class Words:
         """Return a text whose runs are `spaced` so, with what is to be found of its names."""
         if text.isascii():
             return self._with_names(text)
-        text = composed(text)
-        if self._apart:
-            return self._with_names(UNSPACED.sub(spaced, text))
-        return UNSPACED.sub(spaced, self._with_names(text))
+        return self._with_names(UNSPACED.sub(spaced, composed(text)))
 
 
 def analyzer(*, stop: bool = False) -> TextAnalyzer:

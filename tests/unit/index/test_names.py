@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mneme_server.index.fields import Field
-from mneme_server.index.layout import BEFORE
 from mneme_server.index.lexical import LexicalIndex
 from mneme_server.index.names import regrouped, with_names
 from mneme_server.index.settings import IndexSettings
@@ -125,26 +124,6 @@ def test_nothing_of_a_text_is_lost(text: str) -> None:
 def test_texts_that_follow_each_other_have_the_words_of_each(first: str, second: str) -> None:
     together = Counter(with_names(f"{first}\n{second}").split())
     assert together == Counter(with_names(first).split() + with_names(second).split())
-
-
-def test_an_index_of_the_version_before_is_searched_as_it_was_made(tmp_path: Path) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mneme_server.index.lexical.LAYOUTS", {BEFORE.name: BEFORE})
-        old = LexicalIndex(tmp_path, IndexSettings())
-        old.add([event(number, text) for number, text in enumerate(TEXTS, 1)])
-        old.close()
-    opened = LexicalIndex(tmp_path, IndexSettings())
-    assert opened.outdated
-    assert best(opened, "nothing of interest") == 8
-    assert best(opened, "payment timeout") == 3
-    assert best(opened, "refund rejected") is None
-    assert best(opened, "RefundRejected") == 9
-    opened.add([event(90, "the new invoices of yesterday")])
-    assert best(opened, "invoice") == 90
-    opened.commit()
-    assert best(opened, "invoice") == 90
-    opened.close()
-    assert LexicalIndex(tmp_path, IndexSettings()).outdated
 
 
 def best(index: LexicalIndex, query: str) -> int | None:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import faiss
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from mneme_server.index import IndexSettings
 from mneme_server.index import columns as columns_module
 from mneme_server.index.columns import DocumentTable
-from mneme_server.index.graph import Graph
 from numpy.typing import NDArray
-from unit.index.memory_source import DIMENSIONS, event, eventually, units
+from unit.index.memory_source import event, eventually
 from unit.index.test_columns import STEPS, Steps, apply
 from unit.index.test_tenant_index import GRAPHED, Home, home
 
@@ -111,59 +107,6 @@ def test_a_graph_that_did_not_change_keeps_its_file(home: Home) -> None:
     index.close()
     home.check(home.open(MANY_GRAPHS))
     assert home.log.warnings == []
-
-
-def test_a_copy_of_the_version_before_is_read_and_written_anew(home: Home) -> None:
-    index = home.open(GRAPHED)
-    home.record(index, 150)
-    eventually(lambda: index.stats().mode == "hnsw")
-    home.record(index, 5)
-    index.close()
-    as_of_format_2(home)
-    home.record(None, 10)
-    again = home.open(GRAPHED)
-    assert again.mode == "hnsw"  # Nothing was built again.
-    home.check(again)
-    again.close()
-    assert manifest(home)["format"] == 3
-    home.check(home.open(GRAPHED))
-    assert home.log.warnings == []
-
-
-def as_of_format_2(home: Home) -> None:
-    """Write the copy as it was written before graphs and attributes had files of their own."""
-    now, folder = manifest(home), home.folder / "index"
-    vectors = units(now["graphs"][0]["size"])
-    ids = np.frombuffer((folder / now["ids"]["name"]).read_bytes(), np.int64)
-    stored = home.source.vectors_of(ids[: len(vectors)].tolist())
-    graph = Graph.build(stored.vectors, GRAPHED, threading.Event())
-    assert graph is not None
-    old = {
-        "graph": faiss.serialize_index(graph._index).tobytes(),
-        "ids": ids.tobytes(),
-        "tail": (folder / now["tail"]["name"]).read_bytes(),
-    }
-    for path in folder.glob("*-*"):
-        path.unlink()
-    entries = {}
-    for part, data in old.items():
-        (folder / f"vectors-1.{part}").write_bytes(data)
-        entries[part] = {
-            "name": f"vectors-1.{part}",
-            "sha256": hashlib.sha256(data).hexdigest(),
-        }
-    (folder / "manifest.json").write_text(
-        json.dumps(
-            {
-                "format": 2,
-                "number": 1,
-                "model_id": now["model_id"],
-                "dimensions": DIMENSIONS,
-                "position": now["position"],
-                "files": entries,
-            }
-        )
-    )
 
 
 def test_documents_are_read_again_when_they_are_made_of_something_else(home: Home) -> None:

@@ -183,14 +183,14 @@ def test_a_damaged_snapshot_is_reported_and_built_again(home: Home, part: str, d
     again = home.open(GRAPHED)
     home.check(again)
     assert len(home.log.warnings) == 1
-    assert "snapshot damaged" in home.log.warnings[0]
+    assert "copy cannot be used" in home.log.warnings[0]
     again.close()
     home.check(home.open(GRAPHED))
     assert len(home.log.warnings) == 1
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b"[]", b"{}", b'{"format": 99}', b'{"format": 1}', b"\xff"]
+    "content", [b"", b"{", b"[]", b"{}", b'{"format": 99}', b'{"format": 2}', b"\xff"]
 )
 def test_a_damaged_manifest_is_reported_and_written_again(home: Home, content: bytes) -> None:
     index = home.open()
@@ -213,7 +213,21 @@ def test_a_damaged_lexical_index_is_reported_and_built_again(home: Home, pattern
     damage_file(next((home.folder / "index" / "lexical").glob(pattern)), "truncated")
     home.check(home.open())
     assert len(home.log.warnings) == 1
-    assert "lexical index damaged" in home.log.warnings[0]
+    assert "copy of the words cannot be used" in home.log.warnings[0]
+
+
+def test_words_of_another_layout_are_built_again_when_they_are_opened(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as before:
+        before.setattr("mneme_server.index.lexical.LAYOUT", "7:another")
+        index = home.open()
+        home.record(index, 50)
+        index.close()
+    home.check(home.open())
+    assert "names another layout than" in home.log.warnings[0]
+    home.check(home.open())
+    assert len(home.log.warnings) == 1
 
 
 def test_words_of_documents_that_went_behind_its_back_are_deleted(home: Home) -> None:
