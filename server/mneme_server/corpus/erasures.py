@@ -91,7 +91,3 @@ class Erasures(Protocol):
     def done(self, owed: Erasure) -> None:
         """Note that nothing is left of it here."""
         ...
-
-    def strangers(self) -> int:
-        """Return how many servers live that have no place: a version before has none."""
-        ...

@@ -41,11 +41,6 @@ def _build(host: Host) -> Parts:
     kept = partial(_kept_elsewhere, database.shared or settings.databases is not None, settings)
     cluster = host.runtime.cluster
 
-    def possible() -> int:
-        if cluster is not None:
-            cluster.elsewhere.require_known()
-        return kept()
-
     def drop(tenant_id: str, found: Items) -> None:
         host.runtime.embedder.cache.clear()
         for purge in host.purges:
@@ -54,7 +49,7 @@ def _build(host: Host) -> Parts:
     if cluster is not None:
         cluster.erasing.also_drop(partial(_drop_here, host.runtime.stores, drop))
     signing = host.get(Signing)
-    forget = Forget(host.tenants, catalog, signing, host.forgetting, possible)
+    forget = Forget(host.tenants, catalog, signing, host.forgetting, kept)
     tenants.also_delete(catalog.drop)
     backups.also_apply(forget.apply)
     erase = Erase(

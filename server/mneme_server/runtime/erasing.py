@@ -16,7 +16,7 @@ from typing import Any
 import structlog
 
 from mneme_server.common import deadline
-from mneme_server.common.errors import FailedPrecondition, MnemeError, NotFound, Reason, Unavailable
+from mneme_server.common.errors import MnemeError, NotFound, Reason, Unavailable
 from mneme_server.common.panics import is_failure
 from mneme_server.corpus.erasures import WHOLE, Erasure, Erasures
 from mneme_server.runtime.places import remove_copies, remove_folder
@@ -163,20 +163,6 @@ class Elsewhere:
 
     def __init__(self, erasures: Erasures) -> None:
         self._erasures = erasures
-
-    def require_known(self) -> None:
-        """Check that every server that lives does what it owes.
-
-        Raises:
-            FailedPrecondition: one is of a version before, and does not know of it.
-            Unavailable: it cannot be told now.
-        """
-        if strangers := self._erasures.strangers():
-            raise FailedPrecondition(
-                f"servers of an older version serve from the database, or did some seconds ago"
-                f" ({strangers}), and their indexes would keep it: replace them first",
-                reason=Reason.INITIALIZATION_FAILED,
-            )
 
     def ask(self, tenant_id: str, erasure_id: str) -> None:
         """Have them know that something is going to be erased."""

@@ -11,7 +11,7 @@ from psycopg import sql
 from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.storage.migrate import revisions_of
 from mneme_server.storage.postgres.connecting import CATALOG, SCHEMA, connect
-from mneme_server.storage.postgres.node_schema import ALONE
+from mneme_server.storage.postgres.node_schema import SERVING
 
 
 @contextmanager
@@ -23,7 +23,7 @@ def held_alone(url: str) -> Iterator[None]:
     """
     with connect(url) as connection:
         lock = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
-        row = connection.execute(lock, (ALONE,)).fetchone()
+        row = connection.execute(lock, (SERVING,)).fetchone()
         if not row or not row[0]:
             raise FailedPrecondition(
                 "a server serves from the database, or tenants are being moved; stop it first",

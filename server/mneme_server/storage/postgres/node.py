@@ -26,7 +26,7 @@ from mneme_server.storage.driver import driver_of
 from mneme_server.storage.postgres.connecting import CATALOG, SCHEMA, connect
 from mneme_server.storage.postgres.database import PostgresDatabase, TenantDatabase
 from mneme_server.storage.postgres.driver import DriverConnection, meaning
-from mneme_server.storage.postgres.node_schema import require_shared
+from mneme_server.storage.postgres.node_schema import serve_beside_others
 from mneme_server.storage.postgres.places import Places
 
 LIVES_S = 8.0
@@ -63,7 +63,7 @@ class Node:
         database: the same, for transactions of tenants.
 
     Raises:
-        FailedPrecondition: a server of the version before serves, which must be the only one.
+        FailedPrecondition: tenants are being moved while no server may serve.
         Unavailable: the database cannot be reached now.
     """
 
@@ -212,7 +212,7 @@ class Node:
     def _connected(self) -> DriverConnection:
         connection = connect(self._url)
         try:
-            require_shared(connection)
+            serve_beside_others(connection)
             connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(_CHANNEL)))
         except BaseException:
             connection.close()

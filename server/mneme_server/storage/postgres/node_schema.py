@@ -8,11 +8,11 @@ from mneme_server.storage.postgres.driver import GENERATION_GONE, LEASE_LOST, Dr
 from mneme_server.storage.postgres.places import make_place_tables
 
 _THERE = "leases"
-ALONE = "mneme: node"
-"""The lock of a server of the version before, which held it alone: it served one at a time."""
-_COUNTS = "SELECT 1 FROM pg_attribute WHERE attrelid = %s::regclass AND attname = 'counts'"
+SERVING = "mneme: node"
+"""The lock that each server holds, shared; whoever moves tenants while none serves has it alone."""
 _STATEMENTS = (
-    f"CREATE TABLE {SCHEMA}.nodes (id TEXT PRIMARY KEY, alive_until TIMESTAMPTZ NOT NULL)",
+    f"CREATE TABLE {SCHEMA}.nodes (id TEXT PRIMARY KEY, alive_until TIMESTAMPTZ NOT NULL,"
+    " counts JSONB)",
     f'CREATE TABLE {SCHEMA}.leases (name TEXT COLLATE "C" PRIMARY KEY, node TEXT NOT NULL,'
     " fence BIGINT NOT NULL, wanted BOOLEAN NOT NULL DEFAULT FALSE)",
     f"CREATE INDEX leases_wanted ON {SCHEMA}.leases (node) WHERE wanted",
@@ -46,41 +46,32 @@ _STATEMENTS = (
     f" SELECT s.value INTO made FROM {SCHEMA}.settings AS s"
     " WHERE s.tenant_id = of_tenant AND s.key = 'generation';"
     " RETURN NEXT; END LOOP; END $$",
-    # What named the one server of the version before.
-    f"DROP FUNCTION IF EXISTS {SCHEMA}.require_serving",
-    f"DROP TABLE IF EXISTS {SCHEMA}.node",
 )
 
 
 def make_node_tables(connection: DriverConnection) -> None:
-    """Make them where they are not there yet, in the caller's transaction, as the schema's owner.
-
-    Raises:
-        FailedPrecondition: see `require_shared`.
-    """
+    """Make them where they are not there yet, in the caller's transaction, as the schema's
+    owner."""
     found = connection.execute("SELECT to_regclass(%s)", (f"{SCHEMA}.{_THERE}",)).fetchone()
     if found is None or found[0] is None:
-        require_shared(connection)
         for statement in _STATEMENTS:
             connection.execute(statement)
     make_place_tables(connection)
-    if not connection.execute(_COUNTS, (f"{SCHEMA}.nodes",)).fetchone():
-        connection.execute(f"ALTER TABLE {SCHEMA}.nodes ADD COLUMN counts JSONB")
 
 
-def require_shared(connection: DriverConnection) -> None:
-    """See that no server of the version before serves, and let none begin while the connection
-    lives.
+def serve_beside_others(connection: DriverConnection) -> None:
+    """See that nobody moves tenants who needs the database for himself, and let nobody begin while
+    the connection lives.
 
     Raises:
-        FailedPrecondition: one does.
+        FailedPrecondition: somebody does.
     """
     row = connection.execute(
-        "SELECT pg_try_advisory_lock_shared(hashtextextended(%s, 0))", (ALONE,)
+        "SELECT pg_try_advisory_lock_shared(hashtextextended(%s, 0))", (SERVING,)
     ).fetchone()
     if not row or not row[0]:
         raise FailedPrecondition(
-            "a server of an older version serves from the database of MNEME_DATABASE_URL, which"
-            " has to be the only one: stop it first",
+            "tenants are being moved to or from the database of MNEME_DATABASE_URL, from which no"
+            " server may serve meanwhile: start once `mneme-server migrate` has ended",
             reason=Reason.INITIALIZATION_FAILED,
         )

@@ -20,12 +20,9 @@ _STATEMENTS = (
     " node TEXT NOT NULL)",
     f'CREATE TABLE {SCHEMA}.erasures (tenant_id TEXT COLLATE "C", id TEXT COLLATE "C",'
     f" place TEXT REFERENCES {SCHEMA}.places ON DELETE CASCADE,"
-    " settled BOOLEAN NOT NULL DEFAULT FALSE, number BIGINT, PRIMARY KEY (tenant_id, id, place))",
+    " settled BOOLEAN NOT NULL DEFAULT FALSE, number BIGINT,"
+    " passed BOOLEAN NOT NULL DEFAULT FALSE, PRIMARY KEY (tenant_id, id, place))",
     f"CREATE INDEX erasures_of_place ON {SCHEMA}.erasures (place)",
-)
-_PASSED = "SELECT 1 FROM pg_attribute WHERE attrelid = %s::regclass AND attname = 'passed'"
-_GOING_ON = (
-    f"ALTER TABLE {SCHEMA}.erasures ADD COLUMN passed BOOLEAN NOT NULL DEFAULT FALSE",
     f"GRANT SELECT ON {SCHEMA}.erasures TO {ROLE}",
     # Once the tenant's writers wait for the transaction: what was written before is erased, too.
     f"CREATE FUNCTION {SCHEMA}.require_settled(of_place TEXT) RETURNS VOID"
@@ -53,9 +50,6 @@ def make_place_tables(connection: DriverConnection) -> None:
     found = connection.execute("SELECT to_regclass(%s)", (f"{SCHEMA}.erasures",)).fetchone()
     if found is None or found[0] is None:
         for statement in _STATEMENTS:
-            connection.execute(statement)
-    if not connection.execute(_PASSED, (f"{SCHEMA}.erasures",)).fetchone():
-        for statement in _GOING_ON:
             connection.execute(statement)
 
 
@@ -149,15 +143,6 @@ class Places:
     def done(self, owed: Erasure) -> None:
         """See `Erasures`."""
         self._change("DELETE FROM {}", owed)
-
-    def strangers(self) -> int:
-        """See `Erasures`."""
-        with self._asking() as connection:
-            row = connection.execute(
-                f"SELECT count(*) FROM {SCHEMA}.nodes AS n WHERE n.alive_until > clock_timestamp()"
-                f" AND NOT EXISTS (SELECT 1 FROM {SCHEMA}.places AS p WHERE p.node = n.id)"
-            ).fetchone()
-        return 0 if row is None else int(row[0])
 
     def due(self, connection: DriverConnection) -> Sequence[Erasure]:
         """Return what this server's place owes, by a connection that is there."""
