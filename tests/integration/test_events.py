@@ -267,19 +267,6 @@ def test_an_id_that_is_taken_by_other_content_is_refused_and_nothing_is_recorded
     assert [found.id for found in list_events(api)] == ["e"]
 
 
-def test_a_text_that_an_earlier_version_shortened_elsewhere_is_the_same_event(api: Api) -> None:
-    error = (
-        "Traceback (most recent call last):\n" + "  File app.py\n" * 900 + "KeyError: 'tenant_id'"
-    )
-    given: dict[str, Any] = {"kind": "error", "id": "e", "at": 1, "error": error}
-    record(api, event(f"error: {error}"[:4_000], **given))
-    (again,) = record(api, event(**given))
-    assert again.duplicate
-    with refused() as failure:
-        record(api, event("other words", **given))
-    assert failure.code == grpc.StatusCode.ALREADY_EXISTS
-
-
 def test_an_error_is_found_by_the_last_words_of_its_long_trace(api: Api) -> None:
     for n, said in enumerate(["KeyError: 'tenant_id'", "PermissionError: /srv/app/spool"]):
         frames = "".join(f"  File app/step{line}.py, in step{line}\n" for line in range(300))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from mneme_server.learning.algorithm import Setting, Task
+from mneme_server.learning.catalogue import algorithm_named
 from mneme_server.learning.deep import frames
 from mneme_server.learning.deep.entries import DEEP_ALGORITHMS
 from mneme_server.learning.deep.learner import DeepLearner
@@ -15,7 +16,7 @@ from mneme_server.learning.deep.worker import Desk
 from mneme_server.learning.learner import Action, Question, Transition
 from mneme_server.learning.spaces import Box, Discrete, Space
 
-NAMED = {algorithm.name: algorithm for algorithm in DEEP_ALGORITHMS}
+NAMED = {one.name: algorithm_named(one.name) for one in DEEP_ALGORITHMS}
 STATES = Box((-1.0,), (1.0,))
 SMALL: dict[str, Setting] = {
     "hidden_size": 16,

@@ -84,10 +84,8 @@ class Delete:
 
     def run(self, task: Task) -> JsonObject:
         """Delete it, also when its last calls take their time."""
-        created_us = task.kept.get("created_us")
+        created_us = task.kept["created_us"]
         if "begun" not in task.kept:
-            if created_us is None:  # An older version queued it.
-                created_us = self.tenants.created_us(task.tenant_id)
             task.commit(begun=True, created_us=created_us)
         while True:
             task.report("deleting")
@@ -105,7 +103,7 @@ class Delete:
 
     def recover(self, tenant_id: str, kept: Mapping[str, Any]) -> None:
         """Leave it to the run that follows, which tells what came of it."""
-        self.tenants.leave(tenant_id, kept.get("created_us", 0))
+        self.tenants.leave(tenant_id, kept["created_us"])
 
 
 class TenantEmbedding(Protocol):

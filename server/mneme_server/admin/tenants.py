@@ -131,14 +131,6 @@ class Tenants:
             self._catalog.get(tenant_id)
         return self._catalog.created_us(tenant_id)
 
-    def created_us(self, tenant_id: str) -> int:
-        """Return when a tenant was created, also one that is being deleted.
-
-        Raises:
-            NotFound: there is none.
-        """
-        return self._catalog.created_us(tenant_id)
-
     def delete(
         self, caller_tenant: str, tenant_id: str, created_us: int | None = None
     ) -> Sequence[str]:

@@ -42,7 +42,7 @@ def strangers(folder: Path, names: Collection[str] = ()) -> list[tuple[Path, str
 
 def make_private(folder: Path) -> list[Path]:
     """Have a folder that exists be for its owner only, and where it was not, all that lies in it,
-    too: an earlier version, another program or a copy made it. A folder that is private already
+    too: another program or a copy made it. A folder that is private already
     need not be gone through, since nobody else gets at what lies in it.
 
     Returns:

@@ -51,11 +51,7 @@ class HandoverRepository(Protocol):
         ...
 
     def last(self, project: str, agent_id: str, user_id: str) -> Handover | None:
-        """Return the last one; of any project, agent or user where they are empty.
-
-        One that hands over nothing, as earlier versions stored them, is none, here as in
-        `get_many`.
-        """
+        """Return the last one; of any project, agent or user where they are empty."""
         ...
 
     def weights(self, session_ids: Collection[str]) -> Mapping[str, int]:

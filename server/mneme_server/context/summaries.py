@@ -252,7 +252,7 @@ class SummaryWorker(TenantWorker):
                     return unit.summary_queue.next_due_us()
             self._shift.step()
             started = time.monotonic()
-            ready = self._put_off_active(memory, self._without_system(memory, queued))
+            ready = self._put_off_active(memory, queued)
             made: list[_Made] = []
             for item in ready:
                 try:
@@ -266,21 +266,6 @@ class SummaryWorker(TenantWorker):
                     ms=round((time.monotonic() - started) * 1000),
                 )  # fmt: skip
         return now_us()
-
-    def _without_system(
-        self, memory: OpenTenant[ContextUnit], queued: Sequence[QueuedSummary]
-    ) -> Sequence[QueuedSummary]:
-        """Take back the summaries of sessions that Mneme itself recorded, which earlier versions
-        made; return the others."""
-        with memory.read() as unit:
-            found = unit.sessions.get_many([item.session_id for item in queued])
-        ids = [session.id for session in found.values() if session.system]
-        if not ids:
-            return queued
-        with memory.write() as unit:
-            unit.documents.remove(SESSION, ids)
-            unit.summary_queue.finish(ids)
-        return [item for item in queued if item.session_id not in ids]
 
     def _put_off_active(
         self, memory: OpenTenant[ContextUnit], queued: Sequence[QueuedSummary]

@@ -124,14 +124,6 @@ def _both_ends(text: str) -> str:
     return text[:_BEGINNING] + _LEFT_OUT + text[_BEGINNING + len(_LEFT_OUT) - MAX_DERIVED_TEXT :]
 
 
-def is_cut_elsewhere(one: str, other: str) -> bool:
-    """Tell whether two texts are the same long one, shortened by two versions: the earlier kept
-    its beginning only."""
-    if not len(one) == len(other) == MAX_DERIVED_TEXT or one[:_BEGINNING] != other[:_BEGINNING]:
-        return False
-    return one.startswith(_LEFT_OUT, _BEGINNING) != other.startswith(_LEFT_OUT, _BEGINNING)
-
-
 def _flat(value: object) -> str:
     """Return JSON as words, "origin JFK, cabin economy": quotes and braces are noise to a model.
 

@@ -30,7 +30,7 @@ from mneme_server.events.model import (
     Session,
     SessionStatus,
 )
-from mneme_server.events.normalize import is_cut_elsewhere, normalize
+from mneme_server.events.normalize import normalize
 from mneme_server.events.ports import EventsUnit
 from mneme_server.events.roles import role_of
 from mneme_server.events.session_listeners import Committed, SessionListeners
@@ -373,11 +373,6 @@ _CONTENT = tuple(
 def _require_same(earlier: Event, event: Event, new: NewEvent, index: int) -> None:
     """Check that a known id comes with the content it came with before."""
     differing = [name for name in _CONTENT if getattr(earlier, name) != getattr(event, name)]
-    if not (new.text or earlier.text) and new.searchable is None:
-        # The server made a text of the rest, which the version that recorded it did not.
-        differing = [name for name in differing if name not in ("text", "searchable")]
-    if "text" in differing and is_cut_elsewhere(earlier.text, event.text):
-        differing.remove("text")
     if new.agent_id and new.agent_id != earlier.agent_id:
         differing.append("agent_id")
     if new.timestamp_us is not None and new.timestamp_us != earlier.timestamp_us:

@@ -23,7 +23,6 @@ class Key:
         low: the smallest valid number.
         high: the largest.
         choices: the valid texts, where it is a text.
-        formerly: what the default was before; sessions of then keep it.
     """
 
     name: str
@@ -32,7 +31,6 @@ class Key:
     low: float = 0.0
     high: float = float("inf")
     choices: tuple[str, ...] = ()
-    formerly: tuple[Setting, ...] = ()
 
 
 REWARD_SCALE = Key(
@@ -43,7 +41,7 @@ REWARD_SCALE = Key(
     1e-9,
     1e9,
 )
-"""A setting of every algorithm. Sessions that are older than it have none, which is 1."""
+"""A setting of every algorithm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +66,7 @@ class Task:
     @property
     def reward_scale(self) -> float:
         """By what rewards are multiplied before they are learned from."""
-        return float(self.config.get(REWARD_SCALE.name, 1.0))
+        return float(self.config[REWARD_SCALE.name])
 
 
 @dataclass(frozen=True, slots=True)

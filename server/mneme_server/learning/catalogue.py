@@ -31,7 +31,7 @@ def _table(kind: type[Table]) -> Callable[[Task], Learner]:
             epsilon=float(task.config["epsilon"]),
             initial_value=float(task.config["initial_value"]),
             bins=int(task.config["bins"]),
-            rate_decay=float(task.config.get("rate_decay", 0.0)),  # Older sessions have none.
+            rate_decay=float(task.config["rate_decay"]),
             reward_scale=task.reward_scale,
         )
         return kind(task.states, count_of(task.actions), config)

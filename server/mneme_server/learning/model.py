@@ -171,8 +171,8 @@ class Step:
         number: among the session's steps, from 1.
         episode: the number of its episode, in the order in which they began, from 1.
         recorded_us: when it was recorded.
-        episode_reward: the sum of the rewards of its episode up to it; None of what was recorded by
-            an earlier version, or after steps that were forgotten.
+        episode_reward: the sum of the rewards of its episode up to it; None of what was recorded
+            after steps that were forgotten.
     """
 
     state: Json

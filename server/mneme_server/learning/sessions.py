@@ -74,7 +74,7 @@ class StartSession:
                 started = self._added(tenant, algorithm, definition, session_id)
                 if started is not None:
                     return started, False
-            return self._resumed(tenant, session_id, definition, given.config), True
+            return self._resumed(tenant, session_id, definition), True
 
     def _added(
         self, tenant: Tenant, algorithm: Algorithm, definition: Definition, session_id: str
@@ -97,16 +97,13 @@ class StartSession:
                 )
             )
 
-    def _resumed(
-        self, tenant: Tenant, session_id: str, asked: Definition, given: Mapping[str, Json]
-    ) -> Session:
+    def _resumed(self, tenant: Tenant, session_id: str, asked: Definition) -> Session:
         with self._sessions.use(tenant, session_id) as live, telling(live):
             session = live.session
-            definition = of_its_time(asked, session.definition, given)
-            if session.definition != definition:
+            if session.definition != asked:
                 raise AlreadyExists(
                     f"the learning session {session_id!r} exists with another definition:"
-                    f" {_difference(session.definition, definition)} differs",
+                    f" {_difference(session.definition, asked)} differs",
                     field="session_id",
                 )
             if session.status is Status.ENDED:
@@ -203,29 +200,6 @@ def _defined(algorithm: Algorithm, given: NewSession) -> Definition:
     check_space(given.actions, "action_space")
     check_actions(given.actions, algorithm, "action_space")
     return Definition(given.algorithm, config, given.states, given.actions, given.seed, given.mode)
-
-
-def of_its_time(asked: Definition, stored: Definition, given: Mapping[str, Json]) -> Definition:
-    """Return a definition as it would have been when a stored one was made.
-
-    A session from before a key was added has the defaults of then, which may have been others: what
-    was not given is as it is there. So is what is a default of former times there.
-
-    Args:
-        asked: with the defaults of now.
-        stored: what there is.
-        given: the part of the config that was given.
-    """
-    if stored.algorithm != asked.algorithm:
-        return asked
-    if stored.config.keys() != asked.config.keys():
-        return replace(asked, config={**stored.config, **{key: asked.config[key] for key in given}})
-    then = {
-        key.name: stored.config[key.name]
-        for key in algorithm_named(asked.algorithm).keys
-        if key.name not in given and stored.config[key.name] in key.formerly
-    }
-    return replace(asked, config={**asked.config, **then})
 
 
 def _require(algorithm: Algorithm) -> None:

@@ -208,7 +208,7 @@ def _require_fit(source: Definition, target: Definition, *, networks: bool) -> N
         raise FailedPrecondition("the action spaces differ, and a box can only be taken as it is")
     if networks and source.states != target.states:
         raise FailedPrecondition("the state spaces differ, and networks are made for one")
-    shared = source.config.keys() & target.config.keys()  # Older sessions have fewer.
+    shared = set(source.config)
     if not networks:
         shared &= {"bins", "features", "reward_scale"}
     differing = sorted(key for key in shared if source.config[key] != target.config[key])

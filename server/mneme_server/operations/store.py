@@ -44,7 +44,7 @@ operations = Table(
     Column("kind", String, nullable=False),
     Column("tenant_id", String, nullable=False),
     Column("scope", Integer, nullable=False),
-    # The key that started it; "": none did, or a server of a version before.
+    # The key that started it; "": none did.
     Column("key_id", String, nullable=False, server_default=""),
     Column("request", Text, nullable=False),
     Column("created_at", BigInteger, nullable=False),

@@ -21,9 +21,10 @@ class Kept:
 
     tenant_id = "acme"
 
-    def __init__(self) -> None:
+    def __init__(self, tenants: Tenants) -> None:
         self.request = {"caller_tenant": DEFAULT_TENANT}
-        self.kept: dict[str, Any] = {}
+        created_us = tenants.require_deletable(DEFAULT_TENANT, self.tenant_id)
+        self.kept: dict[str, Any] = {"created_us": created_us}
 
     def report(self, stage: str, done: int = 0, total: int = 0) -> None:
         """Do nothing."""
@@ -41,7 +42,7 @@ def test_a_deletion_that_goes_on_spares_a_tenant_that_was_made_under_the_same_id
     tenants: Tenants, folders: Folders
 ) -> None:
     tenants.create("acme", "the first")
-    deletion, task = Delete(tenants), Kept()
+    deletion, task = Delete(tenants), Kept(tenants)
     folders.failure = OSError("killed here")
     with pytest.raises(OSError, match="killed here"):
         deletion.run(task)
@@ -183,7 +184,8 @@ def test_a_folder_that_cannot_be_removed_holds_up_no_other_deletion_and_is_tried
 ) -> None:
     for name in ("acme", "zenith"):
         tenants.create(name, "")
-        catalog.tenants.mark_deleting(name, 1, tenants.created_us(name))  # By one that is gone.
+        # By one that is gone.
+        catalog.tenants.mark_deleting(name, 1, catalog.tenants.created_us(name))
     here = Tenants(catalog.tenants, folders, authenticator, leases=Leases("here", {}))
     folders.failure = OSError("it is read-only")
     with pytest.raises(OSError, match="read-only"):
@@ -198,7 +200,7 @@ def test_what_another_server_deletes_this_one_can_be_asked_to_delete(
     tenants: Tenants, catalog: Catalog, folders: Folders, authenticator: Authenticator
 ) -> None:
     tenants.create("acme", "")
-    held = {f"deletion/acme/{tenants.created_us('acme')}": "other"}
+    held = {f"deletion/acme/{catalog.tenants.created_us('acme')}": "other"}
     here = Tenants(catalog.tenants, folders, authenticator, leases=Leases("here", held))
     here.delete(DEFAULT_TENANT, "acme")
     with pytest.raises(NotFound):
@@ -209,7 +211,7 @@ def test_a_deletion_as_an_operation_that_is_taken_over_tells_itself_what_came_of
     tenants: Tenants, catalog: Catalog, folders: Folders, authenticator: Authenticator
 ) -> None:
     tenants.create("acme", "")
-    task, folders.failure = Kept(), OSError("killed here")
+    task, folders.failure = Kept(tenants), OSError("killed here")
     with pytest.raises(OSError, match="killed here"):
         Delete(tenants).run(task)
     folders.failure = None
@@ -219,7 +221,7 @@ def test_a_deletion_as_an_operation_that_is_taken_over_tells_itself_what_came_of
     assert left.resume_deletions() == []
     deletion.run(task)
     with pytest.raises(NotFound):
-        tenants.created_us("acme")
+        catalog.tenants.created_us("acme")
 
 
 @pytest.mark.parametrize("resumed", [True, False])
@@ -227,7 +229,7 @@ def test_a_deletion_that_was_cut_short_goes_on_to_its_end(
     tenants: Tenants, folders: Folders, resumed: bool
 ) -> None:
     tenants.create("acme", "")
-    deletion, task = Delete(tenants), Kept()
+    deletion, task = Delete(tenants), Kept(tenants)
     folders.failure = OSError("killed here")
     with pytest.raises(OSError, match="killed here"):
         deletion.run(task)
@@ -242,4 +244,4 @@ def test_a_deletion_that_was_cut_short_goes_on_to_its_end(
 
 def test_what_is_not_there_cannot_be_deleted(tenants: Tenants) -> None:
     with pytest.raises(NotFound):
-        Delete(tenants).run(Kept())
+        Delete(tenants).run(Kept(tenants))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,9 +9,7 @@ from mneme_server.common.canonical import Json
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.learning.algorithm import Algorithm, Task
 from mneme_server.learning.catalogue import ALGORITHMS, algorithm_named, configured
-from mneme_server.learning.model import Definition, Mode
-from mneme_server.learning.sessions import of_its_time
-from mneme_server.learning.spaces import Box, Discrete, OpenLabels, OpenObject
+from mneme_server.learning.spaces import Box, Discrete
 
 TABLE = algorithm_named("q_learning")
 GUIDE = Path(__file__).parents[3] / "docs/guides/learning.md"
@@ -58,33 +55,6 @@ def test_what_is_not_valid_is_refused_with_what_would_be(given: dict[str, Json],
         configured(TABLE, given)
     assert says in refused.value.message
     assert refused.value.field == f"config.{next(iter(given))}"
-
-
-def test_a_session_from_before_a_key_was_added_has_the_defaults_of_its_time() -> None:
-    spaces = (OpenObject(), OpenLabels())
-    now = Definition("q_learning", configured(TABLE, {}), *spaces, 0, Mode.INLINE)
-    config = {**now.config, "learning_rate": 0.5, "epsilon": 0.2}
-    other = replace(now, config=config)
-    older = replace(now, config={k: v for k, v in config.items() if k != "reward_scale"})
-
-    assert of_its_time(now, older, {}) == older
-    assert of_its_time(now, older, {"learning_rate": 0.1}) != older
-    assert of_its_time(now, other, {}) == now  # It was made with other settings.
-
-
-def test_a_session_keeps_the_default_of_its_time_where_that_has_changed() -> None:
-    pytest.importorskip("torch", reason="the extra `rl` is not installed")
-    algorithm = algorithm_named("a3c")
-    [changed] = [key for key in algorithm.keys if key.formerly]
-    spaces = (OpenObject(), OpenLabels())
-    now = Definition("a3c", configured(algorithm, {}), *spaces, 0, Mode.INLINE)
-    [former] = changed.formerly
-    older = replace(now, config={**now.config, changed.name: former})
-    other = replace(now, config={**now.config, changed.name: 0.123})
-
-    assert of_its_time(now, older, {}) == older
-    assert of_its_time(now, older, {changed.name: changed.default}) == now
-    assert of_its_time(now, other, {}) == now  # It was made with other settings.
 
 
 def test_an_unknown_algorithm_is_refused_with_those_there_are() -> None:

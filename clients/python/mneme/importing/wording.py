@@ -12,7 +12,7 @@ from typing import Any
 
 # More than an embedding model reads, enough words for a lexical index, no copy of a long result.
 _MAX_WORDS = 4_000
-# Servers know a text that was shortened so, and take it for the one that older versions made.
+# What stands for the middle of a text that is too long.
 _LEFT_OUT = " … "
 _BEGINNING = _MAX_WORDS // 2 - len(_LEFT_OUT)
 

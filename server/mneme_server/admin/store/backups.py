@@ -231,9 +231,8 @@ class BackupFiles:
         damaged = DataLoss(f"the backup {name} of tenant {tenant_id} is damaged")
         step.report("checking")
         try:
-            database = SqliteTenantStore(
-                folder, tenant_id, self._schema
-            )  # Migrates what an older version wrote.
+            # Migrates what an older version wrote.
+            database = SqliteTenantStore(folder, tenant_id, self._schema)
         except DataLoss as error:
             raise damaged from error
         try:

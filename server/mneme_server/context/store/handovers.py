@@ -33,17 +33,13 @@ class SqlHandovers:
             kind="handover",
             key="session_id",
         )
-        return {one.session_id: one for one in found if one.has_content}
+        return {one.session_id: one for one in found}
 
     def save(self, handover: Handover) -> None:
         self._connection.execute(upsert(handovers), [_handover_row(handover, self._tenant_id)])
 
     def last(self, project: str, agent_id: str, user_id: str) -> Handover | None:
-        query = select(handovers).where(
-            handovers.c.tenant_id == self._tenant_id,
-            # Open todos are not told in the summary.
-            (handovers.c.summary != "") | handovers.c.content.not_like('%"open_todos":[]%'),
-        )
+        query = select(handovers).where(handovers.c.tenant_id == self._tenant_id)
         if project:
             query = query.where(handovers.c.project == project)
         if agent_id:
@@ -80,10 +76,10 @@ def _handover(row: Row[Any]) -> Handover:
         decisions=tuple(Decision(*decision) for decision in content["decisions"]),
         locked_contexts=tuple(LockedContext(*c) for c in content["locked_contexts"]),
         files=tuple(content["files"]),
-        unresolved_errors=tuple(content.get("unresolved_errors", ())),
+        unresolved_errors=tuple(content["unresolved_errors"]),
         collected=tuple(
             Collected(kind, index, tuple(event_ids))
-            for kind, index, event_ids in content.get("collected", ())
+            for kind, index, event_ids in content["collected"]
         ),
         tools=tuple(content["tools"]),
         duration_s=row.duration_seconds,

@@ -201,12 +201,11 @@ class Table(ABC):
         """See `Learner`."""
         rows: list[dict[int, _Cell]] = [{} for _ in learned["states"]]
         columns = [learned[name].tolist() for name in _COLUMNS]
-        seen = learned.get("seen", learned["tries"]).tolist()  # What is older has none.
-        for state, action, *known in zip(*columns, seen, strict=True):
+        for state, action, *known in zip(*columns, strict=True):
             rows[state][action] = _Cell(*known)
         self._rows = dict(zip(learned["states"], rows, strict=True))
         self._novelty = Novelty()
-        if "novelty" in learned:  # What is older, or of another session, has none.
+        if "novelty" in learned:  # What is of another session has none.
             self._novelty.load(learned["novelty"])
 
     def _cells(self, question: Question) -> list[_Cell]:
@@ -240,7 +239,7 @@ class Table(ABC):
         return max(values)
 
 
-_COLUMNS = ("state", "action", "value", "tries", "mean", "squares")
+_COLUMNS = ("state", "action", "value", "tries", "mean", "squares", "seen")
 
 
 def _untried_first(policy: Matrix, tries: Matrix) -> Matrix:

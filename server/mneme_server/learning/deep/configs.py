@@ -103,7 +103,7 @@ def _entropy_weight(default: float) -> Key:
     )
 
 
-def reuse(target_kl: float, formerly: tuple[float, ...] = ()) -> tuple[Key, ...]:
+def reuse(target_kl: float) -> tuple[Key, ...]:
     """Return the settings of how often the same transitions are learned from."""
     return (
         _batch_size(64),
@@ -114,7 +114,6 @@ def reuse(target_kl: float, formerly: tuple[float, ...] = ()) -> tuple[Key, ...]
             "How far the policy may go from its behaviour.",
             0.0001,
             100,
-            formerly=formerly,
         ),
     )
 

@@ -164,7 +164,7 @@ DEEP_ALGORITHMS: tuple[Algorithm, ...] = (
         continuous=True,
         open_actions=True,
         on_policy=True,
-        keys=a2c(128, reuse(0.3, formerly=(0.05,))),
+        keys=a2c(128, reuse(0.3)),
         make=_maker("a3c", _rollout, on_policy=True),
         needs_torch=True,
     ),

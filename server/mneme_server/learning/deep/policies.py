@@ -314,7 +314,7 @@ class Deterministic(_Continuous):
     def load(self, kept: Mapping[str, Any]) -> None:
         """See `Policy`."""
         super().load(kept)
-        self._seen = kept.get("seen", self._over)  # Older ones explored all the same.
+        self._seen = kept["seen"]
 
     def _mean(self, weights: Weights, vectors: Vectors) -> Matrix:
         return network(weights, "policy", vectors).astype(np.float64)

@@ -97,7 +97,6 @@ def _cells(learned: Learned, actions: Mapping[int, int], kind: Kind) -> tuple[Le
     found: dict[str, Any] = {
         name: learned[name][kept].copy()
         for name in ("state", "action", "tries", "value", "mean", "squares", "seen")
-        if name in learned  # What is older has no `seen`.
     }
     found["action"] = np.array([actions[int(one)] for one in found["action"]], dtype=np.int64)
     if kind is Kind.FINE_TUNE:

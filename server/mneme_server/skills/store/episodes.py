@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from mneme_server.common.stored import reads, require_times
 from mneme_server.corpus.ports import Matrix
-from mneme_server.skills.episode_model import MAX_REWARD, Episode, EpisodeFilter, within_bounds
+from mneme_server.skills.episode_model import MAX_REWARD, Episode, EpisodeFilter
 from mneme_server.skills.store.tables import episode_memories, episode_tags, episodes
 from mneme_server.storage.guard import Prepared
 from mneme_server.storage.portable import array_of, insert, listed
@@ -259,7 +259,7 @@ def _episode(row: Row[Any]) -> Episode:
         input=row.input,
         output=row.output,
         critique=row.critique,
-        reward=within_bounds(float(row.reward)),  # Older versions stored any of a session's.
+        reward=float(row.reward),
         success=row.success,
         latency_ms=row.latency_ms,
         tokens_used=row.tokens_used,

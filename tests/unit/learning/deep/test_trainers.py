@@ -13,13 +13,12 @@ pytest.importorskip("torch", reason="the extra `rl` is not installed")
 
 import torch
 from mneme_server.common.errors import FailedPrecondition, InvalidArgument, Reason, WorkFailed
-from mneme_server.learning.algorithm import Task
 from mneme_server.learning.deep import frames
 from mneme_server.learning.deep.learner import DeepLearner
 from mneme_server.learning.learner import Learned, Question, Transition
 from mneme_server.learning.spaces import Box, Discrete, OpenLabels, OpenObject
 from mneme_server.learning.transfer.carrying import Kind, carried
-from support.deep import NAMED, STATES, Here, config_of, learner_of, practise, reward, score, tried
+from support.deep import NAMED, config_of, learner_of, practise, reward, score, tried
 
 ONLINE = [name for name in NAMED if name != "decision_transformer"]
 DISCRETE = [name for name in ONLINE if NAMED[name].discrete]
@@ -283,17 +282,6 @@ def test_a_rollout_is_left_when_the_policy_went_too_far_from_what_gathered_it(na
     learned = _gathered(learner, 64)
 
     assert 1 <= learned.updates < 50
-
-
-@pytest.mark.parametrize("name", ["actor_critic", "a3c"])
-def test_a_session_from_before_there_were_epochs_learns_once_from_each_rollout(name: str) -> None:
-    config = config_of(name, rollout_steps=64)
-    del config["epochs"], config["target_kl"]
-    learner = NAMED[name].make(Task(STATES, Discrete(2), config, 1))
-    assert isinstance(learner, DeepLearner)
-    learner._start = Here  # type: ignore[assignment]
-
-    assert _gathered(learner, 64).updates == 1
 
 
 @pytest.mark.parametrize("name", ["dqn", "ppo"])

@@ -114,9 +114,6 @@ class OnPolicy(Trainer):
     def parts(self, experience: Experience) -> Iterator[Experience]:
         """Yield the parts of a rollout that steps are taken on, each transition `epochs` times, as
         long as the policy stays near its behaviour: by what is further away it was not judged."""
-        if "epochs" not in self.setup.config:  # Older sessions of an actor-critic learn once.
-            yield experience
-            return
         for _ in range(self.setup.whole("epochs")):
             order = torch.randperm(len(experience), generator=self.chance)
             for rows in torch.split(order, self.setup.whole("batch_size")):
