@@ -150,7 +150,7 @@ def _opened(opened: ExitStack, place: str, settings: ServerSettings) -> tuple[Pl
     opened.callback(catalog.close)
     keys: KeyPlaces
     if kept.shared:
-        keys = SqlKeyPlaces(catalog.database, KeyFiles(settings.data_dir / _KEYS))
+        keys = SqlKeyPlaces(catalog.database)
     else:
         keys = KeyFiles(Path(place.removeprefix(_FOLDER)) / _KEYS)
     moves = SqlMoves(catalog.database, [private_keys.name])

@@ -41,8 +41,8 @@ def _build(host: Host) -> Parts:
     settings, tenants = host.settings(ProofSettings), host.get(Tenants)
     database = host.get(Database)
     catalog = SqlLogCatalog(database)
-    files = KeyFiles(host.settings(ServerSettings).data_dir / "keys")
-    places = SqlKeyPlaces(database, files) if database.shared else files
+    folder = host.settings(ServerSettings).data_dir / "keys"
+    places = SqlKeyPlaces(database) if database.shared else KeyFiles(folder)
     known_for_s = _SHARED_FOR_S if database.shared else math.inf
     signers = SealedKeys(places, settings.key_file, known_for_s)
     if database.shared and not settings.plain_keys:

@@ -353,7 +353,7 @@ class AlertRule(Answer[alert_service_pb2.AlertRule], of=alert_service_pb2.AlertR
     notify_key_id: str
     """The API key that set `notify_channels`: the one that created the rule, or
     the last one that changed it and named them, be they the same. Empty where
-    no key was asked for, and for rules from before this was kept.
+    no key was asked for.
     Up to 200 characters, on one line.
     """
 
@@ -2053,24 +2053,21 @@ class Event(Answer[event_service_pb2.Event], of=event_service_pb2.Event):
     """Hash of the session's previous event, hex; empty for the first."""
 
     hash: str
-    """SHA-256, hex, over the event's place in the chain and its commitment, or,
-    in version 1, over the previous hash and its content. docs/adr/0009 has the
-    exact bytes of both, so that anyone can recompute it.
+    """SHA-256, hex, over the event's place in the chain and its commitment.
+    docs/adr/0009 has the exact bytes, so that anyone can recompute it.
     """
 
     hash_version: int
-    """Which bytes `hash` covers: 2; 1 for events that were recorded before there
-    was a version 2.
-    """
+    """Which bytes `hash` covers: 2."""
 
     salt: bytes
     """16 random bytes that are hashed before the content, so that nobody can
-    guess erased content from its commitment. Empty in version 1.
+    guess erased content from its commitment.
     """
 
     commitment: str
     """SHA-256, hex, of `salt` and of the event's content as canonical JSON,
-    `recorded_at` and `searchable` included. Empty in version 1.
+    `recorded_at` and `searchable` included.
     """
 
 

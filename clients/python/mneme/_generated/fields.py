@@ -167,7 +167,7 @@ class AlertRuleFields(TypedDict, total=False):
     notify_key_id: str
     """The API key that set `notify_channels`: the one that created the rule, or
     the last one that changed it and named them, be they the same. Empty where
-    no key was asked for, and for rules from before this was kept.
+    no key was asked for.
     Up to 200 characters, on one line.
     """
     notify_held_reason: str

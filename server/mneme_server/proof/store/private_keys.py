@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sqlalchemy import Column, Integer, LargeBinary, String, Table, delete, select
 
-from mneme_server.proof.key_files import KeyFiles
 from mneme_server.proof.store.catalog import metadata
 from mneme_server.storage.database import Database
 from mneme_server.storage.portable import insert
@@ -24,15 +23,12 @@ class SqlKeyPlaces:
 
     Args:
         database: the catalog's.
-        before: where keys were that were made before the catalog kept them. One that is found there
-            moves when it is used.
     """
 
     put_back = "the row of the catalog's table log_private_keys"
 
-    def __init__(self, database: Database, before: KeyFiles) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._before = before
 
     def write(self, tenant_id: str, number: int, pem: bytes) -> bytes:
         """Keep a key, unless another server was faster; return the one that is kept."""
@@ -58,15 +54,9 @@ class SqlKeyPlaces:
         )
         with self._database.read() as connection:
             found = connection.execute(query).scalar()
-        if found is not None:
-            return bytes(found)
-        try:
-            pem = self._before.read(tenant_id, number)
-        except LookupError:
-            raise LookupError("it is not in the catalog") from None
-        self.replace(tenant_id, number, pem)
-        self._before.remove(tenant_id, number)
-        return pem
+        if found is None:
+            raise LookupError("it is not in the catalog")
+        return bytes(found)
 
     def remove(self, tenant_id: str, number: int | None) -> None:
         """See `KeyPlaces`."""
@@ -75,4 +65,3 @@ class SqlKeyPlaces:
             mine.append(private_keys.c.number == number)
         with self._database.write() as connection:
             connection.execute(delete(private_keys).where(*mine))
-        self._before.remove(tenant_id, number)

@@ -228,7 +228,7 @@ export type AlertRule = Message<"mneme.v1.AlertRule"> & {
   /**
    * The API key that set `notify_channels`: the one that created the rule, or
    * the last one that changed it and named them, be they the same. Empty where
-   * no key was asked for, and for rules from before this was kept.
+   * no key was asked for.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string notify_key_id = 17;
@@ -386,7 +386,7 @@ export type AlertRuleJson = {
   /**
    * The API key that set `notify_channels`: the one that created the rule, or
    * the last one that changed it and named them, be they the same. Empty where
-   * no key was asked for, and for rules from before this was kept.
+   * no key was asked for.
    * Up to 200 characters, on one line.
    *
    * @generated from field: string notify_key_id = 17;

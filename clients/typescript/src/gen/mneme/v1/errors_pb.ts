@@ -198,7 +198,8 @@ export enum ErrorReason {
   DATABASE_ERROR = 40,
 
   /**
-   * The tenant's database was written by a newer version of the server.
+   * The tenant's database was written by a newer version of the server, or by a
+   * build from before the first release.
    * Status: FAILED_PRECONDITION.
    *
    * @generated from enum value: ERROR_REASON_SCHEMA_ERROR = 41;

@@ -971,17 +971,15 @@ export type Event = Message<"mneme.v1.Event"> & {
   prevHash: string;
 
   /**
-   * SHA-256, hex, over the event's place in the chain and its commitment, or,
-   * in version 1, over the previous hash and its content. docs/adr/0009 has the
-   * exact bytes of both, so that anyone can recompute it.
+   * SHA-256, hex, over the event's place in the chain and its commitment.
+   * docs/adr/0009 has the exact bytes, so that anyone can recompute it.
    *
    * @generated from field: string hash = 22;
    */
   hash: string;
 
   /**
-   * Which bytes `hash` covers: 2; 1 for events that were recorded before there
-   * was a version 2.
+   * Which bytes `hash` covers: 2.
    *
    * @generated from field: int32 hash_version = 23;
    */
@@ -989,7 +987,7 @@ export type Event = Message<"mneme.v1.Event"> & {
 
   /**
    * 16 random bytes that are hashed before the content, so that nobody can
-   * guess erased content from its commitment. Empty in version 1.
+   * guess erased content from its commitment.
    *
    * @generated from field: bytes salt = 24;
    */
@@ -997,7 +995,7 @@ export type Event = Message<"mneme.v1.Event"> & {
 
   /**
    * SHA-256, hex, of `salt` and of the event's content as canonical JSON,
-   * `recorded_at` and `searchable` included. Empty in version 1.
+   * `recorded_at` and `searchable` included.
    *
    * @generated from field: string commitment = 25;
    */
@@ -1159,17 +1157,15 @@ export type EventJson = {
   prevHash?: string;
 
   /**
-   * SHA-256, hex, over the event's place in the chain and its commitment, or,
-   * in version 1, over the previous hash and its content. docs/adr/0009 has the
-   * exact bytes of both, so that anyone can recompute it.
+   * SHA-256, hex, over the event's place in the chain and its commitment.
+   * docs/adr/0009 has the exact bytes, so that anyone can recompute it.
    *
    * @generated from field: string hash = 22;
    */
   hash?: string;
 
   /**
-   * Which bytes `hash` covers: 2; 1 for events that were recorded before there
-   * was a version 2.
+   * Which bytes `hash` covers: 2.
    *
    * @generated from field: int32 hash_version = 23;
    */
@@ -1177,7 +1173,7 @@ export type EventJson = {
 
   /**
    * 16 random bytes that are hashed before the content, so that nobody can
-   * guess erased content from its commitment. Empty in version 1.
+   * guess erased content from its commitment.
    *
    * @generated from field: bytes salt = 24;
    */
@@ -1185,7 +1181,7 @@ export type EventJson = {
 
   /**
    * SHA-256, hex, of `salt` and of the event's content as canonical JSON,
-   * `recorded_at` and `searchable` included. Empty in version 1.
+   * `recorded_at` and `searchable` included.
    *
    * @generated from field: string commitment = 25;
    */
