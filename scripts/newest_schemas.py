@@ -16,6 +16,10 @@ from mneme_server.capabilities import catalog_migrations, tenant_schema
 from mneme_server.storage.migrate import NEWEST, as_sql, made_by_revisions
 from pages import write_or_check
 
+SCHEMAS = (tenant_schema().migrations, (MIGRATIONS, *catalog_migrations()))
+"""The folders of revisions of each schema, its trunk first."""
+OUTPUTS = tuple(folders[0] / NEWEST for folders in SCHEMAS)
+
 
 def _written(*folders: Path) -> str:
     with closing(made_by_revisions(folders)) as made:
@@ -24,8 +28,7 @@ def _written(*folders: Path) -> str:
 
 def main() -> int:
     """Write both files, or check that they are up to date."""
-    schemas = (tenant_schema().migrations, (MIGRATIONS, *catalog_migrations()))
-    return write_or_check({folders[0] / NEWEST: _written(*folders) for folders in schemas})
+    return write_or_check({folders[0] / NEWEST: _written(*folders) for folders in SCHEMAS})
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from support.recorded import RECORDED
 from support.server import REPOSITORY
 
 # What other commands than `make generate` write, whole.
@@ -18,6 +19,7 @@ OTHERS = {
     "docs/demo.svg",
     "docs/guides/agents-day.md",
     "docs/reflect-examples.md",
+    *(f"tests/fixtures/recorded/{file.name}" for file in RECORDED.iterdir()),
 }
 
 
