@@ -112,19 +112,20 @@ class LocalEmbedder:
             raise EmbeddingError("the embedder is closed")
         if not texts:
             return np.empty((0, WIDTH), np.float32)
-        tokens = self._tokenize(texts)
+        model = self._loaded()  # Kept by this call, also if another thread closes this now.
+        tokens = _tokenize(model.tokenizer, texts)
         runs = plan_runs([len(ids) for ids in tokens], _TOKENS_PER_RUN)
         vectors = np.empty((len(texts), WIDTH), np.float32)
         if pool is self._pool and (len(runs) == 1 or self._threads == 1):
             for rows in runs:
-                vectors[rows] = self._run(_pad([tokens[row] for row in rows]))
+                vectors[rows] = _run(model.session, _pad([tokens[row] for row in rows]))
             return vectors
         # Arrays are made and read here, not in the pool: a thread that gives way, and is put aside
         # while it holds the interpreter's lock, holds up every other.
         padded = [_pad([tokens[row] for row in rows]) for rows in runs]
         try:
             # Longest first, so that no thread is left with a long run at the end.
-            pending = [pool.submit(self._run, inputs) for inputs in reversed(padded)]
+            pending = [pool.submit(_run, model.session, inputs) for inputs in reversed(padded)]
         except RuntimeError as error:  # closed by another thread
             raise EmbeddingError("the embedder is closed") from error
         for rows, future in zip(reversed(runs), pending, strict=True):
@@ -136,6 +137,7 @@ class LocalEmbedder:
         self._closed = True
         self._pool.shutdown(wait=True)
         self._quiet_pool.shutdown(wait=True)
+        self._model = None  # Its memory, at once: what has closed this may still be referred to.
 
     def _loaded(self) -> _Model:
         model = self._model
@@ -143,22 +145,6 @@ class LocalEmbedder:
             with self._loading:
                 model = self._model = self._model or _load(self._files)
         return model
-
-    def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
-        try:
-            cut = [text[:_MAX_CHARACTERS] for text in texts]
-            tokenizer = self._loaded().tokenizer
-            return [encoding.ids for encoding in tokenizer.encode_batch_fast(cut)]
-        except (TypeError, UnicodeEncodeError) as error:
-            raise EmbeddingError(f"a text is not valid Unicode: {error}") from error
-
-    def _run(self, inputs: dict[str, NDArray[np.int64]]) -> NDArray[np.float32]:
-        try:
-            (vectors,) = self._loaded().session.run([OUTPUT], inputs)
-        except Exception as error:  # ONNX Runtime's exceptions share no public base class
-            raise EmbeddingError(f"the embedding model failed: {error}") from error
-        result: NDArray[np.float32] = vectors
-        return result
 
 
 def _pad(tokens: Sequence[list[int]]) -> dict[str, NDArray[np.int64]]:
@@ -186,6 +172,25 @@ def plan_runs(lengths: Sequence[int], budget: int) -> list[list[int]]:
         else:
             runs.append([position])
     return runs
+
+
+def _tokenize(tokenizer: "Tokenizer", texts: Sequence[str]) -> list[list[int]]:
+    try:
+        cut = [text[:_MAX_CHARACTERS] for text in texts]
+        return [encoding.ids for encoding in tokenizer.encode_batch_fast(cut)]
+    except (TypeError, UnicodeEncodeError) as error:
+        raise EmbeddingError(f"a text is not valid Unicode: {error}") from error
+
+
+def _run(
+    session: "onnxruntime.InferenceSession", inputs: dict[str, NDArray[np.int64]]
+) -> NDArray[np.float32]:
+    try:
+        (vectors,) = session.run([OUTPUT], inputs)
+    except Exception as error:  # ONNX Runtime's exceptions share no public base class
+        raise EmbeddingError(f"the embedding model failed: {error}") from error
+    result: NDArray[np.float32] = vectors
+    return result
 
 
 def _load(files: ExportedModel) -> _Model:

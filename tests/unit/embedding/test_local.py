@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -105,6 +106,27 @@ def test_a_closed_embedder_refuses_to_embed(model_dir: Path) -> None:
     embedder.close()
     with pytest.raises(EmbeddingError, match="closed"):
         embedder.embed(["text"])
+
+
+def test_a_closed_embedder_gives_the_memory_of_its_model_back(
+    model_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At once: a server that was stopped may be referred to until garbage is looked for."""
+    sessions: list[weakref.ref[object]] = []
+    load = module._load_session
+
+    def watched(graph: Path) -> object:
+        session = load(graph)
+        sessions.append(weakref.ref(session))
+        return session
+
+    monkeypatch.setattr(module, "_load_session", watched)
+    embedder = LocalEmbedder(model_dir, threads=1)
+    embedder.embed(["text"])
+    (session,) = sessions
+    assert session() is not None
+    embedder.close()
+    assert session() is None
 
 
 def test_an_exported_model_that_the_runtime_cannot_read_names_its_folder(
