@@ -200,7 +200,7 @@ def test_a_missing_server_is_said_with_what_to_do(
         mneme.local(folder, server="no/such/server")
     monkeypatch.setattr("mneme._core.local_folder._NEEDED", ("no_such_library",))
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(ConfigurationError, match=r"extra `server`.*MNEME_SERVER"):
+    with pytest.raises(ConfigurationError, match=r"MNEME_SERVER.*whl\[server\]"):
         mneme.local(folder)
 
 

@@ -17,7 +17,6 @@ from mneme_server.corpus.document import DocumentFilter
 from mneme_server.corpus.scanning import Question
 from mneme_server.index import glance, unbuilt
 from mneme_server.index.unbuilt import UnbuiltIndex
-from mneme_server.runtime import opening
 from mneme_server.storage.postgres.scanning import PostgresScan
 from mneme_server.storage.postgres.store import PostgresStores
 from support.api import Api
@@ -69,7 +68,7 @@ def building(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
         go.wait(PATIENCE_S)
         return build(index, clean=clean)
 
-    monkeypatch.setattr(opening, "FEW", 0)
+    monkeypatch.setattr(unbuilt, "FEW", 0)
     monkeypatch.setattr(UnbuiltIndex, "rebuilt", later)
     yield go
     go.set()
