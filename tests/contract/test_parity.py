@@ -77,12 +77,9 @@ def test_the_tools_that_the_table_names_call_the_rpc_and_where_it_names_none_non
     named = {name for row in ROWS if not isinstance(row.mcp, str) for name in row.mcp}
     tools = {name for name in named if "://" not in name}
     assert tools == set(specs), "a tool that reaches no RPC, or a name that is no tool"
+    called = {name: client_methods(_source_of(spec.handler)) for name, spec in specs.items()}
     for row in ROWS:
-        called_by = {
-            spec.name
-            for spec in specs.values()
-            if set(row.python) & client_methods(_source_of(spec.handler))
-        }
+        called_by = {name for name, methods in called.items() if set(row.python) & methods}
         if isinstance(row.mcp, str):
             assert not called_by, f"{identifier(row)}: no tool, says the table, but {called_by}"
             continue

@@ -132,7 +132,7 @@ def test_the_client_tells_its_version(client: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("command", "extra"),
-    [("mneme-server serve", "server"), ("mneme-server --help", "server"), ("mneme-mcp", "mcp")],
+    [("mneme-server serve", "server"), ("mneme-mcp", "mcp")],
 )
 def test_a_command_of_the_base_installation_names_its_extra(
     client: Path, tmp_path: Path, command: str, extra: str

@@ -118,6 +118,7 @@ def test_what_is_gone_is_not_tried_again(api: Api) -> None:
     assert (delivery.state, delivery.attempts) == (pb.DELIVERY_STATE_FAILED, 1)
 
 
+@pytest.mark.slow
 def test_a_kill_leaves_one_entry_and_what_waited_is_sent(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

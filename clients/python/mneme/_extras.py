@@ -31,7 +31,7 @@ def from_wheels(extras: str) -> str:
 
 def start(program: str, *, extra: str, module: str, arguments: Sequence[str] | None) -> int:
     """Run `module`'s `main` and return its exit code; 1, and a line that names the extra, where a
-    library that it imports is missing.
+    library that it imports, as it is loaded or as it runs, is missing.
 
     Args:
         program: the command's name.
@@ -41,10 +41,10 @@ def start(program: str, *, extra: str, module: str, arguments: Sequence[str] | N
     """
     try:
         main: Callable[[Sequence[str] | None], int] = import_module(module).main
+        return main(arguments)  # It imports, too: what a command needs, when it is named.
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] in _OWN:
             raise  # No extra would bring it.
         line = _MISSING.format(program=program, extra=extra, reason=error, how=from_wheels(extra))
         print(line, end="", file=sys.stderr)
         return 1
-    return main(arguments)

@@ -17,6 +17,8 @@ from mneme_server.learning.learner import Transition
 from mneme_server.learning.spaces import OpenLabels, OpenObject, Space
 from support.deep import NAMED, STATES, learner_of
 
+pytestmark = pytest.mark.slow
+
 COUNT = 330
 """Transitions: more than one rollout of each actor, and some that lie ready at the end."""
 OPEN = ["dqn", "ppo", "a3c"]

@@ -20,6 +20,8 @@ from mneme_server.learning.spaces import Box, Discrete, OpenLabels, OpenObject
 from mneme_server.learning.transfer.carrying import Kind, carried
 from support.deep import NAMED, config_of, learner_of, practise, reward, score, tried
 
+pytestmark = pytest.mark.slow
+
 ONLINE = [name for name in NAMED if name != "decision_transformer"]
 DISCRETE = [name for name in ONLINE if NAMED[name].discrete]
 ON_POLICY = [name for name in ONLINE if NAMED[name].on_policy]
