@@ -15,6 +15,8 @@ from support.making import add_edge, at, skill, struct
 from support.operations import ended, response
 from support.server import LocalServer
 
+pytestmark = pytest.mark.slow
+
 OUTCOMES = ("reward", "success")
 HARD, EASY = "Migrate the billing database", "Fix a typo in the readme"
 

@@ -17,6 +17,8 @@ from support.making import event, list_events, record
 from support.receiver import receiving
 from support.server import LocalServer, local_server
 
+pytestmark = pytest.mark.slow
+
 WRITES = (auth_pb2.KEY_SCOPE_READ, auth_pb2.KEY_SCOPE_WRITE)
 
 

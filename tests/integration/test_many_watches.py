@@ -21,6 +21,8 @@ from support.folders import wait_until
 from support.making import event, list_events, record
 from support.server import LocalServer, local_server, server_process
 
+pytestmark = pytest.mark.slow
+
 A_CONNECTION = 25
 """Streams on each of a test's connections; the server takes 32."""
 WORKERS = 6

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from mneme.v1 import auth_pb2
 from support.api import Api
 from support.contexts import end, eventually, get_context, sleep, summaries, summarised, wake_up
 from support.making import event, record
 from support.server import ServerProcess, server_process
+
+pytestmark = pytest.mark.slow
 
 _SCOPES = (auth_pb2.KEY_SCOPE_READ, auth_pb2.KEY_SCOPE_WRITE)
 

@@ -18,6 +18,8 @@ from support.api import failure_of, grpc, refused
 from support.learning import Session, discrete, learner, plain, step
 from support.server import LocalServer
 
+pytestmark = pytest.mark.slow
+
 STATES = [{"task_type": "auth"}, {"task_type": "ui"}]
 CONFIG = {
     "learning_starts": 32, "train_every": 2, "learning_rate": 0.005, "hidden_size": 16,

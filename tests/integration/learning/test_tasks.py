@@ -14,6 +14,8 @@ from mneme.v1 import learning_pb2
 from support.learning import Session, discrete, learner, plain, state
 from support.server import LocalServer
 
+pytestmark = pytest.mark.slow
+
 needs_torch = pytest.mark.skipif(
     find_spec("torch") is None, reason="the extra `rl` is not installed"
 )

@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import mneme
+import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from support.folders import is_free, record_of, servers_of, wait_until
 from support.hosts import text_of
 from support.server import model_dir
+
+pytestmark = pytest.mark.slow
 
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 

@@ -16,6 +16,8 @@ import pytest
 from mneme_server.local.certificate import new_identity
 from support.folders import kill_server, record_of
 
+pytestmark = pytest.mark.slow
+
 
 class _Everything(grpc.GenericRpcHandler):
     """Takes every call for a health watch, and remembers what came with it."""

@@ -17,6 +17,8 @@ from mneme_server.storage.sqlite_store import FILE_NAME, SqliteStores, SqliteTen
 from store_contract.conftest import document, fill
 from store_contract.samples import event, lesson, session
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = tenant_schema()
 
 

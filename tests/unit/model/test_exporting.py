@@ -19,6 +19,8 @@ from mneme_server.embedding.local import LocalEmbedder
 from mneme_server.embedding.minilm import MODEL_NAME, WEIGHTS_SHA256
 from support.server import REPOSITORY
 
+pytestmark = pytest.mark.slow
+
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 
 

@@ -19,6 +19,8 @@ from mneme_server.learning.deep.process import Worker
 from support.deep import learner_of, practise, score, tried
 from support.folders import wait_until
 
+pytestmark = pytest.mark.slow
+
 
 def test_it_learns_in_a_process_that_can_be_killed_and_goes_on_from_what_was_saved() -> None:
     learner = learner_of("dqn", start=None)
