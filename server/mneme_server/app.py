@@ -22,7 +22,6 @@ from mneme_server.capabilities import capabilities, catalog_migrations, tenant_s
 from mneme_server.capability import Host, Parts
 from mneme_server.common.address import is_loopback, networks_in
 from mneme_server.common.clock import now_us
-from mneme_server.common.errors import FailedPrecondition
 from mneme_server.common.memory import find_limit
 from mneme_server.common.open_files import allow_many_files
 from mneme_server.gauges import gauges_of
@@ -159,13 +158,8 @@ class Application:
         self._reserve = Reserve(settings.data_dir / "reserve", settings.disk_reserve_bytes)
         self._reserving = Repeating(self._reserve.make, _RESERVE_S, "reserve")
         self._metrics = Metrics()
-        limit = find_limit()
         try:
-            room = None if limit is None else Room(limit, settings.workers)
-        except FailedPrecondition:
-            self._opened.close()
-            raise
-        try:
+            room = self._room()
             parts = self._build(files)
         except BaseException:
             self._opened.close()
@@ -242,6 +236,21 @@ class Application:
             self._local.serving(address, self._server.health)
         return address, made
 
+    def _room(self) -> Room | None:
+        """Return what shares out the memory, where it is limited.
+
+        All is loaded by then: what is free is what requests may have.
+        """
+        limit = find_limit()
+        if limit is None:
+            return None
+        self._load()
+        return Room(limit, self._settings.workers)
+
+    def _load(self) -> None:
+        rules()
+        self.runtime.load()
+
     def load(self) -> None:
         """Load what no start waits for and nearly every call needs, once the server is there.
 
@@ -251,8 +260,7 @@ class Application:
         Raises:
             ModelUnavailable: the embedding model cannot be loaded; the message says what to do.
         """
-        rules()
-        self.runtime.load()
+        self._load()
         spare_the_collector()  # Once more: it came after what the server is made of.
 
     def drain(self) -> None:
