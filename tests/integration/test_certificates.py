@@ -21,6 +21,7 @@ from mneme.proof.notes import VerifierKey
 from mneme.v1 import certificate_pb2 as cert_pb
 from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import proof_service_pb2 as proof_pb
+from mneme_server.proof import certifying
 from support.api import Api, grpc, refused
 from support.making import add_edge, episode, event, record, skill
 from support.server import LocalServer
@@ -61,6 +62,11 @@ def states(api: Api, text: str) -> dict[str, str]:
         one.source_id: State.Name(one.state).removeprefix("CERTIFIED_STATE_KIND_")
         for one in found.results
     }
+
+
+def rotate(server: LocalServer, api: Api) -> Any:
+    request = proof_pb.RotateLogKeyRequest(tenant_id=api.tenant_id)
+    return server.keys.admin.proof.RotateLogKey(request).key
 
 
 @pytest.fixture
@@ -274,10 +280,27 @@ def test_a_size_or_a_leaf_that_never_was_is_refused(api: Api, request_: Any) -> 
     assert failure.field
 
 
+def test_what_is_certified_while_the_key_is_rotated_is_to_be_asked_again(
+    server: LocalServer, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old key's private half is destroyed by then: nothing is lost by that."""
+    signed_bytes = certifying.signed_bytes
+
+    def rotated_before(body: str) -> bytes:
+        monkeypatch.setattr(certifying, "signed_bytes", signed_bytes)
+        rotate(server, api)
+        return signed_bytes(body)
+
+    monkeypatch.setattr(certifying, "signed_bytes", rotated_before)
+    with refused() as failure:
+        certify(api)
+    assert (failure.code, failure.retry_after_s) == (grpc.StatusCode.UNAVAILABLE, 0.1)
+    verify_certificate(certify(api).certificate.json, key_of(api))
+
+
 def test_a_key_is_rotated_and_the_old_one_names_the_new(server: LocalServer, api: Api) -> None:
     before = certify(api).certificate.json
-    request = proof_pb.RotateLogKeyRequest(tenant_id=api.tenant_id)
-    made = server.keys.admin.proof.RotateLogKey(request).key
+    made = rotate(server, api)
     keys = api.proof.GetLogKeys(proof_pb.GetLogKeysRequest()).keys
     assert [key.number for key in keys] == [1, 2]
     assert keys[0].HasField("retired_at")

@@ -19,10 +19,17 @@ from mneme.proof.notes import (
 )
 
 from mneme_server.common.canonical import canonical_json
-from mneme_server.common.errors import DataLoss, FailedPrecondition, Reason, Unavailable
+from mneme_server.common.errors import DataLoss, FailedPrecondition, Reason
 from mneme_server.common.keyed_locks import KeyedLocks
 from mneme_server.corpus.tenant import OpenTenant
-from mneme_server.proof.keys import KeyRing, Known, LogCatalog, LogKey, SignedHead
+from mneme_server.proof.keys import (
+    KeyRing,
+    Known,
+    LogCatalog,
+    LogKey,
+    SignedHead,
+    rotated_meanwhile,
+)
 from mneme_server.proof.merkle import Tree
 from mneme_server.proof.ports import LogName, ProofUnit
 from mneme_server.proof.versions import Version, salted_version
@@ -171,7 +178,7 @@ class Heads:
         note = self._keys.sign_note(tenant_id, key, checkpoint_text(origin, size, root))
         head = SignedHead(origin, size, root, note)
         if not self._catalog.signed(tenant_id, head, key.number):  # Before anyone sees it.
-            raise Unavailable("the tenant's key was rotated meanwhile; try again")
+            raise rotated_meanwhile()
         return head
 
 

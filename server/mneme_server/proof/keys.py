@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 from mneme.proof.notes import NoteInvalid, VerifierKey, open_note, signature_line
 
 from mneme_server.common.clock import now_us
-from mneme_server.common.errors import DataLoss, Reason
+from mneme_server.common.errors import DataLoss, Reason, Unavailable
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,11 @@ class LogCatalog(Protocol):
         ...
 
 
+def rotated_meanwhile() -> Unavailable:
+    """Return what says that a key is not the one that signs any more."""
+    return Unavailable("the tenant's key was rotated meanwhile; try again", retry_after_s=0.1)
+
+
 class KeyRing:
     """The tenants' keys. A tenant's first is made with the tenant, or, where the catalog has none
     of it any more, when it is needed.
@@ -155,8 +161,10 @@ class KeyRing:
         Raises:
             DataLoss: LOG_CHANGED, it is not.
             FailedPrecondition: the private half cannot be read.
+            Unavailable: the key was rotated meanwhile.
         """
-        public = self._signers.public(tenant_id, key.number)
+        with self._in_use(tenant_id, key.number):
+            public = self._signers.public(tenant_id, key.number)
         if (key.verifier.public, key.verifier.name) != (public, _name_of(tenant_id)):
             raise DataLoss(
                 f"key {key.number} of tenant {tenant_id} is another in the catalog than the one"
@@ -166,8 +174,13 @@ class KeyRing:
             )
 
     def sign(self, tenant_id: str, key: LogKey, data: bytes) -> bytes:
-        """Return a signature; see `Signers.sign`."""
-        return self._signers.sign(tenant_id, key.number, data)
+        """Return a signature; see `Signers.sign`.
+
+        Raises:
+            Unavailable: the key was rotated meanwhile.
+        """
+        with self._in_use(tenant_id, key.number):
+            return self._signers.sign(tenant_id, key.number, data)
 
     def sign_note(self, tenant_id: str, key: LogKey, text: str) -> str:
         """Return a text as a signed note."""
@@ -212,6 +225,18 @@ class KeyRing:
             self._known.pop(tenant_id, None)
             self._signers.destroy(tenant_id)
             self._catalog.forget(tenant_id)
+
+    @contextmanager
+    def _in_use(self, tenant_id: str, number: int) -> Iterator[None]:
+        """Tell a key that a newer one has replaced, and whose private half is destroyed, from one
+        that is lost."""
+        try:
+            yield
+        except DataLoss:
+            keys = self._catalog.known(tenant_id).keys
+            if keys and keys[-1].number > number:
+                raise rotated_meanwhile() from None
+            raise
 
     def _note(self, tenant_id: str, key: LogKey) -> LogKey:
         self._known[tenant_id] = key, time.monotonic() + self._known_for_s
