@@ -20,6 +20,8 @@ from support.making import event, record
 from support.server import LocalServer, local_server
 from support.stuck import Stuck
 
+pytestmark = pytest.mark.slow
+
 DAY_S = 86_400
 
 

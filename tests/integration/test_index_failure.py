@@ -21,6 +21,8 @@ from support.api import Api, grpc
 from support.making import event, ids_of, recall, record
 from support.server import LocalServer, local_server, server_process
 
+pytestmark = pytest.mark.slow
+
 LEXICAL, DENSE = recall_pb.RECALL_MODE_LEXICAL, recall_pb.RECALL_MODE_DENSE
 HYBRID = recall_pb.RECALL_MODE_HYBRID
 

@@ -22,6 +22,8 @@ from support.api import Api
 from support.making import ids_of, list_events, recall, session_of
 from support.model import ANSWER, QUESTION, RESULT, serving_model
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[str]:

@@ -15,6 +15,8 @@ from support.connections import connections_to
 from support.folders import wait_until
 from support.server import LocalServer, local_server
 
+pytestmark = pytest.mark.slow
+
 WATCHES = 40
 """More than the 32 calls that the server takes on one connection."""
 SAID = {"session_id": "s", "event_type": "message", "text": "still served"}

@@ -17,6 +17,8 @@ from support.making import event, recall, record
 from support.server import LocalServer, local_server
 from support.stuck import Stuck
 
+pytestmark = pytest.mark.slow
+
 DENSE = recall_pb.RECALL_MODE_DENSE
 """A question for the meaning alone cannot do without its vector, and waits."""
 

@@ -14,6 +14,8 @@ from support.contexts import eventually
 from support.learning import Session, discrete, learner
 from support.server import LocalServer, ServerProcess, local_server
 
+pytestmark = pytest.mark.slow
+
 ALGORITHMS = ["linucb", "thompson", "q_learning", "sarsa"]
 STATES = [{"task_type": "auth", "size": 0.2}, {"task_type": "ui", "size": 0.8}]
 

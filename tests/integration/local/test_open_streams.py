@@ -10,6 +10,8 @@ import pytest
 from support.connections import connections_to
 from support.folders import kill_server, record_of, wait_until
 
+pytestmark = pytest.mark.slow
+
 WATCHES = 40
 """More than the 32 calls that the server takes on one connection."""
 SAID = {"session_id": "s", "event_type": "message", "text": "still served"}

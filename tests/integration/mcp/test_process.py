@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from support.hosts import environment
 
+pytestmark = pytest.mark.slow
+
 ADAPTER = [sys.executable, "-m", "mneme_mcp"]
 HELLO = [
     {

@@ -15,6 +15,8 @@ from support.transcripts.walked import WALKS, Held, held_in, on_the_timeline
 from support.transcripts.written import WRITERS
 from unit.cli.command import Result, mneme
 
+pytestmark = pytest.mark.slow
+
 REAL = Path(__file__).parents[2] / "fixtures" / "transcripts"
 SESSIONS = 10
 AN_HOUR_AGO = 1_700_000_000
