@@ -19,7 +19,7 @@ from mneme_server.corpus.change import CorpusChange
 from mneme_server.corpus.document import Document, DocumentFilter
 from mneme_server.corpus.live_index import LiveIndex
 from mneme_server.corpus.ports import Matrix, Rows
-from mneme_server.index import TenantIndex
+from mneme_server.index.tenant_index import TenantIndex
 from mneme_server.index.worker import BackgroundWorker
 from support.crashes import copy_as_of_one_moment
 from unit.index.memory_source import (

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from mneme_server.common.errors import Reason, Unavailable
-from mneme_server.index import TenantIndex, scratch
+from mneme_server.index import scratch
 from mneme_server.index.settings import IndexSettings
+from mneme_server.index.tenant_index import TenantIndex
 from mneme_server.index.unbuilt import UnbuiltIndex
 from mneme_server.index.worker import BackgroundWorker
 from unit.index.memory_source import DIMENSIONS, MemorySource, RecordingLog, event, units

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from mneme_server.index import IndexSettings
 from mneme_server.index import columns as columns_module
 from mneme_server.index.columns import DocumentTable
+from mneme_server.index.tenant_index import IndexSettings
 from numpy.typing import NDArray
 from unit.index.memory_source import event, eventually
 from unit.index.test_columns import STEPS, Steps, apply

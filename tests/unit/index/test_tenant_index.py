@@ -15,9 +15,9 @@ from mneme_server.corpus.document import DocumentFilter
 from mneme_server.corpus.feed import Position
 from mneme_server.corpus.ports import CorpusIndex, Rows, Selection, VectorBatch
 from mneme_server.events.kinds import EVENT
-from mneme_server.index import IndexSettings, TenantIndex
 from mneme_server.index.lexical import LexicalIndex
 from mneme_server.index.snapshot import read_manifest
+from mneme_server.index.tenant_index import IndexSettings, TenantIndex
 from mneme_server.index.worker import BackgroundWorker
 from mneme_server.learn.kinds import LESSON
 from support.crashes import copy_as_of_one_moment
