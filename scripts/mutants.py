@@ -174,8 +174,9 @@ def cover_tests(given: argparse.Namespace) -> None:
     """Note which functions each file of tests runs, and how long it takes."""
     done = {line["test"] for line in read(given.cover)}
     root = given.tree[0].resolve()
-    found = [path for one in given.tests for path in sorted((root / one).rglob("test_*.py"))]
-    todo = [str(path.relative_to(root)) for path in found]
+    wanted = [root / one for one in given.tests]
+    found = [path for one in wanted for path in [one, *sorted(one.rglob("test_*.py"))]]
+    todo = [str(path.relative_to(root)) for path in found if path.is_file()]
 
     def work(tree: Tree, waiting: SimpleQueue[str]) -> None:
         with Covering(tree) as covering, Warm(tree) as warm:
@@ -326,7 +327,7 @@ def main() -> None:
     choosing.add_argument("--out", type=Path, default=MUTANTS)
     choosing.set_defaults(do=choose_mutants)
     covering = commands.add_parser("cover", help="note which tests run which functions")
-    covering.add_argument("--tests", nargs="+", default=["tests"], metavar="FOLDER")
+    covering.add_argument("--tests", nargs="+", default=["tests"], metavar="PATH")
     covering.set_defaults(do=cover_tests)
     running = commands.add_parser("run", help="try the mutants that a column does not have")
     running.add_argument("--column", required=True, metavar="NAME")
