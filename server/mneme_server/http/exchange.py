@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import queue
+import re
 import threading
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from concurrent.futures import CancelledError, Future, wait
@@ -144,6 +145,10 @@ class Sink:
             self._loop.call_soon_threadsafe(self._abort)
 
 
+# Without a step of this loop's for each of them, on which everybody's requests are read.
+_BLANK_LINES = re.compile(rb"\n\s*\n")
+
+
 class Lines:
     """The lines of a body while it comes, for the thread that reads them.
 
@@ -200,7 +205,7 @@ class Lines:
                 if event["type"] == "http.disconnect":
                     return
                 # Only what came is looked at: a long line may come in very many parts.
-                first, *more = event.get("body", b"").split(b"\n")
+                first, *more = _BLANK_LINES.sub(b"\n", event.get("body", b"")).split(b"\n")
                 rest += first
                 lines: list[bytes] = []
                 if more:
