@@ -156,8 +156,8 @@ serve-cluster: setup nginx $(BUILT)/index.html ## Serve from two nodes on one Po
 PYTEST := $(BIN)/python -m pytest
 AT_ONCE = -n $(or $(JOBS),auto) --dist loadfile
 
-# What a change is checked with: all that takes no process to be killed, no second server, no browser for every
-# page and no PostgreSQL beside the contract of stores. What is marked `slow` is left to test-all, too.
+# What a change is checked with. Of what kills processes, runs the examples and opens pages, a file each;
+# PostgreSQL, beside the contract of stores, and what is marked `slow` are left to test-all.
 QUICK := tests/unit tests/contract tests/store_contract tests/integration tests/e2e/test_crash.py \
 	tests/e2e/test_examples.py tests/browser/test_overview.py --ignore=tests/integration/postgres -m "not slow"
 
@@ -190,7 +190,7 @@ test-all: built chromium nginx ## Run every test: those of `test`, and what take
 
 robustness: setup ## Attack and kill servers and databases, damage files, long: ATTACK_SECONDS=60 KILLS=500 DAMAGES=1000 ROUNDS=200 MINUTES=30 SEED=1
 	MNEME_TEST_ATTACK_SECONDS=$(or $(ATTACK_SECONDS),60) MNEME_TEST_FAULT_MINUTES=$(or $(MINUTES),30) MNEME_TEST_KILLS=$(or $(KILLS),500) MNEME_TEST_DAMAGES=$(or $(DAMAGES),1000) MNEME_TEST_SEED=$(or $(SEED),$(shell date +%s)) \
-		MNEME_TEST_ROUNDS=$(or $(ROUNDS),200) $(BIN)/python -m pytest tests/robustness -s
+		MNEME_TEST_ROUNDS=$(or $(ROUNDS),200) $(PYTEST) tests/robustness -s
 
 test-typescript: setup $(if $(NODE),$(NODE_SETUP)) ## Run the tests of the TypeScript client
 	@$(if $(NODE),cd $(TYPESCRIPT) && npm test,echo "TypeScript: skipped, Node.js 20.3 is missing")

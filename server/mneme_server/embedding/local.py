@@ -1,5 +1,7 @@
 """all-MiniLM-L6-v2 on ONNX Runtime, in this process, without torch."""
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -37,8 +39,8 @@ _MAX_CHARACTERS = 32_768
 
 
 class _Model(NamedTuple):
-    tokenizer: "Tokenizer"
-    session: "onnxruntime.InferenceSession"
+    tokenizer: Tokenizer
+    session: onnxruntime.InferenceSession
 
 
 class LocalEmbedder:
@@ -174,7 +176,7 @@ def plan_runs(lengths: Sequence[int], budget: int) -> list[list[int]]:
     return runs
 
 
-def _tokenize(tokenizer: "Tokenizer", texts: Sequence[str]) -> list[list[int]]:
+def _tokenize(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
     try:
         cut = [text[:_MAX_CHARACTERS] for text in texts]
         return [encoding.ids for encoding in tokenizer.encode_batch_fast(cut)]
@@ -183,7 +185,7 @@ def _tokenize(tokenizer: "Tokenizer", texts: Sequence[str]) -> list[list[int]]:
 
 
 def _run(
-    session: "onnxruntime.InferenceSession", inputs: dict[str, NDArray[np.int64]]
+    session: onnxruntime.InferenceSession, inputs: dict[str, NDArray[np.int64]]
 ) -> NDArray[np.float32]:
     try:
         (vectors,) = session.run([OUTPUT], inputs)
@@ -208,7 +210,7 @@ def _load(files: ExportedModel) -> _Model:
     return _Model(tokenizer, session)
 
 
-def _load_session(graph: Path) -> "onnxruntime.InferenceSession":
+def _load_session(graph: Path) -> onnxruntime.InferenceSession:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
