@@ -3,12 +3,11 @@ with."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from mneme.v1 import causal_pb2, episode_pb2, memory_stats_pb2, skill_service_pb2
+from mneme.v1 import causal_pb2, episode_pb2, skill_service_pb2
 from mneme.v1 import discovery_pb2 as pb
 from support.api import Api, grpc, refused
 from support.making import add_edge, at, skill, struct
@@ -296,25 +295,6 @@ def test_an_amount_of_any_size_is_adjusted_for(api: Api, amount: float) -> None:
     for key, effect in found(expected).items():
         assert effects[key].uplift == pytest.approx(effect.uplift)
         assert (effects[key].low, effects[key].high) == pytest.approx((effect.low, effect.high))
-
-
-def test_a_reward_that_an_older_version_stored_is_read_within_what_an_episode_takes(
-    server: LocalServer, api: Api
-) -> None:
-    told = confounded(500)
-    tell(api, told)
-    with server.application.runtime.tenants.open(api.tenant_id) as tenant, tenant.write() as unit:
-        old: Any = unit
-        stored = old.episodes.get_many([one.id for one in told])
-        best = [replace(one, reward=1e160) for one in stored.values() if one.success]
-        old.episodes.save(best, old.episodes.task_vectors([one.id for one in best]))
-    assert ("tag:careful", "reward") in found(discover(api))
-    request = episode_pb2.GetEpisodeRequest(episode_id=best[0].id)
-    assert api.skill.GetEpisode(request).episode.reward == 1e9
-    rewards = [1e9 if one.success else one.reward for one in told]
-    asked = memory_stats_pb2.MemoryServiceGetStatsRequest(include_quality=True)
-    average = api.memory.GetStats(asked).quality.average_episode_reward
-    assert average == pytest.approx(sum(rewards) / len(rewards))
 
 
 def test_what_succeeds_rarely_is_not_kept(api: Api) -> None:

@@ -15,7 +15,6 @@ from sqlalchemy import (
     Row,
     Select,
     bindparam,
-    case,
     delete,
     func,
     literal,
@@ -25,7 +24,7 @@ from sqlalchemy import (
 
 from mneme_server.common.stored import reads, require_times
 from mneme_server.corpus.ports import Matrix
-from mneme_server.skills.episode_model import MAX_REWARD, Episode, EpisodeFilter
+from mneme_server.skills.episode_model import Episode, EpisodeFilter
 from mneme_server.skills.store.tables import episode_memories, episode_tags, episodes
 from mneme_server.storage.guard import Prepared
 from mneme_server.storage.portable import array_of, insert, listed
@@ -83,11 +82,7 @@ class SqlEpisodes:
         ]
 
     def average_reward(self) -> float | None:
-        reward = episodes.c.reward
-        bounded = case(
-            (reward > MAX_REWARD, MAX_REWARD), (reward < -MAX_REWARD, -MAX_REWARD), else_=reward
-        )
-        query = select(func.avg(bounded)).where(episodes.c.tenant_id == self._tenant_id)
+        query = select(func.avg(episodes.c.reward)).where(episodes.c.tenant_id == self._tenant_id)
         average: float | None = self._connection.execute(query).scalar_one()
         return average
 
