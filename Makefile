@@ -54,7 +54,7 @@ INSTALL_CHROMIUM := echo "Installing Chromium for the browser tests."; export DE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-typescript setup-dashboard model demo picture serve serve-cluster dashboard screenshots chromium nginx \
-	built test test-all test-typescript test-dashboard dist lint lint-python lint-typescript lint-dashboard lint-proto \
+	built quick-tests test test-all test-typescript test-dashboard dist lint lint-python lint-typescript lint-dashboard lint-proto \
 	breaking generate check-generate format bench bench-learning fuzz robustness clean
 
 help: ## List the tasks
@@ -160,6 +160,9 @@ AT_ONCE = -n $(or $(JOBS),auto) --dist loadfile
 # PostgreSQL, beside the contract of stores, and what is marked `slow` are left to test-all.
 QUICK := tests/unit tests/contract tests/store_contract tests/integration tests/e2e/test_crash.py \
 	tests/e2e/test_examples.py tests/browser/test_overview.py --ignore=tests/integration/postgres -m "not slow"
+
+quick-tests: # For what asks which these are.
+	@echo '$(QUICK)'
 
 # What runs once more with servers that keep their tenants in PostgreSQL.
 ON_POSTGRES := $(addprefix tests/integration/,isolation test_events.py test_recall.py test_memories.py \

@@ -16,16 +16,18 @@ import argparse
 import json
 import math
 import random
+import shlex
 import signal
+import subprocess
 import threading
 import time
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, Self
 
 from mutanttrees import Covering, Tree, Warm, covered, written_files
 from mutating import MODULE, Edit, Mutant, Source, changes, find
@@ -38,8 +40,6 @@ COVER = ROOT / ".cache" / "mutants" / "cover.jsonl"
 
 MOST_FILES = 40
 LIMIT_S = 120.0
-# What a column's tests leave out, by their marks.
-MARKS = {"full": [], "quick": ["-m", "not slow"]}
 
 # What a run of tests says of a mutant.
 STATUSES = {"passed": "survived", "failed": "killed", "timeout": "timeout", "error": "error"}
@@ -188,7 +188,41 @@ def cover_tests(given: argparse.Namespace) -> None:
     in_trees(given, [test for test in todo if test not in done], work)
 
 
-def covering_tests(ran: Mapping[str, Sequence[str]], function: str, wanted: str) -> list[str]:
+@dataclass(frozen=True)
+class Among:
+    """A column's tests: files below `paths`, not below `without`; `options` are pytest's."""
+
+    paths: tuple[str, ...] = ("tests",)
+    without: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+    def have(self, file: str) -> bool:
+        """Say whether a file of tests is one of them."""
+
+        def below(folders: Sequence[str]) -> bool:
+            return any(file == one or file.startswith(f"{one}/") for one in folders)
+
+        return below(self.paths) and not below(self.without)
+
+    @classmethod
+    def named(cls, name: str, root: Path) -> Self:
+        """Return those of a column: all (`full`), what `make test` runs (`quick`), or PATH,PATH."""
+        if name == "full":
+            return cls()
+        if name != "quick":
+            return cls(tuple(name.split(",")))
+        made = subprocess.run(
+            ["make", "-s", "quick-tests"], cwd=root, check=True, capture_output=True, text=True
+        )
+        parser = argparse.ArgumentParser()
+        parser.add_argument("paths", nargs="+")
+        parser.add_argument("--ignore", action="append", default=[])
+        parser.add_argument("-m", dest="marks", default="")
+        given = parser.parse_args(shlex.split(made.stdout))
+        return cls(tuple(given.paths), tuple(given.ignore), ("-m", given.marks))
+
+
+def covering_tests(ran: Mapping[str, Sequence[str]], function: str, among: Among) -> list[str]:
     """Return the quickest files of tests that run a function, of those that run each of its file.
 
     What stands in no function is for all of them: whatever runs one, and does not only load it.
@@ -197,28 +231,26 @@ def covering_tests(ran: Mapping[str, Sequence[str]], function: str, wanted: str)
     if function == MODULE:
         run = {test for name, some in ran.items() if name != MODULE for test in some}
         tests = [test for test in tests if test in run] or tests
-    if wanted not in MARKS:
-        tests = [test for test in tests if test.startswith(tuple(wanted.split(",")))]
-    return list(tests[:MOST_FILES])
+    return [test for test in tests if among.have(test)][:MOST_FILES]
 
 
 def try_mutant(
     tree: Tree,
     warm: Warm,
     mutant: Mutant,
-    among: Mapping[str, Mapping[str, list[str]]],
-    wanted: str,
+    ran: Mapping[str, Mapping[str, list[str]]],
+    among: Among,
 ) -> dict[str, Any]:
     """Return what tests say of a mutant."""
     place = find(tree.root, mutant, lambda: written_files(tree.root))
     if place is None:
         return {"status": "gone"}
     file, edit = place
-    tests = covering_tests(among.get(file, {}), mutant.function, wanted)
+    tests = covering_tests(ran.get(file, {}), mutant.function, among)
     if not tests:
         return {"status": "uncovered"}
     with tree.changed(file, edit.apply((tree.root / file).read_bytes())):
-        return judge(warm, tests, MARKS.get(wanted, []))
+        return judge(warm, tests, among.options)
 
 
 def judge(warm: Warm, tests: Sequence[str], marks: Sequence[str]) -> dict[str, Any]:
@@ -253,15 +285,19 @@ def run_column(given: argparse.Namespace) -> None:
     """Try each mutant that a column does not have yet."""
     chosen = mutants()
     done = {line["id"] for line in read(RESULTS) if line["column"] == given.column}
-    among = covered(read(given.cover))
+    known = {line["id"]: line for line in read(RESULTS) if line["column"] == given.beyond}
+    ran = covered(read(given.cover))
+    among = Among.named(given.tests, given.tree[0])
 
     def work(tree: Tree, waiting: SimpleQueue[str]) -> None:
         with Warm(tree) as warm:
             while name := taken(waiting):
                 mutant = chosen[name]
-                result = try_mutant(tree, warm, mutant, among, given.tests)
-                line = {"column": given.column, "id": name, "commit": tree.commit}
-                append(RESULTS, line | result)
+                if name in known and known[name]["status"] in KILLED:
+                    append(RESULTS, known[name] | {"column": given.column})
+                    continue
+                result = {"commit": tree.commit} | try_mutant(tree, warm, mutant, ran, among)
+                append(RESULTS, {"column": given.column, "id": name} | result)
                 print(name, mutant.file, mutant.function, mutant.kind, *result.values(), flush=True)
 
     in_trees(given, [name for name in given.only or chosen if name not in done], work)
@@ -332,6 +368,9 @@ def main() -> None:
     running = commands.add_parser("run", help="try the mutants that a column does not have")
     running.add_argument("--column", required=True, metavar="NAME")
     running.add_argument("--tests", default="full", metavar="full|quick|PATH,PATH")
+    running.add_argument(
+        "--beyond", metavar="NAME", help="a column whose tests are all among these: what it kills"
+    )
     running.add_argument("--only", nargs="+", metavar="ID")
     running.set_defaults(do=run_column)
     for command in (covering, running):

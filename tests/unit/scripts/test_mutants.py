@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from mutants import covering_tests, report_of, try_mutant
+from mutants import Among, covering_tests, report_of, try_mutant
 from mutanttrees import Covering, Tree, Warm, covered
 from mutating import MODULE, Mutant, Source, changes
+from pages import ROOT
 
 FILE = "server/mneme_server/sums.py"
 SUMS = '''
@@ -105,7 +106,7 @@ def tried(tree: Tree, warm: Warm, among: Mapping[str, Mapping[str, list[str]]]) 
         [mutant, *_] = [one for one in of_sums() if (one.function, one.kind) == (function, kind)]
         path = tree.root / FILE
         before = path.read_bytes(), path.stat().st_mtime_ns
-        said = try_mutant(tree, warm, mutant, among, "full")
+        said = try_mutant(tree, warm, mutant, among, Among())
         assert (path.read_bytes(), path.stat().st_mtime_ns) == before
         return said
 
@@ -208,11 +209,21 @@ def test_two_changes_of_a_file_differ_in_the_second_that_compiled_files_know_it_
 
 
 def test_what_stands_in_no_function_is_tried_with_tests_that_run_one_of_its_file() -> None:
+    every = Among(("a", "b", "c", "d"))
     ran = {MODULE: ["a", "b", "c", "d"], "f": ["d"], "g": ["b"]}
-    assert covering_tests(ran, MODULE, "full") == ["b", "d"]
-    assert covering_tests({MODULE: ["a"]}, MODULE, "full") == ["a"]
-    assert covering_tests(ran, "f", "full") == ["d"]
-    assert covering_tests(ran, MODULE, "d,a") == ["d"]
+    assert covering_tests(ran, MODULE, every) == ["b", "d"]
+    assert covering_tests({MODULE: ["a"]}, MODULE, every) == ["a"]
+    assert covering_tests(ran, "f", every) == ["d"]
+    assert covering_tests(ran, MODULE, Among(("d", "a"))) == ["d"]
+
+
+def test_a_column_of_what_make_test_runs_has_what_the_makefile_says() -> None:
+    quick = Among.named("quick", ROOT)
+    assert quick.options == ("-m", "not slow")
+    assert quick.have("tests/integration/test_events.py")
+    assert quick.have("tests/e2e/test_crash.py")
+    assert not quick.have("tests/e2e/test_dist.py")
+    assert not quick.have("tests/integration/postgres/test_leases.py")
 
 
 def test_the_page_counts_by_package_and_lists_what_no_test_kills() -> None:
