@@ -114,10 +114,10 @@ def test_a_token_stays_good_when_the_server_starts_again(tmp_path: Path) -> None
 def test_a_reader_waits_for_what_an_index_has_missed(server: LocalServer, api: Api) -> None:
     """A commit that nobody passed on, as of another process: who knows of it is shown it."""
     written(api, "the first")
-    with server.application.runtime.tenants.open(api.tenant_id) as memory:
-        apply, memory._index.apply = memory._index.apply, lambda _change: None
+    with server.application.runtime.tenants.open(api.tenant_id) as tenant:
+        apply, tenant._index.apply = tenant._index.apply, lambda _change: None
         token = written(api, "the heron stood")
-        memory._index.apply = apply
+        tenant._index.apply = apply
     request = recall_pb.RecallRequest(query="heron", mode=recall_pb.RECALL_MODE_LEXICAL)
     assert not called(api.recall.Recall, request)[0].results
     answer, trailers = called(api.recall.Recall, request, token)

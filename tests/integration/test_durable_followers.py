@@ -56,7 +56,7 @@ def follow(server: LocalServer, api: Api, notes: Notes) -> None:
 
 
 def generation(server: LocalServer, api: Api) -> int | None:
-    with server.application.runtime.tenants.open(api.tenant_id) as memory, memory.read() as unit:
+    with server.application.runtime.tenants.open(api.tenant_id) as tenant, tenant.read() as unit:
         return unit.feed.generation()
 
 
@@ -111,7 +111,7 @@ def test_a_follower_begins_anew_when_everything_changed(server: LocalServer, api
     notes = Notes()
     record(api, event("the heron stood", id="a"))
     follow(server, api, notes)
-    with server.application.runtime.tenants.open(api.tenant_id) as memory, memory.write() as unit:
+    with server.application.runtime.tenants.open(api.tenant_id) as tenant, tenant.write() as unit:
         unit.embed_everything_again()
     follow(server, api, notes)
     assert notes.begun == 2

@@ -123,8 +123,8 @@ def failing(owner: type, name: str, error: BaseException, times: int = 1) -> Any
 
 
 def damage_a_segment(server: LocalServer, api: Api) -> None:
-    with server.application.runtime.tenants.open(api.tenant_id) as memory:
-        index = memory.index
+    with server.application.runtime.tenants.open(api.tenant_id) as tenant:
+        index = tenant.index
         assert isinstance(index, TenantIndex)
         words = index._lexical
         words.commit()

@@ -94,10 +94,10 @@ def test_what_is_embedded_during_a_search_counts_as_waiting(
 def test_what_waits_for_its_vector_is_counted_until_it_is_found_by_it(server: LocalServer) -> None:
     api = server.keys.tenant()
     add, counted = TenantIndex.add_vectors, []
-    with server.application.runtime.tenants.open(api.tenant_id) as memory:
+    with server.application.runtime.tenants.open(api.tenant_id) as tenant:
 
         def added(index: TenantIndex, batch: VectorBatch) -> None:
-            counted.append(memory.pending)
+            counted.append(tenant.pending)
             add(index, batch)
 
         with mock.patch.object(TenantIndex, "add_vectors", added):
@@ -117,8 +117,8 @@ def test_what_is_recalled_once_nothing_waits_is_recalled_so_afterwards(
         said = [f"Parcel {name} {n}: {' '.join(_THINGS[n % 7 :: n % 5 + 1])}" for n in range(count)]
         return [event(text, f"{name}-{n // 20}", id=f"{name}-{n}") for n, text in enumerate(said)]
 
-    with server.application.runtime.tenants.open(api.tenant_id) as memory:
-        index = memory.index
+    with server.application.runtime.tenants.open(api.tenant_id) as tenant:
+        index = tenant.index
         assert isinstance(index, TenantIndex)
         if known:
             record(api, *events(known, "old"), wait=True)

@@ -95,7 +95,7 @@ def test_a_calm_tenant_is_answered_while_anothers_large_batches_wait_for_its_dat
     busy, calm = server.keys.tenant("busy"), server.keys.tenant("calm")
     for api in (busy, calm):
         record(api, event("hello"), wait=True)
-    with server.application.runtime.tenants.open(busy.tenant_id) as memory, memory.write():
+    with server.application.runtime.tenants.open(busy.tenant_id) as tenant, tenant.write():
         batches = [
             busy.events.RecordEvents.future(batch_of(500), timeout=WAIT_S) for _ in range(30)
         ]
@@ -110,7 +110,7 @@ def test_a_calm_tenant_is_answered_while_anothers_large_batches_wait_for_its_dat
 def test_a_batch_whose_caller_left_while_it_waited_is_not_recorded(server: LocalServer) -> None:
     api = server.keys.tenant()
     record(api, event("hello"))
-    with server.application.runtime.tenants.open(api.tenant_id) as memory, memory.write():
+    with server.application.runtime.tenants.open(api.tenant_id) as tenant, tenant.write():
         leaving = api.events.RecordEvents.future(batch_of(500), timeout=0.3)
         with pytest.raises(grpc.RpcError):
             leaving.result()
@@ -141,8 +141,8 @@ def test_a_batch_whose_caller_left_before_it_was_indexed_is_found_all_the_same(
         with pytest.raises(grpc.FutureCancelledError):
             leaving.result(WAIT_S)
         eventually(lambda: recall(api, "hello").searched_count, lambda found: found == 501)
-    with server.application.runtime.tenants.open(api.tenant_id) as memory:
-        assert not memory.index.partial
+    with server.application.runtime.tenants.open(api.tenant_id) as tenant:
+        assert not tenant.index.partial
 
 
 def test_lessons_whose_caller_left_while_they_waited_are_not_brought_in(
@@ -160,7 +160,7 @@ def test_lessons_whose_caller_left_while_they_waited_are_not_brought_in(
 
     with mock.patch.object(learning_lessons, "deadline") as of_lessons:
         of_lessons.check = check_when_the_caller_has_left
-        with server.application.runtime.tenants.open(api.tenant_id) as memory, memory.write():
+        with server.application.runtime.tenants.open(api.tenant_id) as tenant, tenant.write():
             leaving = api.learn.ImportLessons.future(
                 learn_pb.ImportLessonsRequest(lessons=lessons), timeout=0.3
             )

@@ -29,9 +29,9 @@ def api(server: LocalServer) -> Api:
 
 
 def _commits(server: LocalServer, api: Api) -> int:
-    with server.application.runtime.tenants.open(api.tenant_id) as memory:
-        assert not memory.pending
-        return memory.commits
+    with server.application.runtime.tenants.open(api.tenant_id) as tenant:
+        assert not tenant.pending
+        return tenant.commits
 
 
 def test_an_event_that_is_waited_for_takes_one_commit(server: LocalServer, api: Api) -> None:

@@ -90,10 +90,10 @@ class DeliveryWorker(DueWorker):
         """Note what became of messages, and begin to send what is due of the tenant's. Nothing is
         waited for here: what is being sent is due again, and sent by whoever serves the tenant
         then, only when its attempt must have ended."""
-        with self._open_tenant(tenant_id) as memory:
-            self._note(memory)
+        with self._open_tenant(tenant_id) as tenant:
+            self._note(tenant)
             room, now = self._sending.room(tenant_id), now_us()
-            with memory.read() as unit:
+            with tenant.read() as unit:
                 self._standing.sending(tenant_id, unit.alert_deliveries.waiting())
                 found = unit.alert_deliveries.due(now, _AT_ONCE)
                 if not found:
@@ -115,8 +115,8 @@ class DeliveryWorker(DueWorker):
             going = [one for one in free if one.channel != RECORDED][:room]
             if not (over or behind or recorded or going):
                 return now + _UNSEEN_US  # Or before, when one that is being sent comes back.
-            secret = self._secrets.of(memory) if going else Secret("", 0)
-            with memory.write() as unit:
+            secret = self._secrets.of(tenant) if going else Secret("", 0)
+            with tenant.write() as unit:
                 for one in (*over, *behind, *recorded):
                     unit.alert_deliveries.save(one)
                 for one in going:
@@ -139,23 +139,23 @@ class DeliveryWorker(DueWorker):
             self._came_back.setdefault(tenant_id, []).append(sent.result())
         self.wake(tenant_id)
 
-    def _note(self, memory: OpenTenant[AlertsUnit]) -> None:
+    def _note(self, tenant: OpenTenant[AlertsUnit]) -> None:
         """Write what became of messages that were sent, and let those go that waited for them."""
         with self._lock:
-            back = self._came_back.pop(memory.tenant_id, [])
+            back = self._came_back.pop(tenant.tenant_id, [])
         if not back:
             return
         try:
-            with memory.write() as unit:
+            with tenant.write() as unit:
                 for one in back:
                     unit.alert_deliveries.save(one)
                 for one in _behind(unit, back):
                     unit.alert_deliveries.save(one)
         except BaseException:
             with self._lock:
-                self._came_back.setdefault(memory.tenant_id, []).extend(back)
+                self._came_back.setdefault(tenant.tenant_id, []).extend(back)
             raise
-        self._told(memory.tenant_id, back)
+        self._told(tenant.tenant_id, back)
 
     def _told(self, tenant_id: str, tried: Sequence[Delivery]) -> None:
         for one in tried:

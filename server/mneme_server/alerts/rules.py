@@ -60,7 +60,7 @@ class AlertRules:
         self.allowed.require(given.channels)
         now = now_us()
         rule = replace(given, id=given.id or new_id(), created_us=now, updated_us=now)
-        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             known = unit.alert_rules.get(rule.id)
             if known is not None:
                 _require_same(known, rule)
@@ -79,14 +79,14 @@ class AlertRules:
         Raises:
             NotFound: there is no such rule.
         """
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             return _existing(unit, rule_id)
 
     def page(
         self, tenant_id: str, state: State | None, after: tuple[int, str] | None, limit: int
     ) -> tuple[Sequence[Rule], int]:
         """Return rules, latest first, after that key; and how many match."""
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             page = unit.alert_rules.page(state, after, limit)
             return page, unit.alert_rules.count(state)
 
@@ -102,7 +102,7 @@ class AlertRules:
         """
         if "channels" in changes:
             self.allowed.require(changes["channels"])
-        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             before = _existing(unit, rule_id)
             after = replace(before, **changes)
             require_sense(after)
@@ -123,7 +123,7 @@ class AlertRules:
         Raises:
             NotFound: there is no such rule.
         """
-        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             rule = _existing(unit, rule_id)
             _closed(unit, rule, Resolution.DELETED)
             unit.alert_rules.remove(rule_id)
@@ -138,7 +138,7 @@ class AlertRules:
     ) -> tuple[Sequence[tuple[Entry, Sequence[Delivery]]], int]:
         """Return what was triggered, latest first, after that key, with its messages; and how many
         match."""
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             page = self.foreground.read_page(
                 partial(unit.alert_history.page, filter_),
                 after,

@@ -27,16 +27,16 @@ class WebhookSecrets:
 
     def get(self, tenant_id: str) -> Secret:
         """Return the tenant's secret."""
-        with self.tenants.open(tenant_id) as memory:
-            return self.of(memory)
+        with self.tenants.open(tenant_id) as tenant:
+            return self.of(tenant)
 
-    def of(self, memory: OpenTenant[AlertsUnit]) -> Secret:
+    def of(self, tenant: OpenTenant[AlertsUnit]) -> Secret:
         """Return the secret of a tenant that is open."""
-        with memory.read() as unit:
+        with tenant.read() as unit:
             known = unit.alert_secrets.get()
         if known is not None:
             return known
-        with memory.write() as unit:
+        with tenant.write() as unit:
             known = unit.alert_secrets.get()  # Somebody else may have made it meanwhile.
             if known is None:
                 known = Secret(_made(), self.now())
@@ -46,7 +46,7 @@ class WebhookSecrets:
     def rotate(self, tenant_id: str) -> Secret:
         """Make a new secret, and return it."""
         now = self.now()
-        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             before = unit.alert_secrets.get()
             made = Secret(_made(), now)
             if before is not None:

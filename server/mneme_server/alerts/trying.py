@@ -104,8 +104,8 @@ class TryRule:
         end = self.now() if end_us is None else max(1, min(end_us, self.now()))
         start = end - 7 * DAY_US if start_us is None else start_us
         start = min(max(start, end - _LONGEST_US), end - 1)
-        with self.tenants.open(tenant_id) as memory, deadline.holding(self._turn):
-            with memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, deadline.holding(self._turn):
+            with tenant.read() as unit:
                 start, truncated, series = _loaded(unit, rule, start, end)
             return _replayed(rule, series, start, end, truncated=truncated)
 

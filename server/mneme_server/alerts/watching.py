@@ -90,10 +90,10 @@ class AlertWorker(DueWorker):
             return not_before
         self._without.add(tenant_id)  # Before it is looked: what is made meanwhile takes it off.
         started = time.monotonic()
-        with self._open_tenant(tenant_id) as memory:
-            with memory.read() as unit:
+        with self._open_tenant(tenant_id) as tenant:
+            with tenant.read() as unit:
                 rules = unit.alert_rules.enabled()
-                readings = [(rule, _read(unit, rule, now, memory.pending)) for rule in rules]
+                readings = [(rule, _read(unit, rule, now, tenant.pending)) for rule in rules]
             self._trends.keep(tenant_id, rules)
             if not rules:
                 self._standing.evaluated(tenant_id, 0, 0)
@@ -101,9 +101,9 @@ class AlertWorker(DueWorker):
                 return None
             self._without.discard(tenant_id)
             found = [
-                (rule, reading or self._trend(memory, rule, now)) for rule, reading in readings
+                (rule, reading or self._trend(tenant, rule, now)) for rule, reading in readings
             ]
-            self._write(memory, found, now)
+            self._write(tenant, found, now)
         triggered = sum(bool(rule.open_entry) != deciding.changes(rule, one) for rule, one in found)
         self._standing.evaluated(tenant_id, len(rules), triggered)
         took_us = int((time.monotonic() - started) * MICROSECONDS)
@@ -112,31 +112,31 @@ class AlertWorker(DueWorker):
         times = [reading.next_us for _, reading in found if reading.next_us is not None]
         return max(min(times), not_before) if times else None
 
-    def _trend(self, memory: OpenTenant[AlertsUnit], rule: Rule, now: int) -> Reading:
+    def _trend(self, tenant: OpenTenant[AlertsUnit], rule: Rule, now: int) -> Reading:
         try:
             return self._trends.read(
-                memory.tenant_id, rule, now, partial(_any_recorded, memory, rule, now)
+                tenant.tenant_id, rule, now, partial(_any_recorded, tenant, rule, now)
             )
         except ResourceExhausted:  # Other analyses run.
             return Reading(math.nan, next_us=now + _LONGEST_PAUSE_US)  # Which changes nothing.
 
     def _write(
         self,
-        memory: OpenTenant[AlertsUnit],
+        tenant: OpenTenant[AlertsUnit],
         found: Sequence[tuple[Rule, Reading]],
         now: int,
     ) -> None:
         changing = [(rule, reading) for rule, reading in found if deciding.changes(rule, reading)]
         if not changing:
             return
-        with memory.write() as unit:
+        with tenant.write() as unit:
             for rule, reading in changing:
-                if deciding.write(unit, memory.tenant_id, rule, reading, now):
+                if deciding.write(unit, tenant.tenant_id, rule, reading, now):
                     _log.info(
                         "alert resolved" if rule.open_entry else "alert triggered",
-                        tenant=memory.tenant_id, rule=rule.id, value=reading.value,
+                        tenant=tenant.tenant_id, rule=rule.id, value=reading.value,
                     )  # fmt: skip
-        self._told(memory.tenant_id)
+        self._told(tenant.tenant_id)
 
 
 def _read(unit: AlertsUnit, rule: Rule, now: int, pending: int) -> Reading | None:
@@ -146,7 +146,7 @@ def _read(unit: AlertsUnit, rule: Rule, now: int, pending: int) -> Reading | Non
     return read(unit.measures, rule, now, pending)
 
 
-def _any_recorded(memory: OpenTenant[AlertsUnit], rule: Rule, now: int) -> bool:
-    with memory.read() as unit:
+def _any_recorded(tenant: OpenTenant[AlertsUnit], rule: Rule, now: int) -> bool:
+    with tenant.read() as unit:
         last = unit.measures.last_us(scope_of(rule), now)
     return last is not None and last > now - rule.window_us

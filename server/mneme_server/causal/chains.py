@@ -54,7 +54,7 @@ class QueryEffects:
 
     def __call__(self, tenant_id: str, query: EffectQuery, limit: int) -> FoundChains:
         """Return the chains that the query picks, the weightiest first."""
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             if not query.cause and not query.effect:
                 return _single(unit, query, limit)
             with self.foreground.computing(Size.LARGE):

@@ -61,12 +61,12 @@ class Discover:
             FailedPrecondition: it is too much for one call.
         """
         require_known_before(question)
-        with self.tenants.open(tenant_id) as memory:
-            with memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant:
+            with tenant.read() as unit:
                 total = unit.episodes.count(question.filter)
             if at_once and total > MOST_AT_ONCE:
                 raise _too_much(f"{total} episodes, more than {MOST_AT_ONCE}")
-            gathered = self._gathered(memory, question, min(total, MOST_EPISODES), step)
+            gathered = self._gathered(tenant, question, min(total, MOST_EPISODES), step)
             _require_in_some(question, gathered)
             with self.foreground.computing(Size.LARGE):
                 causes, refused = testable(gathered.causes(), gathered.count, question)
@@ -87,19 +87,19 @@ class Discover:
                 not_adjusted_for=gathered.not_in(names),
                 truncated=total > MOST_EPISODES or len(causes) > MOST_CAUSES,
             )
-            return _kept(memory, question, found, gathered)
+            return _kept(tenant, question, found, gathered)
 
     def _gathered(
-        self, memory: OpenTenant[CausalUnit], question: Question, most: int, step: Step
+        self, tenant: OpenTenant[CausalUnit], question: Question, most: int, step: Step
     ) -> Gathered:
         """Read the latest episodes, page by page, with the vectors that their tasks have."""
-        resolve = _Skills(memory)
+        resolve = _Skills(tenant)
         gathered = Gathered(question.adjust_for, resolve)
         last = None
         while gathered.count < most:
             step.report("reading", gathered.count, most)
             wanted = min(_PAGE, most - gathered.count)
-            with self.foreground.computing(Size.LARGE), memory.read() as unit:
+            with self.foreground.computing(Size.LARGE), tenant.read() as unit:
                 page = unit.episodes.digests(question.filter, last, wanted)
                 gathered.add(page, _vectors(unit, page))
             if len(page) < wanted:
@@ -152,8 +152,8 @@ def _vectors(unit: CausalUnit, page: Sequence[Episode]) -> Mapping[str, Matrix]:
 class _Skills:
     """The ids of skills, by what episodes call them."""
 
-    def __init__(self, memory: OpenTenant[CausalUnit]) -> None:
-        self._memory = memory
+    def __init__(self, tenant: OpenTenant[CausalUnit]) -> None:
+        self._memory = tenant
         self._known: dict[str, str | None] = {}
 
     def __call__(self, names: Iterable[str]) -> Mapping[str, str]:
@@ -187,13 +187,13 @@ def _estimated(
 
 
 def _kept(
-    memory: OpenTenant[CausalUnit], question: Question, found: Discovered, gathered: Gathered
+    tenant: OpenTenant[CausalUnit], question: Question, found: Discovered, gathered: Gathered
 ) -> Discovered:
     """Keep what was discovered as edges, unless it is a dry run; return what became of it."""
     if question.dry_run:
-        with memory.read() as unit:
+        with tenant.read() as unit:
             return _changed(unit, question, found, gathered)[0]
-    with memory.write() as unit:
+    with tenant.write() as unit:
         done, edges, gone = _changed(unit, question, found, gathered)
         for edge in edges:
             unit.causal_edges.save(edge)

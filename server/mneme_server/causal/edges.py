@@ -43,7 +43,7 @@ class Edges:
         edge = replace(given, id=given.id or new_id(), created_us=now, updated_us=now)
         if edge.cause == edge.effect:
             raise InvalidArgument("cause and effect are the same", field="effect")
-        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             known = unit.causal_edges.get_many([edge.id]).get(edge.id)
             if known is not None:
                 return _unchanged(known, edge)
@@ -62,7 +62,7 @@ class Edges:
         Raises:
             NotFound: there is no such edge.
         """
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             return _existing(unit, edge_id)
 
     def update(self, tenant_id: str, edge_id: str, changes: Mapping[str, Any]) -> Edge:
@@ -71,7 +71,7 @@ class Edges:
         Raises:
             NotFound: there is no such edge.
         """
-        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             before = _existing(unit, edge_id)
             after = replace(before, **changes)
             differing = after.differing(before)
@@ -87,7 +87,7 @@ class Edges:
         self, tenant_id: str, filter_: EdgeFilter, after: tuple[int, str] | None, limit: int
     ) -> tuple[Sequence[Edge], int]:
         """Return edges, latest first, after that key; and how many match."""
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             page = self.foreground.read_page(
                 partial(unit.causal_edges.page, filter_),
                 after,
@@ -102,7 +102,7 @@ class Edges:
         Raises:
             NotFound: there is no such edge.
         """
-        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             edge = _existing(unit, edge_id)
             unit.causal_edges.remove([edge_id])
         return edge

@@ -64,7 +64,7 @@ class Experiments:
             raise InvalidArgument("cause and effect are the same", field="effect")
         seed = given.seed or secrets.token_hex(_SEED_BYTES)
         made = replace(given, id=given.id or new_id(), seed=seed, created_us=now_us())
-        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             known = unit.experiments.get(made.id)
             if known is not None:
                 return _unchanged(known, given)
@@ -79,14 +79,14 @@ class Experiments:
         Raises:
             NotFound: there is no such experiment.
         """
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             return _existing(unit, experiment_id)
 
     def page(
         self, tenant_id: str, status: Status | None, after: tuple[int, str] | None, limit: int
     ) -> tuple[Sequence[Experiment], int]:
         """Return experiments, latest first, after that key; and how many match."""
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             page = self.foreground.read_page(
                 partial(unit.experiments.page, status),
                 after,
@@ -104,13 +104,13 @@ class Experiments:
             NotFound: there is no such experiment.
             FailedPrecondition: it is completed, and the subject was not assigned before.
         """
-        with self.tenants.open(tenant_id) as memory:
-            with memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant:
+            with tenant.read() as unit:
                 _existing(unit, experiment_id)
                 known = unit.experiments.assignment(experiment_id, subject)
             if known is not None:
                 return known, True
-            with memory.write() as unit:
+            with tenant.write() as unit:
                 experiment = _existing(unit, experiment_id)
                 known = unit.experiments.assignment(experiment_id, subject)
                 if known is not None:
@@ -133,7 +133,7 @@ class Experiments:
             AlreadyExists: the id is taken by another observation.
             FailedPrecondition: the experiment is completed, or the subject is in the other arm.
         """
-        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             experiment = _existing(unit, experiment_id)
             made = _in_its_arm(unit, experiment_id, given)
             known = unit.experiments.observation(experiment_id, made.id)
@@ -151,7 +151,7 @@ class Experiments:
         Raises:
             NotFound: there is no such experiment.
         """
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             experiment = _existing(unit, experiment_id)
             return experiment, experiment.result or self._analyzed(unit, experiment_id)
 
@@ -168,7 +168,7 @@ class Experiments:
             NotFound: there is no such experiment.
             FailedPrecondition: the edge would close a circle; nothing is changed.
         """
-        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             experiment = _existing(unit, experiment_id)
             if experiment.status is Status.COMPLETED:
                 edge = unit.causal_edges.get_many([experiment.edge_id]).get(experiment.edge_id)
@@ -191,7 +191,7 @@ class Experiments:
         Raises:
             NotFound: there is no such experiment.
         """
-        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             experiment = _existing(unit, experiment_id)
             unit.experiments.remove(experiment_id)
         return experiment

@@ -87,7 +87,7 @@ class Learned:
         user taught."""
         if not found:
             return {}
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             stored = unit.lessons.get_many([one.document.source_id for one in found])
             if not user_id:
                 return stored
@@ -115,8 +115,8 @@ class Learned:
             agent_id=filter_.agent_id,
             user_id=filter_.user_id,
         )
-        with self.tenants.open(tenant_id) as memory:
-            if not memory.index.select(stored).count:
+        with self.tenants.open(tenant_id) as tenant:
+            if not tenant.index.select(stored).count:
                 return ()  # Nothing was looked for, so no search is counted.
         found, _ = self.reflections.search(
             tenant_id,

@@ -40,7 +40,7 @@ _PAGE = 2_000
 
 
 def event_pages(
-    memory: OpenTenant[ActivityUnit], session_id: str
+    tenant: OpenTenant[ActivityUnit], session_id: str
 ) -> Iterator[Sequence[EventDigest]]:
     """Yield a session's events in the order of their sequence, page by page.
 
@@ -49,7 +49,7 @@ def event_pages(
     """
     last_sequence = 0
     while True:
-        with memory.read() as unit:
+        with tenant.read() as unit:
             page = unit.activity.digests(session_id, last_sequence, _PAGE)
         yield page
         if len(page) < _PAGE:

@@ -124,11 +124,11 @@ class GetContext:
         candidates, words_only = self._candidates(
             tenant_id, topic, filter_, max(_SESSIONS, 2 * limit)
         )
-        with self.tenants.open(tenant_id) as memory:
-            with memory.read() as unit, self.foreground.computing(Size.LARGE):
+        with self.tenants.open(tenant_id) as tenant:
+            with tenant.read() as unit, self.foreground.computing(Size.LARGE):
                 sessions = _best(unit, candidates, filter_, limit, now)
                 total = unit.activity.count(filter_)
-            sessions = self._with_events(memory, topic, sessions, candidates, filter_.user_id)
+            sessions = self._with_events(tenant, topic, sessions, candidates, filter_.user_id)
         learned = self.learned
         lessons = learned.lessons_on(tenant_id, topic, filter_, limit, counted=counted)
         reflections = learned.reflections_on(tenant_id, topic, filter_, limit, counted=counted)
@@ -196,7 +196,7 @@ class GetContext:
         )
         if filter_ == ActivityFilter(project=filter_.project):
             return of_project
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             ids = unit.activity.ids(filter_, _NAMED + 1)
         if len(ids) > _NAMED:
             return replace(document_filter(filter_, EVENT), start_us=None)
@@ -204,7 +204,7 @@ class GetContext:
 
     def _with_events(
         self,
-        memory: OpenTenant[ContextUnit],
+        tenant: OpenTenant[ContextUnit],
         topic: str,
         found: Sequence[ContextSession],
         candidates: Mapping[str, _Candidate],
@@ -215,10 +215,10 @@ class GetContext:
         made = self.embedder.embed([topic])  # Recall has embedded it: it is in the cache.
         vector = None if made is None else made[0]
         recalled = {key: candidate.event_ids for key, candidate in candidates.items()}
-        with memory.read() as unit, self.foreground.computing(Size.LARGE):
+        with tenant.read() as unit, self.foreground.computing(Size.LARGE):
             chosen = key_events(
                 unit,
-                memory.index,
+                tenant.index,
                 [one.past for one in found],
                 vector,
                 recalled,
@@ -245,7 +245,7 @@ class SearchSessions:
             ),
         )
         ids = [result.document.source_id for result in answer.results]
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             known = load(unit, ids)
         found = [
             FoundSession(known[key], result.score, result.similarity)

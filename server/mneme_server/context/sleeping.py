@@ -61,13 +61,13 @@ class Sleep:
             FailedPrecondition: the session belongs to another project or agent.
             ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is stored.
         """
-        with self.tenants.open(tenant_id) as memory:
-            with memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant:
+            with tenant.read() as unit:
                 session_id = given.session_id or _chosen(unit, given)
                 before = unit.sessions.get(session_id)
                 known = unit.handovers.get_many([session_id]).get(session_id)
             given = _with_given_before(replace(given, session_id=session_id), before, known)
-            notes, found = _read(memory, session_id)
+            notes, found = _read(tenant, session_id)
             now = now_us()
             session = _ended(before, given, now)
             handover = _completed(joined(given, found), session, notes, now)
@@ -77,9 +77,9 @@ class Sleep:
             summary = summarize(session, notes, stored, now)
             vectors = self.embedder.embed([summary.text])  # Before the lock: it may take long.
             if vectors is None:
-                memory.require_room(1)
+                tenant.require_room(1)
             committed: Committed | None = None
-            with memory.write() as unit:
+            with tenant.write() as unit:
                 current = unit.sessions.get(session_id)
                 unchanged = current == before
                 if not unchanged:
@@ -144,10 +144,10 @@ def _with_given_before(
     return replace(given_part(known), project=given.project, agent_id=given.agent_id)
 
 
-def _read(memory: OpenTenant[ContextUnit], session_id: str) -> tuple[SessionNotes, Handover]:
+def _read(tenant: OpenTenant[ContextUnit], session_id: str) -> tuple[SessionNotes, Handover]:
     """Return the notes on a session's events, and the handover that they tell."""
     notes, collector = SessionNotes(), Collector()
-    for page in event_pages(memory, session_id):
+    for page in event_pages(tenant, session_id):
         notes.add(page)
         collector.add(page)
     return notes, collector.handover(notes, session_id)

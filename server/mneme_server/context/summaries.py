@@ -245,21 +245,21 @@ class SummaryWorker(TenantWorker):
 
     def step(self, tenant_id: str) -> int | None:
         """Make one batch of the tenant's summaries."""
-        with self._open_tenant(tenant_id) as memory:
-            with memory.read() as unit:
+        with self._open_tenant(tenant_id) as tenant:
+            with tenant.read() as unit:
                 queued = unit.summary_queue.due(now_us(), BATCH)
                 if not queued:
                     return unit.summary_queue.next_due_us()
             self._shift.step()
             started = time.monotonic()
-            ready = self._put_off_active(memory, queued)
+            ready = self._put_off_active(tenant, queued)
             made: list[_Made] = []
             for item in ready:
                 try:
-                    made.append(_make(memory, item.session_id))
+                    made.append(_make(tenant, item.session_id))
                 except Exception as error:  # One session must not hold back the others.
-                    self._put_off_failed(memory, [item], error)
-            self._store(memory, made)
+                    self._put_off_failed(tenant, [item], error)
+            self._store(tenant, made)
             if made:
                 _log.debug(
                     "sessions summarised", tenant=tenant_id, sessions=len(made),
@@ -268,13 +268,13 @@ class SummaryWorker(TenantWorker):
         return now_us()
 
     def _put_off_active(
-        self, memory: OpenTenant[ContextUnit], queued: Sequence[QueuedSummary]
+        self, tenant: OpenTenant[ContextUnit], queued: Sequence[QueuedSummary]
     ) -> list[QueuedSummary]:
         """Put off sessions that are still at work; return the others."""
-        with memory.read() as unit:
+        with tenant.read() as unit:
             later = self._still_active(unit, queued)
         if later:
-            with memory.write() as unit:
+            with tenant.write() as unit:
                 # Again, inside the transaction: one of them may have ended meanwhile.
                 later = self._still_active(unit, queued)
                 for session_id, until_us in later.items():
@@ -296,13 +296,13 @@ class SummaryWorker(TenantWorker):
 
     def _store(
         self,
-        memory: OpenTenant[ContextUnit],
+        tenant: OpenTenant[ContextUnit],
         made: Sequence[_Made],
     ) -> None:
         if not made:
             return
         vectors = self._embedded([item.summary.text for item in made])
-        with memory.write() as unit:
+        with tenant.write() as unit:
             # One that is off the queue was handed over, which summarised it, or forgotten.
             queued = unit.summary_queue.queued([item.session.id for item in made])
             left = [at for at, item in enumerate(made) if item.session.id in queued]
@@ -337,42 +337,42 @@ class SummaryWorker(TenantWorker):
             return None
 
     def _put_off_failed(
-        self, memory: OpenTenant[ContextUnit], failed: Sequence[QueuedSummary], error: Exception
+        self, tenant: OpenTenant[ContextUnit], failed: Sequence[QueuedSummary], error: Exception
     ) -> None:
         attempts = max(item.attempts for item in failed)
         ids = [item.session_id for item in failed]
         if attempts + 1 >= MOST_ATTEMPTS and not isinstance(
             error, (ResourceExhausted, Unavailable)
         ):
-            with memory.write() as unit:
+            with tenant.write() as unit:
                 unit.summary_queue.finish(ids)
             _log.error(
                 "sessions cannot be summarised, until more happens in them",
-                tenant=memory.tenant_id, sessions=ids, error=str(error),
+                tenant=tenant.tenant_id, sessions=ids, error=str(error),
                 exc_info=not isinstance(error, MnemeError),
             )  # fmt: skip
             return
         delay_s = retry_delay_s(attempts)
-        with memory.write() as unit:
+        with tenant.write() as unit:
             unit.summary_queue.defer(
                 ids,
                 until_us=now_us() + int(delay_s * MICROSECONDS),
                 error=str(error) or type(error).__name__,
             )
         _log.warning(
-            "sessions could not be summarised, will be tried again", tenant=memory.tenant_id,
+            "sessions could not be summarised, will be tried again", tenant=tenant.tenant_id,
             sessions=len(failed), retry_in_s=delay_s, error=str(error),
             exc_info=not isinstance(error, MnemeError),
         )  # fmt: skip
 
 
-def _make(memory: OpenTenant[ContextUnit], session_id: str) -> _Made:
-    with memory.read() as unit:
+def _make(tenant: OpenTenant[ContextUnit], session_id: str) -> _Made:
+    with tenant.read() as unit:
         session = unit.sessions.get(session_id)
         handover = unit.handovers.get_many([session_id]).get(session_id)
     if session is None:
         raise NotFound(f"there is no session {session_id!r}", field="session_id")
     notes = SessionNotes()
-    for page in event_pages(memory, session_id):
+    for page in event_pages(tenant, session_id):
         notes.add(page)
     return _Made(session, handover, summarize(session, notes, handover, now_us()))

@@ -65,12 +65,12 @@ class GetTimeline:
         started, the most similar first, from `MIN_SIMILARITY`. One search a session with a
         summary: the cost grows with the page, not with the project's past.
         """
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             with self.foreground.computing(size_of(limit), cost=limit / PART):
                 sessions = unit.activity.page(filter_, after, limit)
                 known = load(unit, [session.id for session in sessions])
             told = [past for past in known.values() if past.summary is not None]
-            index = memory.index
+            index = tenant.index
             vectors = vectors_of(unit, self.embedder, [_text(past) for past in told])
             told = [past for past in told if _text(past) in vectors]
 

@@ -79,13 +79,13 @@ class WakeUp:
         """
         now = now_us()
         filter_ = ActivityFilter(project=project, agent_id=agent_id, user_id=user_id)
-        with self.tenants.open(tenant_id) as memory:
-            with memory.read() as unit:
-                last = _last(unit, memory.index, filter_)
+        with self.tenants.open(tenant_id) as tenant:
+            with tenant.read() as unit:
+                last = _last(unit, tenant.index, filter_)
                 if last is None or last.summary is None:
                     return _narrated(Awakening(None), now)
                 filter_ = replace(filter_, project=project or last.session.project)
-                later, more_later = _later(unit, memory.index, filter_, last)
+                later, more_later = _later(unit, tenant.index, filter_, last)
                 vectors = vectors_of(unit, self.embedder, [last.summary.text])
                 vector = vectors.get(last.summary.text)
                 related: list[Related] = []
@@ -93,7 +93,7 @@ class WakeUp:
                 if vector is not None:
                     related, considered = related_to(
                         unit,
-                        memory.index,
+                        tenant.index,
                         vector,
                         filter_,
                         without=last.session.id,
@@ -103,7 +103,7 @@ class WakeUp:
                     )
             compared = [last, *(one.past for one in related)]
             of_project = ActivityFilter(project=filter_.project, user_id=user_id)
-            patterns = patterns_of(compared, _topics(memory, of_project, len(compared)))
+            patterns = patterns_of(compared, _topics(tenant, of_project, len(compared)))
             known = self._experience(tenant_id, last, of_project) if with_experience else ()
             suggestions = suggestions_of(
                 last,
@@ -170,12 +170,12 @@ def _later(
     return left_none, len(ids) == _LATER
 
 
-def _topics(memory: OpenTenant[ContextUnit], filter_: ActivityFilter, compared: int) -> Topics:
+def _topics(tenant: OpenTenant[ContextUnit], filter_: ActivityFilter, compared: int) -> Topics:
     """Return what a project's sessions are about; of all projects, where those are all of its."""
-    with memory.read() as unit:
-        ids = latest(unit, memory.index, filter_, _TOPICS_OF)
+    with tenant.read() as unit:
+        ids = latest(unit, tenant.index, filter_, _TOPICS_OF)
         if filter_.project and len(ids) <= compared:
-            ids = latest(unit, memory.index, replace(filter_, project=""), _TOPICS_OF)
+            ids = latest(unit, tenant.index, replace(filter_, project=""), _TOPICS_OF)
         found = unit.summaries.topics(ids)
     counts = Counter(key for topics in found for key in {topic_key(one) for one in topics})
     return Topics(len(found), counts)

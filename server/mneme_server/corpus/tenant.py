@@ -366,7 +366,7 @@ class OpenTenant(Followed, Generic[U_co]):
         self.shown.clean()
 
     def close(self) -> None:
-        """Close the index and the store. Nobody may use the memory any more."""
+        """Close the index and the store. Nobody may use the tenant any more."""
         self._before_closing(self)
         with self._write_lock:
             if self.backlog.miscounted:
@@ -380,10 +380,10 @@ class OpenTenant(Followed, Generic[U_co]):
 
 
 class OpenTenants(Protocol[U_co]):
-    """Where use cases get a tenant's memory from."""
+    """Where use cases get a tenant from."""
 
     def open(self, tenant_id: str) -> AbstractContextManager[OpenTenant[U_co]]:
-        """Lend the tenant's memory for the block, opening it if need be.
+        """Lend the tenant for the block, opening it if need be.
 
         Raises:
             NotFound: there is no such tenant.

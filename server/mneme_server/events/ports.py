@@ -106,7 +106,7 @@ class ForgottenRepository(Protocol):
 class Witness(Protocol):
     """What else knows of what was recorded, and was signed: the tenant's log."""
 
-    def against_all(self, tenant_id: str, memory: OpenTenant[Any]) -> str:
+    def against_all(self, tenant_id: str, tenant: OpenTenant[Any]) -> str:
         """Return what speaks against the tenant's log; empty: nothing."""
         ...
 

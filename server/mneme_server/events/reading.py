@@ -27,7 +27,7 @@ class ReadEvents:
         Raises:
             NotFound: there is no such session.
         """
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             session = unit.sessions.get(session_id)
         if session is None:
             raise session_not_found(session_id)
@@ -37,7 +37,7 @@ class ReadEvents:
         self, tenant_id: str, filter_: SessionFilter, after: tuple[int, str] | None, limit: int
     ) -> tuple[Sequence[Session], int]:
         """Return sessions, latest start first, after (started_us, id); and how many match."""
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             page = self.foreground.read_page(
                 partial(unit.sessions.page, filter_), after, limit, lambda s: (s.started_us, s.id)
             )
@@ -53,7 +53,7 @@ class ReadEvents:
         descending: bool,
     ) -> Sequence[Event]:
         """Return events by time, after the key (timestamp_us, cursor)."""
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             return self.foreground.read_page(
                 partial(unit.events.page, filter_, descending=descending),
                 after,
@@ -67,5 +67,5 @@ class ReadEvents:
 
     def agents(self, tenant_id: str, after: str | None, limit: int) -> Sequence[Agent]:
         """Return agents by id, after that id."""
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             return self.foreground.read_page(unit.agents.page, after, limit, lambda agent: agent.id)

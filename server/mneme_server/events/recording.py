@@ -88,13 +88,13 @@ class RecordEvents:
         def normalized(new: NewEvent) -> Event:
             return normalize(new, event_id=new.id or new_id(), now_us=recorded_us)
 
-        with self.tenants.open(tenant_id) as memory:
+        with self.tenants.open(tenant_id) as tenant:
             batch = self.foreground.each(normalized, new_events)
             # While others wait it joins their line: who waits for an event waits for those before.
-            vectors = self._embedded(batch) if wait_indexed and not memory.pending else {}
+            vectors = self._embedded(batch) if wait_indexed and not tenant.pending else {}
             if not vectors:
-                _require_room(memory, new_events, batch)
-            with self.foreground.active(), memory.write() as unit:
+                _require_room(tenant, new_events, batch)
+            with self.foreground.active(), tenant.write() as unit:
                 recording = _Recording(
                     unit, recorded_us, self.listeners, self.foreground, vectors, system=system
                 )
@@ -103,7 +103,7 @@ class RecordEvents:
                 recording.committed(tenant_id)
             if wait_indexed and not vectors:
                 with self.foreground.hurry():
-                    memory.wait_embedded(recording.doc_ids)
+                    tenant.wait_embedded(recording.doc_ids)
         return receipts
 
     def _embedded(self, batch: Sequence[Event]) -> Mapping[str, Matrix]:
@@ -119,15 +119,15 @@ class RecordEvents:
 
 
 def _require_room(
-    memory: OpenTenant[EventsUnit], new_events: Sequence[NewEvent], batch: Sequence[Event]
+    tenant: OpenTenant[EventsUnit], new_events: Sequence[NewEvent], batch: Sequence[Event]
 ) -> None:
     try:
-        memory.require_room(sum(event.searchable for event in batch))
+        tenant.require_room(sum(event.searchable for event in batch))
     except ResourceExhausted:
         chosen = {new.id for new in new_events}
         if "" in chosen:
             raise
-        with memory.read() as unit:
+        with tenant.read() as unit:
             if len(unit.events.by_ids(chosen)) < len(chosen):
                 raise
 

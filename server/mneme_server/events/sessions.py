@@ -47,7 +47,7 @@ class StartSession:
         new = replace(new, user_id=new.user_id or user_in(new.metadata or {}))
         session_id = new.id or new_id()
         committed: Committed | None = None
-        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             known = unit.sessions.get(session_id)
             if known is not None and known.declared:
                 _require_same(known, new)
@@ -90,7 +90,7 @@ class EndSession:
             FailedPrecondition: it has ended with another status.
         """
         committed: Committed | None = None
-        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             session = unit.sessions.get(session_id)
             if session is None:
                 raise session_not_found(session_id)

@@ -50,14 +50,14 @@ class VerifyEvents:
         checked = events = forgotten = broken_count = 0
         broken: list[BrokenLink] = []
         head = ""
-        with self.tenants.open(tenant_id) as memory:
-            with memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant:
+            with tenant.read() as unit:
                 if session_id:
                     chains = [_Chain(session_id, digest_of(session_id))]
                 else:
                     chains = [_Chain(one, digest_of(one)) for one in unit.sessions.ids()]
                     chains += [_Chain("", one) for one in unit.forgotten.sessions()]
-            doubt = self.witness.against_all(tenant_id, memory) if self.witness else ""
+            doubt = self.witness.against_all(tenant_id, tenant) if self.witness else ""
             if doubt:
                 broken_count += 1
                 broken.append(BrokenLink("", "", 0, doubt))
@@ -66,7 +66,7 @@ class VerifyEvents:
                     break
                 # A transaction for each: one over all would keep the log of writes from being
                 # emptied for as long as the walk takes.
-                with memory.read() as unit:
+                with tenant.read() as unit:
                     walk = self._walked(tenant_id, unit, chain)
                     fault = _finish(unit, chain, walk)
                 checked += 1

@@ -173,7 +173,7 @@ class Watch(Generic[M]):
 
     def _read(self, start: int = 0) -> Sequence[M]:
         """Return what comes next, from before the window, which begins after the cursor `start`."""
-        with self._watches.tenants.open(self._feed.tenant_id) as memory, memory.read() as unit:
+        with self._watches.tenants.open(self._feed.tenant_id) as tenant, tenant.read() as unit:
             newest = unit.events.last_cursor()
             events = unit.events.recorded_after(self.cursor, self._filter, _TAKEN)
         if len(events) == _TAKEN:
@@ -226,7 +226,7 @@ class Watches(Generic[M]):
             with feed.lock:  # Before the newest cursor is read, so that no commit is missed.
                 feed.watches.add(watch)
         try:
-            with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+            with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
                 newest = unit.events.last_cursor()
         except BaseException:
             watch.close()
@@ -296,8 +296,8 @@ class Watches(Generic[M]):
         if window is None or not feed.watches:
             return
         try:
-            with self.tenants.open(feed.tenant_id) as memory:
-                with memory.read() as unit:
+            with self.tenants.open(feed.tenant_id) as tenant:
+                with tenant.read() as unit:
                     events = unit.events.recorded_after(window.head, _EVERYTHING, _READ)
                     sessions = unit.sessions.get_many({event.session_id for event in events})
                 recorded = [

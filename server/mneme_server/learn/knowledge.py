@@ -47,15 +47,15 @@ class Knowledge:
             ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is logged.
         """
         entry = given.identified(now_us())
-        with self.tenants.open(tenant_id) as memory:
-            with memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant:
+            with tenant.read() as unit:
                 known = _known(unit, entry)
             if known is not None:  # Whole files are sent again and again; embed only what is new.
                 return known, True
             vectors = self.embedder.embed([entry.text])
             if vectors is None:
-                memory.require_room(1)
-            with memory.write() as unit:
+                tenant.require_room(1)
+            with tenant.write() as unit:
                 known = _known(unit, entry)
                 if known is None:
                     unit.knowledge.add(entry)
@@ -91,7 +91,7 @@ class Knowledge:
                 limit=max(_CANDIDATES, limit),
             ),
         )
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             stored = unit.knowledge.get_many([r.document.source_id for r in answer.results])
         best = max((result.score for result in answer.results), default=0.0)
         now = now_us()

@@ -57,7 +57,7 @@ class Lessons:
         Raises:
             NotFound: there is no such lesson.
         """
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             lesson = _existing(unit, lesson_id)
         if counted:
             self.usage.lessons_read(tenant_id, [lesson_id])
@@ -75,7 +75,7 @@ class Lessons:
 
         With `words`, only those that hold each of them in their title or content.
         """
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             read, total = self._reading(unit, filter_, folded(words).split())
             page = self.foreground.read_page(
                 read,
@@ -123,7 +123,7 @@ class Lessons:
             ),
         )
         ids = [result.document.source_id for result in answer.results]
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             lessons = unit.lessons.get_many(ids)
         if counted:
             self.usage.lessons_read(tenant_id, lessons)
@@ -151,9 +151,9 @@ class Lessons:
             FailedPrecondition: it is archived.
             ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is changed.
         """
-        with self.tenants.open(tenant_id) as memory:
+        with self.tenants.open(tenant_id) as tenant:
             while True:
-                with memory.read() as unit:
+                with tenant.read() as unit:
                     before = _existing(unit, lesson_id, etag)
                 _require_active(before)
                 after = replace(before, **changes)
@@ -162,8 +162,8 @@ class Lessons:
                 after = replace(after, updated_us=later_us(before.updated_us))
                 vectors = self.embedder.embed([after.text])  # Before the lock: it may take long.
                 if vectors is None:
-                    memory.require_room(1)
-                with memory.write() as unit:
+                    tenant.require_room(1)
+                with tenant.write() as unit:
                     now = _existing(unit, lesson_id, etag)
                     if now.etag != before.etag:
                         continue  # Somebody else changed it meanwhile: start from that.
@@ -201,7 +201,7 @@ class Lessons:
         Its document keeps its vector: nothing is embedded.
         """
         archived = archived_us is not None
-        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             lesson = _existing(unit, lesson_id, etag)
             if archived != (lesson.archived_us is not None):
                 lesson = replace(lesson, archived_us=archived_us)
@@ -225,9 +225,9 @@ class Lessons:
     def export(self, tenant_id: str, filter_: LessonFilter) -> Iterator[Lesson]:
         """Yield lessons by id."""
         after = ""
-        with self.tenants.open(tenant_id) as memory:
+        with self.tenants.open(tenant_id) as tenant:
             while True:
-                with memory.read() as unit:
+                with tenant.read() as unit:
                     page = unit.lessons.by_id(filter_, after, _EXPORT_PAGE)
                 if not page:
                     return
@@ -240,10 +240,10 @@ class Lessons:
         now = now_us()
         given = [_completed(lesson, now) for lesson in lessons]
         vectors = self.embedder.embed([lesson.text for lesson in given])
-        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             deadline.check()  # It may have waited for the tenant's other writes.
             if vectors is None:
-                memory.require_room(len(given))
+                tenant.require_room(len(given))
             stored = unit.lessons.get_many([lesson.id for lesson in given])
             done = import_of(given, stored, Lesson.same_content, on_conflict, "lesson")
             if done.rows:

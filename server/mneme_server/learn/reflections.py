@@ -66,7 +66,7 @@ class Reflections:
         )
         sayings = [*reflection.what_worked, *reflection.what_did_not_work]
         vectors = self.embedder.embed([reflection.text, *sayings])
-        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             known = unit.reflections.get_many([reflection.id]).get(reflection.id)
             if known is not None:
                 _require_same(known, reflection)
@@ -77,7 +77,7 @@ class Reflections:
             session = unit.sessions.get(reflection.session_id)
             document = _document(reflection, "" if session is None else session.user_id)
             if vectors is None:
-                memory.require_room(1)
+                tenant.require_room(1)
                 unit.reflections.add(reflection, None)
                 unit.documents.add([document])
             else:
@@ -100,7 +100,7 @@ class Reflections:
         limit: int,
     ) -> tuple[Sequence[Reflection], int]:
         """Return reflections, newest first, after (created_us, id); and how many match."""
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             page = self.foreground.read_page(
                 partial(unit.reflections.page, filter_),
                 after,
@@ -132,7 +132,7 @@ class Reflections:
                 min_confidence=min_confidence,
             ),
         )
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             stored = unit.reflections.get_many([r.document.source_id for r in answer.results])
         if counted:
             self._count_search(tenant_id, answer)
@@ -152,7 +152,7 @@ class Reflections:
 
     def summarize(self, tenant_id: str, filter_: ReflectionFilter, limit: int) -> ReflectionSummary:
         """Summarize every reflection that matches."""
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             outcomes = unit.reflections.outcomes(filter_)
             failures = unit.reflections.sayings(
                 filter_, worked=False, outcomes={Outcome.FAILURE, Outcome.PARTIAL}

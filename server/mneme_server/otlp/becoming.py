@@ -75,9 +75,9 @@ class TelemetryWorker(TenantWorker):
 
     def step(self, tenant_id: str) -> int | None:
         """Make events of one batch of the tenant's rows."""
-        with self._open_tenant(tenant_id) as memory, self._making.holding(tenant_id):
+        with self._open_tenant(tenant_id) as tenant, self._making.holding(tenant_id):
             now = now_us()
-            with memory.read() as unit:
+            with tenant.read() as unit:
                 due, lost = unit.otlp_inbox.due(now, BATCH)
                 if not due and not lost:
                     return unit.otlp_inbox.next_due_us()
@@ -85,13 +85,13 @@ class TelemetryWorker(TenantWorker):
                 beside = unit.otlp_inbox.of_traces(traces, _CONTEXT)
                 known = unit.otlp_known.of_traces(traces, _CONTEXT)
             if lost:
-                self._put_off_lost(memory, lost)
+                self._put_off_lost(tenant, lost)
             self._shift.step()
             due = _with_texts(due, beside)
             ids = {row.id for row in due}
             waiting = [row for row in beside if row.id not in ids]
-            self._become(memory, _by_trace(due), _by_trace(waiting), _by_trace_known(known))
-            with memory.write() as unit:
+            self._become(tenant, _by_trace(due), _by_trace(waiting), _by_trace_known(known))
+            with tenant.write() as unit:
                 unit.otlp_known.drop(now - KEPT_US, _DROPPED)
         return now_us()
 
@@ -105,7 +105,7 @@ class TelemetryWorker(TenantWorker):
 
     def _become(
         self,
-        memory: OpenTenant[TelemetryUnit],
+        tenant: OpenTenant[TelemetryUnit],
         due: Mapping[_TraceKey, Sequence[Received]],
         waiting: Mapping[_TraceKey, Sequence[Received]],
         known: Mapping[str, Sequence[Known]],
@@ -116,31 +116,31 @@ class TelemetryWorker(TenantWorker):
                 mapped(rows, waiting.get(trace, ()), known.get(trace.id, ()))
                 for trace, rows in due.items()
             ]
-            self._finish(memory, made, [row for rows in due.values() for row in rows])
+            self._finish(tenant, made, [row for rows in due.values() for row in rows])
         except (ResourceExhausted, Unavailable):
             raise  # It has nothing to do with what is recorded.
         except Exception as error:
             if len(due) == 1:
-                self._put_off(memory, [row for rows in due.values() for row in rows], error)
+                self._put_off(tenant, [row for rows in due.values() for row in rows], error)
                 return
             for trace, rows in due.items():
-                self._become(memory, {trace: rows}, waiting, known)
+                self._become(tenant, {trace: rows}, waiting, known)
 
     def _finish(
-        self, memory: OpenTenant[TelemetryUnit], made: Sequence[Mapped], rows: Sequence[Received]
+        self, tenant: OpenTenant[TelemetryUnit], made: Sequence[Mapped], rows: Sequence[Received]
     ) -> None:
         events = [event for one in made for event in one.events]
         for batch in parts(events, _RECORDED):
-            with memory.read() as unit:
+            with tenant.read() as unit:
                 there = unit.events.by_ids([event.id for event in batch])
             new = {event.id: event for event in batch if event.id not in there}
             if new:
-                self._record(memory.tenant_id, list(new.values()))
+                self._record(tenant.tenant_id, list(new.values()))
         known = [known for one in made for known in one.known]
         settled = {one.trace_id for one in known}
         settled |= {row.span.trace_id for row in rows if row.span.is_root}
         now = now_us()
-        with memory.write() as unit:
+        with tenant.write() as unit:
             unit.otlp_known.keep(known, now)
             unit.otlp_inbox.remove([row.id for row in rows])
             unit.otlp_inbox.put(
@@ -149,29 +149,29 @@ class TelemetryWorker(TenantWorker):
             # What came meanwhile did not see that its trace has a session by now.
             unit.otlp_inbox.complete(settled, now)
 
-    def _put_off_lost(self, memory: OpenTenant[TelemetryUnit], lost: Sequence[str]) -> None:
+    def _put_off_lost(self, tenant: OpenTenant[TelemetryUnit], lost: Sequence[str]) -> None:
         _log.error(
-            "received spans cannot be read", tenant=memory.tenant_id, spans=len(lost), first=lost[0]
+            "received spans cannot be read", tenant=tenant.tenant_id, spans=len(lost), first=lost[0]
         )
-        with memory.read() as unit:
+        with tenant.read() as unit:
             attempts = unit.otlp_inbox.attempts(lost)
-        self._defer(memory, attempts, _LOST_US)
+        self._defer(tenant, attempts, _LOST_US)
 
     def _put_off(
-        self, memory: OpenTenant[TelemetryUnit], rows: Sequence[Received], error: Exception
+        self, tenant: OpenTenant[TelemetryUnit], rows: Sequence[Received], error: Exception
     ) -> None:
         delay_s = retry_delay_s(max(row.attempts for row in rows))
         _log.error(
-            "spans could not become events", tenant=memory.tenant_id,
+            "spans could not become events", tenant=tenant.tenant_id,
             trace=rows[0].span.trace_id, spans=len(rows), retry_in_s=delay_s, error=str(error),
             exc_info=not isinstance(error, MnemeError),
         )  # fmt: skip
         attempts = {row.id: row.attempts for row in rows}
-        self._defer(memory, attempts, int(delay_s * MICROSECONDS))
+        self._defer(tenant, attempts, int(delay_s * MICROSECONDS))
 
     @staticmethod
     def _defer(
-        memory: OpenTenant[TelemetryUnit], attempts: Mapping[str, int], delay_us: int
+        tenant: OpenTenant[TelemetryUnit], attempts: Mapping[str, int], delay_us: int
     ) -> None:
         """Put rows off that failed: some times, then once for long, since a later version may be
         able to; then they go. Nothing is tried for ever, nor holds room for ever."""
@@ -179,18 +179,18 @@ class TelemetryWorker(TenantWorker):
         late = [row for row, before in attempts.items() if before == MOST_ATTEMPTS - 1]
         gone = [row for row, before in attempts.items() if before >= MOST_ATTEMPTS]
         now = now_us()
-        with memory.write() as unit:
+        with tenant.write() as unit:
             unit.otlp_inbox.defer(again, now + delay_us)
             unit.otlp_inbox.defer(late, now + KEPT_US)
             unit.otlp_inbox.remove(gone)
         if late:
             _log.error(
-                "spans failed too often, are kept and tried once more", tenant=memory.tenant_id,
+                "spans failed too often, are kept and tried once more", tenant=tenant.tenant_id,
                 spans=len(late), first=late[0], retry_in_days=KEPT_US // DAY_US,
             )  # fmt: skip
         if gone:
             _log.error(
-                "spans never became events and are gone", tenant=memory.tenant_id,
+                "spans never became events and are gone", tenant=tenant.tenant_id,
                 spans=len(gone), first=gone[0],
             )  # fmt: skip
 

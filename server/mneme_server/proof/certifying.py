@@ -139,10 +139,10 @@ class RecallWithCertificate:
             RecallQuery(query.text, query.filter, limit=most, every_copy=False),
         )
         searched = time.perf_counter()
-        with self.tenants.open(tenant_id) as memory:
+        with self.tenants.open(tenant_id) as tenant:
             for _ in range(_TIMES):
-                made = self._made(tenant_id, memory, _Asked(query, answer, memory.index_mode))
-                if self._keep(memory, query, made, keep=keep):
+                made = self._made(tenant_id, tenant, _Asked(query, answer, tenant.index_mode))
+                if self._keep(tenant, query, made, keep=keep):
                     took = (searched - began, time.perf_counter() - searched)
                     search_ms, proof_ms = (1000 * seconds for seconds in took)
                     return replace(made, search_ms=search_ms, proof_ms=proof_ms)
@@ -154,18 +154,18 @@ class RecallWithCertificate:
         Raises:
             NotFound: there is none, or not any more.
         """
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             found = unit.certificates.get(certificate_id)
         if found is None:
             raise NotFound(f"there is no certificate {certificate_id!r}", field="id")
         return found
 
-    def _made(self, tenant_id: str, memory: OpenTenant[ProofUnit], asked: _Asked) -> Certified:
+    def _made(self, tenant_id: str, tenant: OpenTenant[ProofUnit], asked: _Asked) -> Certified:
         def made(unit: ProofUnit, head: Head) -> Certified:
             with self.foreground.computing(Size.SMALL):
                 return self._certified(tenant_id, unit, head, asked)
 
-        return self.heads.signed(tenant_id, memory, made)
+        return self.heads.signed(tenant_id, tenant, made)
 
     def _certified(self, tenant_id: str, unit: ProofUnit, head: Head, asked: _Asked) -> Certified:
         query, answer = asked.query, asked.answer
@@ -198,15 +198,15 @@ class RecallWithCertificate:
         return Certified(certificate, results, coverage, uplift_known, answer, 0.0, 0.0)
 
     def _keep(
-        self, memory: OpenTenant[ProofUnit], query: CertifiedQuery, made: Certified, *, keep: bool
+        self, tenant: OpenTenant[ProofUnit], query: CertifiedQuery, made: Certified, *, keep: bool
     ) -> bool:
         """Store the certificate, unless one of its results was forgotten meanwhile: it would hold
         what was erased."""
         leaves = [result.leaf.index for result in made.results]
         if not keep:
-            with memory.read() as unit:
+            with tenant.read() as unit:
                 return not unit.log.any_forgotten(leaves)
-        with memory.write() as unit:
+        with tenant.write() as unit:
             if unit.log.any_forgotten(leaves):
                 return False
             documents = [result.candidate.memory.document for result in made.results]

@@ -91,7 +91,7 @@ class Heads:
     def signed(
         self,
         tenant_id: str,
-        memory: OpenTenant[ProofUnit],
+        tenant: OpenTenant[ProofUnit],
         use: Callable[[ProofUnit, Head], T],
     ) -> T:
         """Sign the head of the log as it is now, and return what `use` makes of it in the same
@@ -104,14 +104,14 @@ class Heads:
         """
         with ExitStack() as reading:
             with self._signing.holding(tenant_id), self.refusals.told(tenant_id):
-                with memory.read() as unit:
+                with tenant.read() as unit:
                     begun = _name(unit) is not None
                 if not begun:
-                    self._begin(tenant_id, memory)
+                    self._begin(tenant_id, tenant)
                 # Before the snapshot: it must have all that those were signed of.
                 known = self._keys.known(tenant_id)
                 self._keys.require_own(tenant_id, known.keys[-1])
-                unit = reading.enter_context(memory.read())
+                unit = reading.enter_context(tenant.read())
                 head = self._head(tenant_id, unit, known)
             return use(unit, head)
 
@@ -121,7 +121,7 @@ class Heads:
 
     @contextmanager
     def checked(
-        self, tenant_id: str, memory: OpenTenant[ProofUnit]
+        self, tenant_id: str, tenant: OpenTenant[ProofUnit]
     ) -> Iterator[tuple[ProofUnit, Known]]:
         """Lend a snapshot whose log begins with what its signed head says, and what is known of the
         log; nothing is signed.
@@ -134,12 +134,12 @@ class Heads:
         """
         with ExitStack() as reading:
             with self.refusals.told(tenant_id):
-                with memory.read() as before:
+                with tenant.read() as before:
                     begun = _name(before) is not None
                 known = self._keys.known(tenant_id)
                 with suppress(FailedPrecondition):
                     self._keys.require_own(tenant_id, known.keys[-1])
-                unit = reading.enter_context(memory.read())
+                unit = reading.enter_context(tenant.read())
                 if begun:
                     tree = unit.log.tree()
                     _require_same_history(tree, tree.root(), _last(tenant_id, unit, known))
@@ -156,10 +156,10 @@ class Heads:
             last = self._sign(tenant_id, key, last.origin, tree.size, root)
         return Head(last, others[-1] if others else None, key, tree)
 
-    def _begin(self, tenant_id: str, memory: OpenTenant[ProofUnit]) -> None:
+    def _begin(self, tenant_id: str, tenant: OpenTenant[ProofUnit]) -> None:
         """Name the log, and sign its first head. One that comes after another, whose store was put
         back or made anew, says so in its next leaf."""
-        with memory.write() as unit:
+        with tenant.write() as unit:
             if _name(unit) is not None:  # Another server was faster.
                 return
             known = self._keys.known(tenant_id)

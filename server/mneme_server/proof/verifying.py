@@ -57,8 +57,8 @@ class Proofs:
 
     def checkpoint(self, tenant_id: str) -> Head:
         """Return the head of the log as it is now, signed."""
-        with self.tenants.open(tenant_id) as memory:
-            return self.heads.signed(tenant_id, memory, lambda _unit, head: head)
+        with self.tenants.open(tenant_id) as tenant:
+            return self.heads.signed(tenant_id, tenant, lambda _unit, head: head)
 
     def consistency(self, tenant_id: str, old_size: int, new_size: int) -> Consistency:
         """Return what joins two heads; a `new_size` of 0 is that of all leaves.
@@ -77,8 +77,8 @@ class Proofs:
             hashes = tree.consistency(old_size)
             return Consistency(old_size, tree.size, hashes, head.signed.origin)
 
-        with self.tenants.open(tenant_id) as memory:
-            return self.heads.signed(tenant_id, memory, proof)
+        with self.tenants.open(tenant_id) as tenant:
+            return self.heads.signed(tenant_id, tenant, proof)
 
     def inclusion(self, tenant_id: str, of: int | tuple[str, str], size: int) -> Inclusion:
         """Return what joins a leaf to a head: by its place, or the newest of an item (kind, id).
@@ -96,14 +96,14 @@ class Proofs:
                 raise _out_of_range(f"a log of {tree.size} leaves has none at {index}", "of")
             return Inclusion(leaf, tree.size, tree.inclusion(leaf.index), head.signed.origin)
 
-        with self.tenants.open(tenant_id) as memory:
-            return self.heads.signed(tenant_id, memory, proof)
+        with self.tenants.open(tenant_id) as tenant:
+            return self.heads.signed(tenant_id, tenant, proof)
 
     def verify(self, tenant_id: str, text: str) -> Verdict:
         """Check a certificate of this tenant, and tell what became of its results since."""
-        with self.tenants.open(tenant_id) as memory:
+        with self.tenants.open(tenant_id) as tenant:
             try:
-                with self.heads.checked(tenant_id, memory) as (unit, known):
+                with self.heads.checked(tenant_id, tenant) as (unit, known):
                     keys = trusted(known.keys)
                     found, problems = inspect_certificate(text, *keys)
                     if found is None:

@@ -29,10 +29,10 @@ class LogWitness:
     def __init__(self, heads: Heads) -> None:
         self._heads = heads
 
-    def against_all(self, tenant_id: str, memory: OpenTenant[ProofUnit]) -> str:
+    def against_all(self, tenant_id: str, tenant: OpenTenant[ProofUnit]) -> str:
         """Check that the log is what was signed, and that each of its leaves is of something."""
         try:
-            with self._heads.checked(tenant_id, memory) as (unit, _):
+            with self._heads.checked(tenant_id, tenant) as (unit, _):
                 leaves = unit.log.unaccounted()
         except DataLoss as error:
             return error.message

@@ -51,7 +51,7 @@ _LOOKED_BEHIND = 5
 
 
 def answer_of(
-    memory: OpenTenant[CorpusUnit],
+    tenant: OpenTenant[CorpusUnit],
     index: CorpusIndex,
     query: RecallQuery,
     selection: Selection,
@@ -74,7 +74,7 @@ def answer_of(
     places, copied = _best(candidates, enough, wanted, copies)
     row_of = _rows_by_id(index, candidates.rows[places])
     doc_ids = list(row_of)
-    with memory.reading_shown(newest=glance is not None) as reader:
+    with tenant.reading_shown(newest=glance is not None) as reader:
         memories = reader.get_many(doc_ids, bare=query.bare)
         lost = reader.lost
     results = [
@@ -106,7 +106,7 @@ def answer_of(
         row_of[document.doc_id] = row
         return 0 <= row < len(mask) and bool(mask[row])
 
-    with _reading(memory, newest=glance is not None) as read:
+    with _reading(tenant, newest=glance is not None) as read:
         shown = successors_first(
             shown,
             results,
@@ -120,7 +120,7 @@ def answer_of(
         if row in copied:
             result.copies = copies_of(index, row, selection)
     if query.turns and shown:
-        _add_turns(memory, index, query, shown, rows, glance=glance)
+        _add_turns(tenant, index, query, shown, rows, glance=glance)
     return Answer(
         results=shown,
         outcome=RecallOutcome.FOUND if shown else RecallOutcome.NOTHING_ABOVE_MIN_SCORE,
@@ -141,14 +141,14 @@ def _row_of(index: CorpusIndex, document: Document) -> int:
 
 
 @contextmanager
-def _reading(memory: OpenTenant[CorpusUnit], *, newest: bool) -> Iterator[ReadSources]:
+def _reading(tenant: OpenTenant[CorpusUnit], *, newest: bool) -> Iterator[ReadSources]:
     """Lend what reads memories by their sources; a transaction is begun when it reads the first."""
     with ExitStack() as lent:
         readers: list[MemoryReader] = []
 
         def read(kind: MemoryKind, source_ids: Sequence[str]) -> Mapping[str, Memory]:
             if not readers:
-                readers.append(lent.enter_context(memory.reading_shown(newest=newest)))
+                readers.append(lent.enter_context(tenant.reading_shown(newest=newest)))
             return readers[0].of_sources(kind, source_ids)
 
         yield read
@@ -237,7 +237,7 @@ def _link(results: Sequence[Recalled], groups: Groups) -> None:
 
 
 def _add_turns(
-    memory: OpenTenant[CorpusUnit],
+    tenant: OpenTenant[CorpusUnit],
     index: CorpusIndex,
     query: RecallQuery,
     results: Sequence[Recalled],
@@ -252,7 +252,7 @@ def _add_turns(
         DocumentFilter(user_id=query.filter.user_id, project=query.filter.project)
     )
     turns = Turns.around_rows(index.columns, rows, query.turns, allowed, whole=glance is None)
-    with memory.reading_shown(newest=glance is not None) as reader:
+    with tenant.reading_shown(newest=glance is not None) as reader:
         memories = reader.get_many(turns.doc_ids)
     for result, row in zip(results, rows, strict=True):
         result.before, result.after = turns.around(row, memories)

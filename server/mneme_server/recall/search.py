@@ -73,19 +73,19 @@ class Recall:
             query = replace(query, every_copy=True)
         size = Size.SMALL if len(query.text) <= LONG_QUERY else Size.LARGE
         open_tenant = self.tenants.open_at_once if query.at_once else self.tenants.open
-        with open_tenant(tenant_id) as memory:
+        with open_tenant(tenant_id) as tenant:
             begun = self._begin_embedding(query)  # Before it stands in line.
-            if query.at_once and memory.unbuilt is not None:
+            if query.at_once and tenant.unbuilt is not None:
                 begun = _once(begun)
-                answer = self._glanced(memory, memory.unbuilt, query, begun, size)
+                answer = self._glanced(tenant, tenant.unbuilt, query, begun, size)
                 if answer is not None:
                     return answer
-                memory.wait_until_built()
+                tenant.wait_until_built()
             embedding = partial(self.foreground.wait_outside, begun, size)
             with self.foreground.computing(size):
-                waiting = memory.pending  # Before the search: what comes meanwhile may be missed.
+                waiting = tenant.pending  # Before the search: what comes meanwhile may be missed.
                 # The same throughout: another may take its place meanwhile, with other rows.
-                index = memory.index
+                index = tenant.index
                 selection = index.select(query.filter)
                 if not selection.count:
                     return Answer((), self._why_nothing(index, query.filter), 0, confidence=0.0)
@@ -99,20 +99,20 @@ class Recall:
                     why = RecallOutcome.NOTHING_CONFIDENT
                     return Answer((), why, selection.count, pending_count=waiting, confidence=sure)
                 return answer_of(
-                    memory, index, query, selection, found, pending=waiting,
+                    tenant, index, query, selection, found, pending=waiting,
                     copies=copies, rerank=self._rerank(query, size), confidence=sure,
                 )  # fmt: skip
 
     def _glanced(
         self,
-        memory: OpenTenant[CorpusUnit],
+        tenant: OpenTenant[CorpusUnit],
         unbuilt: Unbuilt,
         query: RecallQuery,
         embedding: _Embedding,
         size: Size,
     ) -> Answer | None:
         """Answer from the store, which has no index yet; None where it has one by now."""
-        waiting = memory.pending
+        waiting = tenant.pending
         with ExitStack() as lent:
             # It mostly waits for the database, so it takes no turn.
             glance = lent.enter_context(
@@ -131,7 +131,7 @@ class Recall:
                 return Answer((), why, glance.count, pending_count=waiting, partial=True)
             found, copies = _ranked_apart(glance.index, query, embedding, selection, self.scale)
             return answer_of(
-                memory, glance.index, query, selection, found, pending=waiting,
+                tenant, glance.index, query, selection, found, pending=waiting,
                 copies=copies, rerank=self._rerank(query, size), confidence=None, glance=glance,
             )  # fmt: skip
 

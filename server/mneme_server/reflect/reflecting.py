@@ -134,9 +134,9 @@ class Reflect:
         """
         plan = _plan(params, limit, self.prices)
         with (
-            self.tenants.open(tenant_id) as memory,  # Which may take long: others take turns.
+            self.tenants.open(tenant_id) as tenant,  # Which may take long: others take turns.
             self._turns.turn(tenant_id),
-            memory.read() as unit,
+            tenant.read() as unit,
         ):
             history = load(unit.history, filter_, plan.columns, self.foreground)
             deadline.check()

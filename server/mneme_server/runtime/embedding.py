@@ -61,21 +61,21 @@ class EmbeddingPipeline(TenantWorker):
     def step(self, tenant_id: str) -> int | None:
         """Embed one batch of the tenant."""
         tracing.enter(self._spans)
-        with self._open_tenant(tenant_id) as memory:
-            if memory.pending and not memory.backlog.is_long:
+        with self._open_tenant(tenant_id) as tenant:
+            if tenant.pending and not tenant.backlog.is_long:
                 self._shift.step()
-            with memory.read() as unit:
+            with tenant.read() as unit:
                 queued = unit.queue.due(now_us(), self._batch)
                 if not queued:
                     return unit.queue.next_due_us()
                 texts = list({item.text for item in queued})
                 known = dict(unit.queue.known_vectors(texts))
-            self._embed(memory, queued, texts, known)
+            self._embed(tenant, queued, texts, known)
         return now_us()
 
     def _embed(
         self,
-        memory: OpenTenant[CorpusUnit],
+        tenant: OpenTenant[CorpusUnit],
         queued: Sequence[QueuedText],
         texts: Sequence[str],
         known: dict[str, Matrix],
@@ -87,7 +87,7 @@ class EmbeddingPipeline(TenantWorker):
         ready = [item for item in queued if item.text in known]
         lost = [item for item in queued if item.text in hopeless]
         late = [item for item in queued if item.text not in known and item.text not in hopeless]
-        with memory.write() as unit:
+        with tenant.write() as unit:
             if ready:
                 unit.queue.finish(ready, np.stack([known[item.text] for item in ready]))
             if lost:
@@ -102,11 +102,11 @@ class EmbeddingPipeline(TenantWorker):
         if lost:
             _log.error(
                 "texts cannot be embedded, and are found by their words alone",
-                tenant=memory.tenant_id, texts=len(lost), error=str(failure),
+                tenant=tenant.tenant_id, texts=len(lost), error=str(failure),
             )  # fmt: skip
         if late and not self.stopping:
             _log.warning(
-                "texts could not be embedded, will be tried again", tenant=memory.tenant_id,
+                "texts could not be embedded, will be tried again", tenant=tenant.tenant_id,
                 texts=len(late), retry_in_s=delay_s, error=str(failure),
             )  # fmt: skip
 

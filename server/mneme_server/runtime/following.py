@@ -75,20 +75,20 @@ class FollowerWorker(TenantWorker):
     def step(self, tenant_id: str) -> int | None:
         """Follow some rows of the tenant."""
         name = self._follower.name
-        with self._open_tenant(tenant_id) as memory:
-            with memory.read() as unit:
+        with self._open_tenant(tenant_id) as tenant:
+            with tenant.read() as unit:
                 place: Position | None = unit.feed.position_of(name)
                 rows = _rows_after(unit, place)
                 head = unit.feed.head()
             if rows is None:
                 _log.info("a follower begins anew", follower=name, tenant=tenant_id)
-                with memory.write() as unit:
+                with tenant.write() as unit:
                     if unit.feed.move(name, place, unit.feed.head()):
                         self._follower.begin(unit)
                 return now_us()
             if not rows:
                 return None
-            with memory.write() as unit:
+            with tenant.write() as unit:
                 if unit.feed.move(name, place, rows[-1].position):
                     self._follower.follow(unit, rows)
             return now_us() if rows[-1].position != head else None

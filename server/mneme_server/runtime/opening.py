@@ -91,7 +91,7 @@ class TenantOpener:
         self._project = project
 
     def __call__(self, tenant_id: str) -> OpenTenant[Unit]:
-        """Open the tenant's memory; its folder is made at first.
+        """Open the tenant; its folder is made at first.
 
         Raises:
             NotFound: there is no such tenant.
@@ -108,15 +108,15 @@ class TenantOpener:
         store = self._stores.open(tenant_id)
         try:
             require_model(store, self._model, tenant_id)
-            memory = self._memory_of(folder, tenant_id, store)
+            tenant = self._tenant_of(folder, tenant_id, store)
         except BaseException:
             store.close()
             raise
-        if memory.pending:
+        if tenant.pending:
             self._wake(tenant_id)
-        return memory
+        return tenant
 
-    def _memory_of(
+    def _tenant_of(
         self, folder: Path, tenant_id: str, store: TenantStore[Unit]
     ) -> OpenTenant[Unit]:
         index = self._index_of(folder, store, _log.bind(tenant=tenant_id))

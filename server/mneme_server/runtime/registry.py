@@ -43,8 +43,8 @@ class _Slot(Generic[U]):
     """A tenant's place in the registry, also while it opens or closes."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()  # Held while the memory opens or closes.
-        self.memory: OpenTenant[U] | None = None
+        self.lock = threading.Lock()  # Held while the tenant opens or closes.
+        self.tenant: OpenTenant[U] | None = None
         self.bytes = 0  # That it takes, as it was last measured.
         self.measured = float("-inf")
         self.opening_s = 0.0  # That it took to open.
@@ -59,7 +59,7 @@ class TenantRegistry(Generic[U]):
     """Lends tenants' memories. Thread-safe.
 
     Args:
-        opener: opens a tenant's memory; raises NotFound when there is no such tenant.
+        opener: opens a tenant; raises NotFound when there is no such tenant.
         memory_bytes: what the open tenants may take together; those are closed that were used
             longest ago. More is taken only by those that are in use.
         most: so many tenants at most stay open while they are idle: each has files open.
@@ -97,7 +97,7 @@ class TenantRegistry(Generic[U]):
         self._janitor.start()
 
     def open(self, tenant_id: str) -> AbstractContextManager[OpenTenant[U]]:
-        """Lend the tenant's memory for the block, opening it if need be."""
+        """Lend the tenant for the block, opening it if need be."""
         return self._lend(tenant_id, built=True)
 
     def open_at_once(self, tenant_id: str) -> AbstractContextManager[OpenTenant[U]]:
@@ -108,10 +108,10 @@ class TenantRegistry(Generic[U]):
     def _lend(self, tenant_id: str, *, built: bool) -> Iterator[OpenTenant[U]]:
         slot, lease = self._take(tenant_id)
         try:
-            memory = self._memory_of(tenant_id, slot)
+            tenant = self._tenant_of(tenant_id, slot)
             if built:
-                memory.wait_until_built()
-            yield memory
+                tenant.wait_until_built()
+            yield tenant
         finally:
             with self._lock:
                 slot.leases -= 1
@@ -142,11 +142,11 @@ class TenantRegistry(Generic[U]):
         slot, _ = self._take(tenant_id, lent=False)
         try:
             with slot.lock:
-                yield slot.memory is None
+                yield slot.tenant is None
         finally:
             with self._lock:
                 slot.leases -= 1
-                if not slot.leases and slot.memory is None and not slot.removed:
+                if not slot.leases and slot.tenant is None and not slot.removed:
                     self._forget(tenant_id, slot)
                 self._released.notify_all()
 
@@ -158,7 +158,7 @@ class TenantRegistry(Generic[U]):
                 slots = list(self._slots.values())
             else:
                 slots = [slot for name in only if (slot := self._slots.get(name)) is not None]
-            return [slot.memory for slot in slots if slot.memory is not None]
+            return [slot.tenant for slot in slots if slot.tenant is not None]
 
     def in_use(self, within_s: float) -> Sequence[OpenTenant[U]]:
         """Return the memories that are lent, or were so many seconds ago or less; do not keep them.
@@ -193,8 +193,8 @@ class TenantRegistry(Generic[U]):
             if slot.removed:
                 raise _busy(f"tenant {tenant_id} is being deleted or restored by another call")
             slot.removed, slot.replaced = True, replaced
-            if slot.memory is not None:
-                slot.memory.leave(replaced=replaced)
+            if slot.tenant is not None:
+                slot.tenant.leave(replaced=replaced)
             try:
                 left = deadline.wait_for(self._released, lambda: slot.leases == 0, timeout_s)
             except BaseException:
@@ -206,8 +206,8 @@ class TenantRegistry(Generic[U]):
         try:
             with slot.lock:
                 with self._lock:
-                    memory = self._emptied(slot)
-                self._close_memory(tenant_id, memory)
+                    tenant = self._emptied(slot)
+                self._close_tenant(tenant_id, tenant)
             self._on_removed(tenant_id, replaced)
             yield
         finally:
@@ -257,20 +257,20 @@ class TenantRegistry(Generic[U]):
         if self._slots.get(tenant_id) is slot:
             self._slots.move_to_end(tenant_id)
 
-    def _memory_of(self, tenant_id: str, slot: _Slot[U]) -> OpenTenant[U]:
-        memory = slot.memory
-        if memory is None:
+    def _tenant_of(self, tenant_id: str, slot: _Slot[U]) -> OpenTenant[U]:
+        tenant = slot.tenant
+        if tenant is None:
             # Opening takes a while. Other tenants do not wait for it, nor does who has no time.
             with deadline.holding(slot.lock):
-                memory = slot.memory
-                if memory is None:
+                tenant = slot.tenant
+                if tenant is None:
                     interpreter.leave_turn()
                     began = time.monotonic()
-                    memory = slot.memory = self._opener(tenant_id)
+                    tenant = slot.tenant = self._opener(tenant_id)
                     slot.opening_s = time.monotonic() - began
             if slot.removed:  # It was not there to be told when the removal began.
-                memory.leave(replaced=slot.replaced)
-        return memory
+                tenant.leave(replaced=slot.replaced)
+        return tenant
 
     def _sweep(self) -> None:
         while not self._stopping.is_set():
@@ -305,11 +305,11 @@ class TenantRegistry(Generic[U]):
                 with self._lock:
                     if slot.leases or slot.removed:  # Taken again meanwhile.
                         continue
-                    memory = self._emptied(slot)
+                    tenant = self._emptied(slot)
                 # New leases now wait for slot.lock and open the tenant again.
-                self._close_memory(tenant_id, memory)
+                self._close_tenant(tenant_id, tenant)
             with self._lock:
-                if not slot.leases and slot.memory is None and not slot.removed:
+                if not slot.leases and slot.tenant is None and not slot.removed:
                     self._forget(tenant_id, slot)
 
     def _is_crowded(self) -> bool:
@@ -318,35 +318,35 @@ class TenantRegistry(Generic[U]):
     def _measure(self, slot: _Slot[U]) -> None:
         """Note, once in a while, how much memory a tenant takes that is open. Holds the lock."""
         now = time.monotonic()
-        if slot.memory is not None and now - slot.measured >= _MEASURED_EVERY_S:
-            taken = slot.memory.memory_bytes
+        if slot.tenant is not None and now - slot.measured >= _MEASURED_EVERY_S:
+            taken = slot.tenant.memory_bytes
             self._held_bytes += taken - slot.bytes
             slot.bytes, slot.measured = taken, now
 
     def _emptied(self, slot: _Slot[U]) -> OpenTenant[U] | None:
-        """Take the memory out of its slot, to be closed. Holds both locks."""
-        memory, slot.memory = slot.memory, None
+        """Take the tenant out of its slot, to be closed. Holds both locks."""
+        tenant, slot.tenant = slot.tenant, None
         self._held_bytes -= slot.bytes
         slot.bytes, slot.measured = 0, float("-inf")
-        return memory
+        return tenant
 
     def _stay(self, slot: _Slot[U]) -> None:
         """Leave a tenant as it was that could not be removed."""
         slot.removed = slot.replaced = False
-        if slot.memory is not None:
-            slot.memory.stay()
+        if slot.tenant is not None:
+            slot.tenant.stay()
 
     def _forget(self, tenant_id: str, slot: _Slot[U]) -> None:
         """Drop a slot, if it is still the tenant's: another may have taken its place."""
         if self._slots.get(tenant_id) is slot:
             del self._slots[tenant_id]
 
-    def _close_memory(self, tenant_id: str, memory: OpenTenant[U] | None) -> None:
-        if memory is None:
+    def _close_tenant(self, tenant_id: str, tenant: OpenTenant[U] | None) -> None:
+        if tenant is None:
             return
         try:
-            memory.close()
-            if memory.pending == 0:
+            tenant.close()
+            if tenant.pending == 0:
                 self._on_closed(tenant_id)
         except Exception:
             # What was acknowledged is in the database; the index is caught up at the next open.

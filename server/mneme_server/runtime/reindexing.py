@@ -36,14 +36,14 @@ def reindex_tenant(
         progress(f"{tenant_id}: nothing stored")
         return
     _queue_everything(folder, tenant_id, stores, model)
-    with registry.open(tenant_id) as memory:
-        started, total = time.monotonic(), memory.pending
-        while memory.pending:
-            seen = memory.commits
+    with registry.open(tenant_id) as tenant:
+        started, total = time.monotonic(), tenant.pending
+        while tenant.pending:
+            seen = tenant.commits
             pipeline.step(tenant_id)
-            if memory.commits == seen:  # The backend failed; the pipeline has logged why.
+            if tenant.commits == seen:  # The backend failed; the pipeline has logged why.
                 time.sleep(_REPORT_S)
-            _report(progress, tenant_id, total, memory.pending, started)
+            _report(progress, tenant_id, total, tenant.pending, started)
     progress(f"{tenant_id}: {total} memories embedded with {model.model_id}")
 
 
@@ -76,15 +76,15 @@ class Reindexer:
 
     def left(self, tenant_id: str) -> int:
         """Return how many memories wait to be embedded, after a moment in which some are."""
-        with self._registry.open(tenant_id) as memory:
-            if memory.pending:
+        with self._registry.open(tenant_id) as tenant:
+            if tenant.pending:
                 time.sleep(_LOOK_S)
-            return memory.pending
+            return tenant.pending
 
     def count(self, tenant_id: str) -> tuple[int, str]:
         """Return how many memories the tenant has, and the model that embeds them."""
-        with self._registry.open(tenant_id) as memory:
-            return memory.document_count, self._model.model_id
+        with self._registry.open(tenant_id) as tenant:
+            return tenant.document_count, self._model.model_id
 
 
 def _queue_everything(

@@ -242,15 +242,15 @@ class Runtime:
 
     def wait_until_as_fresh(self, tenant_id: str, token: ConsistencyToken) -> bool:
         """Wait until a tenant's answers are as fresh as the token says; see `OpenTenant`."""
-        with self.tenants.open_at_once(tenant_id) as memory:
-            return memory.wait_until_as_fresh(token)
+        with self.tenants.open_at_once(tenant_id) as tenant:
+            return tenant.wait_until_as_fresh(token)
 
     def newest(self, tenant_id: str) -> ConsistencyToken | None:
         """Return a token of what there is of a tenant now; None where only this server writes."""
         if self.cluster is None:
             return None
-        with self.tenants.open_at_once(tenant_id) as memory:
-            return memory.newest()
+        with self.tenants.open_at_once(tenant_id) as tenant:
+            return tenant.newest()
 
     def wake(self, job: str, tenant_id: str, due_us: int = 0) -> None:
         """Tell a job that a tenant has work, due at this time; the default is now."""

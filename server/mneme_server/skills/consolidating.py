@@ -104,29 +104,29 @@ class ConsolidateSkills:
             ResourceExhausted: they cannot be embedded soon, and too much waits; nothing is changed.
             Abandoned: nobody waits for the answer any more.
         """
-        with self.tenants.open(tenant_id) as memory:
-            read = self._read(memory, filter_)
-            groups, count = self._groups(memory, read, min_attempts, min_reward)
+        with self.tenants.open(tenant_id) as tenant:
+            read = self._read(tenant, filter_)
+            groups, count = self._groups(tenant, read, min_attempts, min_reward)
             with self.foreground.computing(Size.LARGE):
                 findings = compared(groups)
                 names = _names(groups, read.episodes)
             while True:
-                with memory.read() as unit:
+                with tenant.read() as unit:
                     learned = unit.skills.learned()
                     taken = unit.skills.names()
                 made = _made(groups, findings, names, learned, taken)
-                if dry_run or self._write(memory, made, learned):
+                if dry_run or self._write(tenant, made, learned):
                     break
         return Report(made, len(read.episodes), read.not_embedded, count, read.truncated)
 
-    def _read(self, memory: OpenTenant[SkillsUnit], filter_: EpisodeFilter) -> _Read:
+    def _read(self, tenant: OpenTenant[SkillsUnit], filter_: EpisodeFilter) -> _Read:
         """Read the latest episodes, page by page, with the vectors that they have."""
         episodes: list[Episode] = []
         vectors: list[Matrix] = []
         missing, last = 0, None
         while True:
             deadline.check()
-            with memory.read() as unit:
+            with tenant.read() as unit:
                 page = unit.episodes.digests(filter_, last, _PAGE)
                 known = {**unit.episodes.task_vectors([one.id for one in page])}
                 plain = unit.queue.known_vectors([one.text for one in page if not one.critique])
@@ -154,7 +154,7 @@ class ConsolidateSkills:
         return {one.id: vector for one, vector in zip(episodes, made, strict=True)}
 
     def _groups(
-        self, memory: OpenTenant[SkillsUnit], read: _Read, min_attempts: int, min_reward: float
+        self, tenant: OpenTenant[SkillsUnit], read: _Read, min_attempts: int, min_reward: float
     ) -> tuple[list[Group], int]:
         """Return the groups with enough successes, and how many groups there are at all."""
         if not read.episodes:
@@ -173,7 +173,7 @@ class ConsolidateSkills:
                 continue
             deadline.check()
             episodes = [read.episodes[row] for row in rows]
-            with memory.read() as unit:
+            with tenant.read() as unit:
                 sessions = {one.session_id for one in episodes if one.session_id}
                 errors = unit.activity.errors_of(sessions, _ERRORS)
             found.append(Group(episodes, of_group, _example(read, rows, of_group), errors))
@@ -182,7 +182,7 @@ class ConsolidateSkills:
 
     def _write(
         self,
-        memory: OpenTenant[SkillsUnit],
+        tenant: OpenTenant[SkillsUnit],
         made: list[Consolidated],
         learned: Mapping[str, Skill],
     ) -> bool:
@@ -197,8 +197,8 @@ class ConsolidateSkills:
         skills = [_dated(made[place].skill, now) for place in places]
         vectors = self.embedder.embed([skill.text for skill in skills])  # Before the lock.
         if vectors is None:
-            memory.require_room(len(skills))
-        with memory.write() as unit:
+            tenant.require_room(len(skills))
+        with tenant.write() as unit:
             deadline.check()
             before = {skill.id: skill.updated_us for skill in learned.values()}
             same = {one.id: one.updated_us for one in unit.skills.learned().values()} == before

@@ -50,21 +50,21 @@ class Episodes:
             AlreadyExists: the id is taken by an episode with other content.
             ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is stored.
         """
-        with self.tenants.open(tenant_id) as memory:
-            known = _known(memory, given.id)
+        with self.tenants.open(tenant_id) as tenant:
+            known = _known(tenant, given.id)
             if known is not None:
                 return _unchanged(known, given)
-            record = read_record(memory, given.session_id) if given.session_id else None
+            record = read_record(tenant, given.session_id) if given.session_id else None
             episode = completed(replace(given, id=given.id or new_id()), record, now_us())
             vectors, of_tasks = self._embedded([episode])  # Before the lock: it may take long.
-            with memory.write() as unit:
+            with tenant.write() as unit:
                 deadline.check()
                 known = unit.episodes.get_many([episode.id]).get(episode.id)
                 if known is not None:
                     return _unchanged(known, given)
                 _require_memories(unit, episode)
                 if vectors is None:
-                    memory.require_room(1)
+                    tenant.require_room(1)
                 unit.episodes.save([episode], of_tasks)
                 unit.documents.add([_document(episode)], vectors)
         return episode
@@ -75,8 +75,8 @@ class Episodes:
         Raises:
             NotFound: there is no such episode.
         """
-        with self.tenants.open(tenant_id) as memory:
-            episode = _known(memory, episode_id)
+        with self.tenants.open(tenant_id) as tenant:
+            episode = _known(tenant, episode_id)
         if episode is None:
             raise _missing(episode_id)
         return episode
@@ -85,7 +85,7 @@ class Episodes:
         self, tenant_id: str, filter_: EpisodeFilter, after: tuple[int, str] | None, limit: int
     ) -> tuple[Sequence[Episode], int]:
         """Return episodes, latest first, after (occurred_us, id); and how many match."""
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             page = self.foreground.read_page(
                 partial(unit.episodes.page, filter_),
                 after,
@@ -114,7 +114,7 @@ class Episodes:
                 bare=True,
             ),
         )
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             stored = unit.episodes.get_many([r.document.source_id for r in answer.results])
         found = [
             FoundEpisode(stored[result.document.source_id], result.score, result.similarity)
@@ -129,7 +129,7 @@ class Episodes:
         Raises:
             NotFound: there is no such episode.
         """
-        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             episode = unit.episodes.get_many([episode_id]).get(episode_id)
             if episode is None:
                 raise _missing(episode_id)
@@ -151,10 +151,10 @@ class Episodes:
         now = now_us()
         given = [_imported(episode, now) for episode in episodes]
         vectors, of_tasks = self._embedded(given)
-        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             deadline.check()  # It may have waited for the tenant's other writes.
             if vectors is None:
-                memory.require_room(len(given))
+                tenant.require_room(len(given))
             stored = unit.episodes.get_many([episode.id for episode in given])
             done = import_of(given, stored, _same, on_conflict, "episode")
             if done.rows:
@@ -170,9 +170,9 @@ class Episodes:
     def export(self, tenant_id: str, filter_: EpisodeFilter) -> Iterator[Episode]:
         """Yield episodes by id."""
         after = ""
-        with self.tenants.open(tenant_id) as memory:
+        with self.tenants.open(tenant_id) as tenant:
             while True:
-                with memory.read() as unit:
+                with tenant.read() as unit:
                     page = unit.episodes.by_id(filter_, after, _EXPORT_PAGE)
                 if not page:
                     return
@@ -193,10 +193,10 @@ class Episodes:
         }
 
 
-def _known(memory: OpenTenant[SkillsUnit], episode_id: str) -> Episode | None:
+def _known(tenant: OpenTenant[SkillsUnit], episode_id: str) -> Episode | None:
     if not episode_id:
         return None
-    with memory.read() as unit:
+    with tenant.read() as unit:
         return unit.episodes.get_many([episode_id]).get(episode_id)
 
 

@@ -43,7 +43,7 @@ class SearchExperience:
         found = self._near(tenant_id, topic, documents, near)[:limit]
         if not found:
             return ()
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             stored = unit.episodes.get_many([one.document.source_id for one in found])
         return [
             Attempt(
@@ -70,7 +70,7 @@ class SearchExperience:
         found = self._near(tenant_id, topic, documents, near)
         if not found:
             return ()
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             stored = unit.skills.get_many([one.document.source_id for one in found])
             if filter_.user_id:
                 stored = _without_others(unit, stored, filter_.user_id)
@@ -84,8 +84,8 @@ class SearchExperience:
     def _near(
         self, tenant_id: str, topic: str, documents: DocumentFilter, near: Near
     ) -> list[Recalled]:
-        with self.tenants.open(tenant_id) as memory:
-            if not memory.index.select(DocumentFilter(kinds=documents.kinds)).count:
+        with self.tenants.open(tenant_id) as tenant:
+            if not tenant.index.select(DocumentFilter(kinds=documents.kinds)).count:
                 return []  # Most tenants have none: they pay for no search.
         query = RecallQuery(
             text=topic,

@@ -53,14 +53,14 @@ class SessionRecord:
     ended_us: int
 
 
-def read_record(memory: OpenTenant[SkillsUnit], session_id: str) -> SessionRecord | None:
+def read_record(tenant: OpenTenant[SkillsUnit], session_id: str) -> SessionRecord | None:
     """Return what is recorded of a session; None when there is no such session."""
-    with memory.read() as unit:
+    with tenant.read() as unit:
         session = unit.sessions.get(session_id)
     if session is None:
         return None
     notes, said = SessionNotes(), _Said()
-    for page in event_pages(memory, session_id):
+    for page in event_pages(tenant, session_id):
         notes.add(page)
         said.add(page)
     return _record(session, notes, said)

@@ -57,14 +57,14 @@ class Skills:
         now = now_us()
         skill = replace(given, id=given.id or new_id(), created_us=now, updated_us=now)
         vectors = self.embedder.embed([skill.text])  # Before the lock: it may take long.
-        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             deadline.check()
             known = unit.skills.get_many([skill.id]).get(skill.id)
             if known is not None:
                 return _unchanged(known, skill)
             _require_free_name(unit, skill)
             if vectors is None:
-                memory.require_room(1)
+                tenant.require_room(1)
             unit.skills.save(skill)
             unit.skills.set_sources(skill.id, skill.source_ids)
             unit.documents.add([document_of(skill)], vectors)
@@ -76,7 +76,7 @@ class Skills:
         Raises:
             NotFound: there is no such skill.
         """
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             skill = _existing(unit, skill_id)
             return skill, unit.skills.links([skill_id]).get(skill_id, ())
 
@@ -88,9 +88,9 @@ class Skills:
             AlreadyExists: another skill has the new name.
             ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is changed.
         """
-        with self.tenants.open(tenant_id) as memory:
+        with self.tenants.open(tenant_id) as tenant:
             while True:
-                with memory.read() as unit:
+                with tenant.read() as unit:
                     before = _existing(unit, skill_id)
                 after = replace(before, **changes)
                 if not after.differing(before):
@@ -102,8 +102,8 @@ class Skills:
                 )
                 vectors = self.embedder.embed([after.text])  # Before the lock: it may take long.
                 if vectors is None:
-                    memory.require_room(1)
-                with memory.write() as unit:
+                    tenant.require_room(1)
+                with tenant.write() as unit:
                     now = _existing(unit, skill_id)
                     if now.updated_us != before.updated_us:
                         continue  # Somebody else changed it meanwhile: start from that.
@@ -118,7 +118,7 @@ class Skills:
         self, tenant_id: str, filter_: SkillFilter, after: tuple[str] | None, limit: int
     ) -> tuple[Sequence[Skill], int]:
         """Return skills by name, after that name; and how many match."""
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             page = self.foreground.read_page(
                 partial(unit.skills.page, filter_), after, limit, lambda one: (one.name,)
             )
@@ -133,7 +133,7 @@ class Skills:
         )
         answer = self.recall(tenant_id, query)
         relevant = {result.document.source_id: result for result in answer.results}
-        with self.tenants.open(tenant_id) as memory, memory.read() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             records = unit.skills.records(list(relevant))
             scores = {
                 one: score_of(found.score, records[one].interval[0])
@@ -164,7 +164,7 @@ class Skills:
             AlreadyExists: the use's id is taken by another use.
         """
         use = replace(given, id=given.id or new_id(), used_us=given.used_us or now_us())
-        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             skill = _existing(unit, use.skill_id)
             known = unit.skills.use(use.skill_id, use.id)
             if known is not None:
@@ -187,7 +187,7 @@ class Skills:
         """
         if link.parent_id == link.child_id:
             raise InvalidArgument("a skill cannot be linked with itself", field="child_id")
-        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             parent = _existing(unit, link.parent_id, "parent_id")
             child = _existing(unit, link.child_id, "child_id")
             if link.relationship == Relationship.PREREQUISITE:
@@ -204,7 +204,7 @@ class Skills:
         Raises:
             NotFound: one of the skills does not exist.
         """
-        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             _existing(unit, parent_id, "parent_id")
             _existing(unit, child_id, "child_id")
             return unit.skills.remove_links(parent_id, child_id, relationship)
@@ -215,7 +215,7 @@ class Skills:
         Raises:
             NotFound: there is no such skill.
         """
-        with self.tenants.open(tenant_id) as memory, memory.write() as unit:
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             skill = _existing(unit, skill_id)
             unit.skills.remove(skill_id)
             unit.documents.remove(SKILL, [skill_id])

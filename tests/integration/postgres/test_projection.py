@@ -59,9 +59,9 @@ def api(server: LocalServer) -> Api:
     return server.keys.tenant("acme", *SCOPES)
 
 
-def is_warm(memory: OpenTenant[Any]) -> bool:
-    copy = memory.shown.projection
-    with memory.read() as unit:
+def is_warm(tenant: OpenTenant[Any]) -> bool:
+    copy = tenant.shown.projection
+    with tenant.read() as unit:
         summed_up = (unit.summary_queue.next_due_us() or END_US) > now_us() + _AT_WORK_US
         if unit.queue.depth() or not summed_up:
             return False  # What is embedded or summed up later is found otherwise.
@@ -71,17 +71,17 @@ def is_warm(memory: OpenTenant[Any]) -> bool:
 
 def warm(server: LocalServer, tenant_id: str = "acme-1") -> Projection:
     """Wait until a tenant's copy holds all that there is, and return it."""
-    with server.application.runtime.tenants.open(tenant_id) as memory:
-        eventually(lambda: is_warm(memory), "the copy did not catch up")
-        copy = memory.shown.projection
+    with server.application.runtime.tenants.open(tenant_id) as tenant:
+        eventually(lambda: is_warm(tenant), "the copy did not catch up")
+        copy = tenant.shown.projection
     assert copy is not None
     return copy
 
 
 def in_store(server: LocalServer, tenant_id: str = "acme-1") -> Mapping[int, Memory]:
     """Return everything that can be recalled, as PostgreSQL shows it."""
-    with server.application.runtime.tenants.open(tenant_id) as memory, memory.read() as unit:
-        ids = [one.doc_id for one in memory._store.source.documents_after(0, 10_000)]
+    with server.application.runtime.tenants.open(tenant_id) as tenant, tenant.read() as unit:
+        ids = [one.doc_id for one in tenant._store.source.documents_after(0, 10_000)]
         found: Mapping[int, Memory] = unit.memories.get_many(ids)
     return found
 
@@ -92,7 +92,7 @@ def holds_all(server: LocalServer) -> set[str]:
     stored = {n: one for n, one in in_store(server).items() if one.document.kind != SKILL}
     assert copy.get_many(list(stored)) == stored
     bare = copy.get_many(list(stored), bare=True)
-    with server.application.runtime.tenants.open("acme-1") as memory, memory.read() as unit:
+    with server.application.runtime.tenants.open("acme-1") as tenant, tenant.read() as unit:
         assert bare == unit.memories.get_many(list(stored), bare=True)
     beyond = range(1, max(stored, default=0) + 10)
     assert [n for n in beyond if copy.get_many([n])] == sorted(stored)
@@ -302,8 +302,8 @@ def _texts(api: Api, query: str) -> list[str]:
 
 
 def _number(server: LocalServer) -> int:
-    with server.application.runtime.tenants.open("acme-1") as memory:
-        number: int = memory.index.position.number  # type: ignore[attr-defined]
+    with server.application.runtime.tenants.open("acme-1") as tenant:
+        number: int = tenant.index.position.number  # type: ignore[attr-defined]
     return number
 
 
@@ -400,8 +400,8 @@ def test_on_sqlite_there_is_no_copy_nor_is_one_left_from_postgresql(tmp_path: Pa
             left.mkdir()
             (left / "memories-1.sqlite").write_text("the heron eats fish")
         assert recall(api, "heron").results
-        with server.application.runtime.tenants.open("acme-1") as memory:
-            assert memory.shown.projection is None
+        with server.application.runtime.tenants.open("acme-1") as tenant:
+            assert tenant.shown.projection is None
         assert not left.exists()
 
 

@@ -70,8 +70,8 @@ def test_a_tenant_is_never_open_twice_however_many_come_and_go() -> None:
     def come_and_go(seed: int) -> None:
         choose = random.Random(seed)
         for _ in range(300):
-            with tenants.open(f"t{choose.randrange(8)}") as memory:
-                if memory.closed:
+            with tenants.open(f"t{choose.randrange(8)}") as tenant:
+                if tenant.closed:
                     Memory.faults.append("lent after it was closed")
 
     threads = [threading.Thread(target=come_and_go, args=(n,)) for n in range(8)]
@@ -98,11 +98,11 @@ def test_a_tenant_that_grows_has_others_closed(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(registry_module, "_MEASURED_EVERY_S", 0.0)
     tenants = registry(memory_bytes=500)
     for name in ("a", "b", "c"):
-        with tenants.open(name) as memory:
+        with tenants.open(name) as tenant:
             pass
     assert tenants.held_bytes == 300
     with tenants.open("c"):
-        memory.memory_bytes = 450
+        tenant.memory_bytes = 450
     wait_until(lambda: not Memory.open_now["a"] and not Memory.open_now["b"])
     assert (Memory.open_now["c"], tenants.held_bytes) == (1, 450)
     tenants.close()
@@ -156,7 +156,7 @@ def test_a_caller_waits_for_a_tenant_that_opens_no_longer_than_it_has_time() -> 
 
 def test_a_removal_waits_for_the_tenants_calls_no_longer_than_its_caller_does() -> None:
     tenants = registry()
-    with tenants.open("a") as memory:
+    with tenants.open("a") as tenant:
         with (
             deadline.within(0.05),
             pytest.raises(deadline.Abandoned),
@@ -164,7 +164,7 @@ def test_a_removal_waits_for_the_tenants_calls_no_longer_than_its_caller_does() 
         ):
             pass
         with tenants.open("a") as same:
-            assert same is memory
+            assert same is tenant
     tenants.close()
 
 
@@ -184,10 +184,10 @@ def test_what_fails_after_closing_one_tenant_does_not_reach_the_caller_of_anothe
 
 def test_a_removed_tenant_is_closed_and_cannot_be_opened() -> None:
     tenants = registry()
-    with tenants.open("a") as memory:
+    with tenants.open("a") as tenant:
         pass
     with tenants.removing("a"):
-        assert memory.closed
+        assert tenant.closed
         with pytest.raises(NotFound), tenants.open("a"):
             pass
         with pytest.raises(Unavailable), tenants.removing("a"):
@@ -199,12 +199,12 @@ def test_a_removed_tenant_is_closed_and_cannot_be_opened() -> None:
 
 def test_a_removal_that_gives_up_leaves_the_tenant_as_it_was() -> None:
     tenants = registry()
-    with tenants.open("a") as memory:
+    with tenants.open("a") as tenant:
         with pytest.raises(Unavailable), tenants.removing("a", timeout_s=0.02):
             pass
-        assert not memory.left
+        assert not tenant.left
         with tenants.open("a") as same:
-            assert same is memory
+            assert same is tenant
     tenants.close()
 
 

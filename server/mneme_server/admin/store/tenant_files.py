@@ -40,17 +40,17 @@ class TenantFiles:
 
     def stats(self, tenant_id: str) -> TenantStats:
         """Count what the tenant holds."""
-        with self._registry.open(tenant_id) as memory:
-            with memory.read() as unit:
+        with self._registry.open(tenant_id) as tenant:
+            with tenant.read() as unit:
                 totals = [
                     counted.total()
                     for counted in (unit.events, unit.sessions, unit.agents, unit.lessons)
                 ]
                 failed = unit.queue.failed()
-            pending = memory.pending
-            mode = memory.index_mode
+            pending = tenant.pending
+            mode = tenant.index_mode
             # The index knows without counting rows.
-            documents, vectors = memory.document_count, memory.vector_count
+            documents, vectors = tenant.document_count, tenant.vector_count
         return TenantStats(
             event_count=totals[0],
             session_count=totals[1],
