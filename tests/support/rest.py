@@ -53,6 +53,7 @@ class RestApi(Api):
             base_url=address,
             headers={"authorization": f"Bearer {api.secret}"},
             timeout=TIMEOUT_S,
+            verify=False,  # See `Http`.
         )
         self.channel = _Channel(self._client)  # type: ignore[assignment]
         stubs = {service.name: stub_of(service, self.channel) for service in services()}

@@ -35,6 +35,7 @@ from mneme_server.storage.connections import Connections
 from mneme_server.storage.database import Database
 from mneme_server.storage.driver import TRANSLATE
 from mneme_server.storage.reading import not_utf8
+from mneme_server.storage.statements import Statements
 
 BUSY_TIMEOUT_S = 10.0
 """How long a writer waits for the one before it, in seconds."""
@@ -61,6 +62,7 @@ _PAGES_AT_ONCE = 2_000
 """Writes wait for so many pages to be given back, some hundredths of a second."""
 _BETWEEN_S = 0.005
 """Long enough for who waits to write to be woken."""
+_STATEMENTS = Statements()
 
 
 class SqliteDatabase(Database):
@@ -268,7 +270,7 @@ def _engine(path: Path, begin: str, busy_timeout_s: float, *, read_only: bool = 
             return None
         return not_utf8(error) or domain_error(error, path, read_only=read_only)
 
-    engine.update_execution_options(**{TRANSLATE: meaning})
+    engine.update_execution_options(**{TRANSLATE: meaning}, compiled_cache=_STATEMENTS)
     return engine
 
 

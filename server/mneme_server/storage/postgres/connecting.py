@@ -19,6 +19,9 @@ from mneme_server.storage.postgres.driver import (
     meaning,
 )
 from mneme_server.storage.postgres.hanging import KEPT_ALIVE, KEPT_ALIVE_THERE
+from mneme_server.storage.statements import Statements
+
+_STATEMENTS = Statements()
 
 SCHEMA = "mneme"
 """Where the tenants' tables are."""
@@ -138,7 +141,7 @@ def engine_of(
     def translate(context: ExceptionContext) -> MnemeError | None:
         return meaning(context.original_exception)
 
-    engine.update_execution_options(**{TRANSLATE: meaning})
+    engine.update_execution_options(**{TRANSLATE: meaning}, compiled_cache=_STATEMENTS)
     return engine
 
 
