@@ -1,7 +1,7 @@
 """No call costs more than n log n of what is stored, or of what it is sent.
 
 All RPCs are measured, and all their fields that can hold much: both come from the descriptors, what
-else a request holds from `VALID` of `support/valid_requests.py`. Only what is declared here with a
+else a request holds from `scripts/api_examples.json`. Only what is declared here with a
 reason may grow faster. Processor time is for `make bench`.
 """
 

@@ -18,7 +18,7 @@ from mneme.v1 import reflection_pb2 as reflection_pb
 from mneme.v1 import skill_service_pb2 as skill_pb
 from support.api import METHODS, grpc, reads_well, refused
 from support.valid_requests import valid
-from support.world import ALL_MEMORIES, World
+from support.world import World
 
 INVALID = grpc.StatusCode.INVALID_ARGUMENT
 _PAGED = sorted(rpc for rpc, m in METHODS.items() if "page_token" in m.input_type.fields_by_name)
@@ -26,8 +26,8 @@ _OTHER_FILTERS: dict[str, dict[str, Any]] = {
     "ListSessions": {"agent_id": "a"},
     "ListEvents": {"session_id": "session-0"},
     "ListLessons": {"filter": learn_pb.LessonFilter(category="general")},
-    "ListMemories": {"filter": ALL_MEMORIES, "include_superseded": True},
-    "GetPatternStats": {"name": "pattern-0"},
+    "ListMemories": {"include_superseded": True},
+    "GetPatternStats": {"name": "times-of-day"},
     "ListApiKeys": {"include_revoked": True},
     "ListOperations": {"kind": "backup"},
     "ListReflections": {"filter": reflection_pb.ReflectionFilter(session_id="session-0")},
@@ -36,10 +36,10 @@ _OTHER_FILTERS: dict[str, dict[str, Any]] = {
     "ListAlertRules": {"state": alert_pb.ALERT_STATE_OK},
     "ListAlertHistory": {"rule_id": "rule-0"},
     "ListEdges": {"filter": causal_pb.EdgeFilter(effect="effect")},
-    "ListExperiments": {"status": experiment_pb.EXPERIMENT_STATUS_RUNNING},
+    "ListExperiments": {"status": experiment_pb.EXPERIMENT_STATUS_COMPLETED},
     "GetTimeline": {"agent_id": "a"},
     "ListLearningSessions": {"algorithm": "sarsa"},
-    "ListTrajectories": {"session_id": "policy-0"},
+    "ListTrajectories": {"session_id": "next-project"},
 }
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import Struct, Value
@@ -89,12 +90,22 @@ def cases(rpc: str, leaf: Leaf, world: World) -> Iterator[Case]:
     yield from _BY_KIND[leaf.kind](rpc, leaf, world, make)
 
 
-def _name_spaces(rpc: str, leaf: Leaf, request: Any) -> None:
-    """Give the spaces of a request their keys, which are looked at first."""
-    if rpc.endswith("LearningService/StartSession") and leaf.field.name != "key":
-        for space in (request.state_space, request.action_space):
-            for named in space.dict.spaces:
-                named.key = named.key or "key"
+def _give_what_is_required(leaf: Leaf, request: Any) -> None:
+    """Give texts that must be beside a field, in what was made for it: they are looked at first."""
+    message = request
+    for step in leaf.steps[:-1]:
+        message = getattr(message, step.name)
+        message = message[0] if step.is_repeated else message
+        for field in message.DESCRIPTOR.fields:
+            if field != leaf.field and _is_plain(field) and is_required(Leaf((field,))):
+                setattr(message, field.name, getattr(message, field.name) or "key")
+
+
+def _is_plain(field: FieldDescriptor) -> bool:
+    """Whether it is a text that is always there: not one of a oneof, of which one is set."""
+    return field.cpp_type == FieldDescriptor.CPPTYPE_STRING and not (
+        field.is_repeated or field.has_presence
+    )
 
 
 def _request(rpc: str, leaf: Leaf, world: World, value: Any) -> Message:
@@ -102,7 +113,7 @@ def _request(rpc: str, leaf: Leaf, world: World, value: Any) -> Message:
     if rpc.endswith("/Reflect") and len(leaf.steps) > 1:
         request.ClearField("analysis")  # The parameters say which it is.
     leaf.put(request, value)
-    _name_spaces(rpc, leaf, request)
+    _give_what_is_required(leaf, request)
     if rpc.endswith(_UPDATES) and leaf.field.name not in ("id", "etag"):
         request.update_mask.paths[:] = [_of_the_resource(leaf)]
     return request
@@ -113,7 +124,7 @@ def _too_many(rpc: str, leaf: Leaf, world: World) -> Iterator[Case]:
     request = valid(rpc, world)
     value: Any = "x" if leaf.kind == "string" else 1
     getattr(leaf.holder(request), leaf.field.name).extend([value] * (limit + 1))
-    _name_spaces(rpc, leaf, request)
+    _give_what_is_required(leaf, request)
     if rpc.endswith(_UPDATES):
         request.update_mask.paths[:] = [_of_the_resource(leaf)]
     yield Case("too many", request, ("OUT_OF_RANGE",), (leaf.list_path,))

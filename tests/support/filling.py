@@ -1,4 +1,7 @@
-"""A world that is filled with more and more of everything, for tests of what grows with it."""
+"""A world that is filled with more and more of everything, for tests of what grows with it.
+
+It has the projects, tags and words that the examples ask for, so that they find it.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,10 @@ from support.contexts import eventually
 from support.making import TOOL_CALL, TOOL_ERROR, add_edge, event, record, skill, struct
 from support.world import World, alert_rule, experiment, learning, pattern, seen
 
+PROJECT = "shop-api"
+STRATEGIES = ("ask_first", "write_tests", "just_do_it")
+WORDS = "a fixture of the database is not found"
+
 
 def fill(world: World, first: int, last: int) -> None:
     """Make what has the numbers from `first` to before `last` of everything, and wait until all
@@ -27,6 +34,9 @@ def fill(world: World, first: int, last: int) -> None:
     learning sessions more steps, and skills, causes and memories longer chains.
     """
     numbers = range(first, last)
+    for number in numbers:
+        started = {"session_id": f"filled-{number}", "project": PROJECT}
+        world.api.events.StartSession(events_pb.StartSessionRequest(**started))
     record(world.api, *(one for number in numbers for one in _events(number)))
     _memories(world, numbers)
     _experience(world, numbers)
@@ -40,10 +50,10 @@ def fill(world: World, first: int, last: int) -> None:
 def _events(number: int) -> list[events_pb.NewEvent]:
     tools = {"tool_name": f"tool-{number % 7}", "agent_id": "a"}
     return [
-        event(f"more words {number}", "session-0", agent_id=f"filled-{number}", at=number),
+        event(f"{WORDS} {number}", "s-42", agent_id=f"filled-{number}", at=number),
         event(f"a call {number}", f"filled-{number}", TOOL_CALL, at=number, payload=tools),
-        event(f"it failed {number}", "session-1", TOOL_ERROR, at=number, payload=tools),
-        event(f"words of {number}", f"filled-{number}", agent_id="a", at=number + 0.5),
+        event(f"{WORDS} {number}", "s-42", TOOL_ERROR, at=number, payload=tools),
+        event(f"{WORDS} {number}", f"filled-{number}", agent_id="a", at=number + 0.5),
     ]
 
 
@@ -52,8 +62,10 @@ def _memories(world: World, numbers: range) -> None:
         memory_pb.InsertMemoriesRequest(
             memory=memory_pb.NewMemory(
                 id=f"filled-{number}",
-                text=f"content {number}",
-                metadata=struct(set=1),
+                text=f"Ann wants her invoice {number} before noon",
+                user_id="ann",
+                tags=["billing"],
+                metadata=struct(priority=1),
                 supersedes=[f"filled-{number - 1}"] if number % 2 else [],
             )
         )
@@ -61,23 +73,27 @@ def _memories(world: World, numbers: range) -> None:
     ]
     world.api.memory.InsertMemories(iter(made))
     lessons = [
-        learn_pb.Lesson(id=f"filled-{number}", title=f"Title {number}", content=f"of {number}")
+        learn_pb.Lesson(
+            id=f"filled-{number}", title=f"Title {number}", content=f"{WORDS} {number}",
+            category="testing", project=PROJECT,
+        )
         for number in numbers
-    ]
+    ]  # fmt: skip
     world.api.learn.ImportLessons(learn_pb.ImportLessonsRequest(lessons=lessons))
 
 
 def _experience(world: World, numbers: range) -> None:
     episodes = [
         episode_pb.Episode(
-            id=f"filled-{number}", task=f"task {number % 5}", success=number % 3 > 0,
-            reward=0.5, tools=["edit", f"tool-{number % 7}"], session_id="session-0",
+            id=f"filled-{number}", task=f"a test suite {number % 5}", success=number % 3 > 0,
+            reward=0.5, tools=["edit", f"tool-{number % 7}"], session_id="s-42",
+            tags=["testing"], project=PROJECT,
         )
         for number in numbers
     ]  # fmt: skip
     world.api.skill.ImportEpisodes(skill_pb.ImportEpisodesRequest(episodes=episodes))
     for number in numbers:
-        skill(world.api, f"filled-{number}", skill_id=f"filled-{number}")
+        skill(world.api, f"filled-{number}", skill_id=f"filled-{number}", tags=["testing"])
         for parent in {max(0, number - 1), number // 2} - {number}:
             world.api.skill.LinkSkills(
                 skill_pb.LinkSkillsRequest(
@@ -88,15 +104,16 @@ def _experience(world: World, numbers: range) -> None:
             )
         world.api.learn.StoreReflection(
             reflection_pb.StoreReflectionRequest(
-                session_id="session-0",
-                task_description=f"task {number}",
+                session_id="s-42",
+                project=PROJECT,
+                task_description=f"Read a CSV export {number}",
                 outcome=reflection_pb.OUTCOME_SUCCESS,
             )
         )
         world.api.learn.LogKnowledge(
             knowledge_pb.LogKnowledgeRequest(
-                project="project", type=knowledge_pb.KNOWLEDGE_TYPE_ERROR,
-                context=f"task {number}", lesson=f"lesson {number}",
+                project=PROJECT, type=knowledge_pb.KNOWLEDGE_TYPE_ERROR,
+                context=f"npm install {number}", lesson=f"permission {number}",
             )
         )  # fmt: skip
         world.api.context.Sleep(
@@ -108,12 +125,13 @@ def _experience(world: World, numbers: range) -> None:
 
 def _causes(world: World, numbers: range) -> None:
     for number in numbers:
-        add_edge(world.api, f"filled-{number}", "effect", 0.5, edge_id=f"filled-{number}")
+        add_edge(world.api, f"filled-{number}", "tests_pass", 0.5, edge_id=f"filled-{number}")
+        add_edge(world.api, "skill:shared-fixtures", f"filled-{number}", 0.5)
         add_edge(world.api, f"filled-{number}", f"filled-{number + 1}", 0.4)
         world.api.causal.CreateExperiment(experiment(f"filled-{number}"))
         world.api.causal.RecordObservation(
             experiment_pb.RecordObservationRequest(
-                experiment_id="experiment-0", outcome=number % 5, treatment=number % 2 > 0
+                experiment_id="review-first", outcome=number % 5, treatment=number % 2 > 0
             )
         )
 
@@ -122,18 +140,18 @@ def _learning(world: World, numbers: range) -> None:
     steps = [
         learning_pb2.Experience(
             state=learning_pb2.State(json=struct(size=number, task=f"task-{number % 5}")),
-            action=learning_pb2.Action(label=f"go-{number % 5}"),
+            action=learning_pb2.Action(label=STRATEGIES[number % 3]),
             reward=number % 2,
         )
         for number in numbers
         for _ in range(4)
     ]
-    told = learning_pb.RecordExperienceRequest(session_id="policy", steps=steps)
+    told = learning_pb.RecordExperienceRequest(session_id="which-strategy", steps=steps)
     world.api.learning.RecordExperience(told)
-    done = learning_pb2.Experience(state=seen(), action=learning_pb2.Action(label="go"))
+    done = learning_pb2.Experience(state=seen(), action=learning_pb2.Action(label=STRATEGIES[0]))
     for number in numbers:
         world.api.learning.StartSession(learning(f"filled-{number}"))
-        told = learning_pb.RecordExperienceRequest(session_id="policy-0", steps=[done])
+        told = learning_pb.RecordExperienceRequest(session_id="next-project", steps=[done])
         world.api.learning.RecordExperience(told)
 
 
