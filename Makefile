@@ -216,7 +216,7 @@ lint-python: $(SETUP)
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	MYPYPATH=scripts $(BIN)/mypy scripts/demo.py scripts/reflect_examples.py scripts/reference.py scripts/parity.py scripts/commands.py \
-		scripts/apireference.py scripts/openapi.py scripts/agents_day.py scripts/serve_cluster.py scripts/mutants.py scripts/warmtests.py scripts/counts.py \
+		scripts/apireference.py scripts/openapi.py scripts/agents_day.py scripts/serve_cluster.py scripts/mutants.py scripts/warmtests.py scripts/counts.py scripts/traces.py \
 		examples/*.py
 	$(BIN)/lint-imports
 
