@@ -242,13 +242,15 @@ breaking: $(SETUP)
 		{ $(BIN)/buf breaking --against "$$before" || { [ -f "$(ACCEPTED_BY)" ] && echo "accepted by $(ACCEPTED_BY)"; }; }; \
 	fi
 
-generate: $(SETUP) setup-typescript ## Generate the code of the API, the tables of the documentation, and the newest schemas
+# Last the answers of a server to the examples; a test compares them, as check-generate starts none.
+generate: $(SETUP) setup-typescript model ## Generate the code of the API, the tables of the documentation, and the newest schemas
 	$(BIN)/python scripts/generate.py
 	$(BIN)/python scripts/reference.py
 	$(BIN)/python scripts/parity.py
 	$(BIN)/python scripts/apireference.py
 	$(BIN)/python scripts/openapi.py
 	$(BIN)/python scripts/newest_schemas.py
+	$(BIN)/python tests/fixtures/make_answers.py
 
 check-generate: $(SETUP) setup-typescript ## Check that what is generated is up to date
 	@$(BIN)/python scripts/reference.py --check

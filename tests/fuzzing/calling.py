@@ -16,14 +16,13 @@ from typing import Any
 import grpc
 from google.protobuf import text_format
 from google.protobuf.descriptor import MethodDescriptor
-from google.protobuf.json_format import ParseDict
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import auth_pb2
 from support.api import Api
 from support.descriptors import services
-from support.examples import EXAMPLES, needed
+from support.examples import EXAMPLES, needed, requests_of
 from support.server import ADMIN_KEY, Keys
 
 from fuzzing.making import Maker, Pool, smaller
@@ -74,9 +73,7 @@ def methods() -> Sequence[MethodDescriptor]:
 
 def examples_of(method: MethodDescriptor) -> list[Message]:
     """Return the documentation's example of a method: what is sent."""
-    given = EXAMPLES[f"{method.containing_service.name}.{method.name}"]
-    kind = GetMessageClass(method.input_type)
-    return [ParseDict(one, kind()) for one in (given if isinstance(given, list) else [given])]
+    return requests_of(f"{method.containing_service.name}.{method.name}")
 
 
 @dataclass(slots=True)

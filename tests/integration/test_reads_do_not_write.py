@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from google.protobuf.descriptor_pb2 import MethodOptions
-from google.protobuf.json_format import ParseDict
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from mneme.v1 import auth_pb2, options_pb2
@@ -21,7 +18,7 @@ from sqlalchemy import Connection
 from support.api import Api
 from support.contexts import eventually
 from support.descriptors import services
-from support.examples import EXAMPLES, needed
+from support.examples import EXAMPLES, chosen_in, needed, requests_of
 from support.making import lesson, list_lessons
 from support.server import LocalServer, local_server
 
@@ -77,12 +74,9 @@ def writes(monkeypatch: pytest.MonkeyPatch) -> Writes:
 
 def call(api: Api, name: str) -> list[Message]:
     """Call an RPC with its example."""
-    example = {} if name in ITS_OWN else EXAMPLES[name]
-    for placeholder, value in CHOSEN.items():
-        example = json.loads(json.dumps(example).replace(placeholder, value))
-    kind = GetMessageClass(METHODS[name].input_type)
-    given = example if isinstance(example, list) else [example]
-    return sent(api, name, *(ParseDict(one, kind()) for one in given))
+    if name in ITS_OWN:
+        return sent(api, name, GetMessageClass(METHODS[name].input_type)())
+    return sent(api, name, *requests_of(name, CHOSEN))
 
 
 def sent(api: Api, name: str, *requests: Message) -> list[Message]:
@@ -100,9 +94,8 @@ def server_with_examples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[L
         for name in EXAMPLES:
             of_admins = name.startswith(("AdminService.", "OperationService."))
             if not of_admins and name not in READING and ".Delete" not in name:
-                answer: Any = call(server.keys.admin, name)
-                if name == "RecallService.RecallWithCertificate":
-                    CHOSEN["CERTIFICATE_ID"] = answer[0].certificate.id
+                answers = call(server.keys.admin, name)
+                CHOSEN.update(chosen_in(name, answers[0]))
         for name in ("AdminService.CreateTenant", "AdminService.StartBackup", WAITS):
             call(server.keys.admin, name)
         yield server

@@ -19,11 +19,10 @@ from mneme.messages import (
     WatchEventsResponse,
 )
 from mneme.plain import to_dict
-from support.server import REPOSITORY
+from support.examples import EXAMPLES
 from unit.cli.command import mneme
 from unit.client.scripted import ScriptedServer, failure
 
-EXAMPLES: dict[str, Any] = json.loads((REPOSITORY / "scripts/api_examples.json").read_text())
 every_rpc = pytest.mark.parametrize("rpc", RPCS, ids=title)
 
 

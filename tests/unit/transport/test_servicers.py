@@ -5,20 +5,16 @@ gRPC's own test server calls them; the use cases behind them are the tests'.
 
 from __future__ import annotations
 
-import json
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import signature
-from pathlib import Path
 from typing import Any
 
 import grpc
 import grpc_testing
 import pytest
 from google.protobuf.descriptor import MethodDescriptor
-from google.protobuf.json_format import ParseDict
 from google.protobuf.message import Message
-from google.protobuf.message_factory import GetMessageClass
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme.v1 import reflect_service_pb2 as reflect_pb
 from mneme_server.admin.ports import ServerInfo
@@ -36,9 +32,9 @@ from mneme_server.transport.interceptors.errors import map_errors
 from mneme_server.transport.interceptors.validation import check_rules
 from mneme_server.transport.methods import methods_of
 from structlog.testing import capture_logs
+from support.examples import requests_of
 from unit.transport.edge import SERVICES, all_methods
 
-EXAMPLES = json.loads((Path(__file__).parents[3] / "scripts/api_examples.json").read_text())
 METHODS = methods_of(service for service in SERVICES.values())
 # Streams are driven by the servicer's own loops, which test_streams.py tests over the wire.
 UNARY = [one for one in all_methods() if not (one.client_streaming or one.server_streaming)]
@@ -114,10 +110,7 @@ def failing(method: MethodDescriptor, error: BaseException) -> Any:
 
 def example(method: MethodDescriptor) -> Message:
     """The request that the reference shows."""
-    name = f"{method.containing_service.name}.{method.name}"
-    assert name in EXAMPLES, f"write an example of {name} into scripts/api_examples.json"
-    request: Message = GetMessageClass(method.input_type)()
-    return ParseDict(EXAMPLES[name], request)
+    return requests_of(f"{method.containing_service.name}.{method.name}")[0]
 
 
 @pytest.mark.parametrize("method", UNARY, ids=lambda method: method.name)
