@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
+from mneme_server.common import fairness
 from mneme_server.common.errors import Unavailable
 from mneme_server.common.fencing import Fence, LeaseLost, current
 from mneme_server.corpus.erasures import Erasure
@@ -95,6 +96,13 @@ class Worker(TenantWorker):
         if self._loses:
             raise LeaseLost
         return None
+
+
+@pytest.fixture(autouse=True)
+def _on_behalf_of_nobody() -> Iterator[None]:
+    """A step leaves its thread on behalf of its tenant: here it is the thread of other tests."""
+    yield
+    fairness.enter("")
 
 
 def test_one_server_holds_a_tenants_lease_and_keeps_it() -> None:
