@@ -20,7 +20,7 @@ NODE_SETUP := $(TYPESCRIPT)/node_modules/.setup-done
 # The dashboard is built and tested where Node.js is that its tools run on; what is built is part of
 # the wheel. All else works without it: the server then says that it has no dashboard.
 DASHBOARD := dashboard
-BUILT := server/mneme_server/http/dashboard
+BUILT := server/mneme_server/edge/http/dashboard
 VITE := $(if $(wildcard $(DASHBOARD)/package-lock.json),$(shell command -v npm >/dev/null && \
 	node -e 'const [major, minor] = process.versions.node.split("."); \
 		process.exit(major > 22 || (major == 22 && minor >= 12) || (major == 20 && minor >= 19) ? 0 : 1)' \

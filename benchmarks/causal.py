@@ -12,11 +12,11 @@ from dataclasses import astuple, dataclass, field
 from pathlib import Path
 
 import numpy as np
-from mneme_server.causal.analyzing import Outcomes, analyzed
-from mneme_server.causal.discovery_model import Change, Question
-from mneme_server.causal.estimating import Problem
-from mneme_server.causal.experiment_model import Experiment
-from mneme_server.causal.testing import tested
+from mneme_server.features.causal.analyzing import Outcomes, analyzed
+from mneme_server.features.causal.discovery_model import Change, Question
+from mneme_server.features.causal.estimating import Problem
+from mneme_server.features.causal.experiment_model import Experiment
+from mneme_server.features.causal.testing import tested
 from mneme_server.statistics.looking import difference_at_any_look
 from numpy.typing import NDArray
 

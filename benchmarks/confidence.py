@@ -29,7 +29,7 @@ if not __package__:  # Run as a script.
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from mneme import MnemeClient
-from mneme_server.recall.confidence import Fit
+from mneme_server.features.recall.confidence import Fit
 
 from benchmarks.confidence_fit import Seen, fitted, look
 from benchmarks.question_sets import Store, read_stores

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 from minilm_export.exporting import ensure_exported
-from mneme_server.embedding.factory import build_embedder
+from mneme_server.engine.embedding.factory import build_embedder
 
 MODEL_DIR = Path(__file__).parents[1] / "model" / "mneme_minilm"
 PEER = "sentence-transformers"

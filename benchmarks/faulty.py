@@ -16,10 +16,10 @@ from multiprocessing.connection import Listener
 from typing import Any
 from unittest import mock
 
-from mneme_server.corpus.live_index import LiveIndex
-from mneme_server.entry import main
-from mneme_server.index.lexical import LexicalIndex
-from mneme_server.index.tenant_index import TenantIndex
+from mneme_server.commands.entry import main
+from mneme_server.engine.corpus.live_index import LiveIndex
+from mneme_server.engine.index.lexical import LexicalIndex
+from mneme_server.engine.index.tenant_index import TenantIndex
 
 SOCKET = "FAULTS_SOCKET"
 ADD, ADD_AGAIN, SEGMENT, NOT_TOLD = (

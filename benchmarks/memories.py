@@ -27,8 +27,8 @@ _VERSION = 2  # Raise it when what is recorded, or how, changes here.
 # older layout are rebuilt by the server.
 _SOURCES = (
     "benchmarks/texts.py",
-    "server/mneme_server/embedding/minilm.py",
-    "server/mneme_server/storage/*_migrations/*.py",
+    "server/mneme_server/engine/embedding/minilm.py",
+    "server/mneme_server/engine/store/*_migrations/*.py",
 )
 
 

@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from mneme_server.learning.algorithm import Task
-from mneme_server.learning.catalogue import algorithm_named, configured
-from mneme_server.learning.learner import Learner, Question, Transition
-from mneme_server.learning.spaces import OpenLabels, OpenObject
-from mneme_server.learning.trust.blocks import Basis
-from mneme_server.learning.trust.episodes import episodes_of
-from mneme_server.learning.trust.estimates import Estimate
-from mneme_server.learning.trust.evaluation import Evaluation, evaluate_learning
+from mneme_server.features.learning.algorithm import Task
+from mneme_server.features.learning.catalogue import algorithm_named, configured
+from mneme_server.features.learning.learner import Learner, Question, Transition
+from mneme_server.features.learning.spaces import OpenLabels, OpenObject
+from mneme_server.features.learning.trust.blocks import Basis
+from mneme_server.features.learning.trust.episodes import episodes_of
+from mneme_server.features.learning.trust.estimates import Estimate
+from mneme_server.features.learning.trust.evaluation import Evaluation, evaluate_learning
 
 TYPES = ("auth", "ui", "db", "api")
 ACTIONS = range(4)

@@ -18,8 +18,8 @@ import zlib
 from collections.abc import Sequence
 
 import numpy as np
-from mneme_server.embedding.local import LocalEmbedder
-from mneme_server.entry import main
+from mneme_server.commands.entry import main
+from mneme_server.engine.embedding.local import LocalEmbedder
 from numpy.typing import NDArray
 
 _WORD = re.compile(r"[^\W\d_]+")

@@ -23,9 +23,9 @@ from typing import Any
 from mneme import MnemeClient
 from mneme_server.capabilities import tenant_schema
 from mneme_server.common.clock import DAY_US
-from mneme_server.events.store.tables import agents, events, sessions
-from mneme_server.storage.rows import insert_rows
-from mneme_server.storage.sqlite_store import FILE_NAME, SqliteTenantStore
+from mneme_server.engine.store.rows import insert_rows
+from mneme_server.engine.store.sqlite_store import FILE_NAME, SqliteTenantStore
+from mneme_server.features.events.store.tables import agents, events, sessions
 from rich.console import Console
 from rich.table import Table
 
@@ -100,7 +100,7 @@ def fill(folder: Path, event_count: int, seed: int = 1) -> None:
     folder.mkdir(parents=True)
     database = SqliteTenantStore(folder, TENANT, tenant_schema())
     database.close()
-    from mneme_server.storage.engine import SqliteDatabase
+    from mneme_server.engine.store.engine import SqliteDatabase
 
     rng = random.Random(seed)
     opened = SqliteDatabase(folder / FILE_NAME)

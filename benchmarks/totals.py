@@ -15,9 +15,9 @@ from contextlib import closing
 from pathlib import Path
 
 from mneme_server.capabilities import tenant_schema
-from mneme_server.events.model import Agent, Event, Session
-from mneme_server.events.store.tables import agents, events, sessions
-from mneme_server.storage.sqlite_store import SqliteTenantStore
+from mneme_server.engine.store.sqlite_store import SqliteTenantStore
+from mneme_server.features.events.model import Agent, Event, Session
+from mneme_server.features.events.store.tables import agents, events, sessions
 from sqlalchemy import func, select
 
 _EACH = 100

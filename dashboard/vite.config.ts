@@ -14,7 +14,7 @@ export default defineConfig({
     ],
   },
   build: {
-    outDir: path("../server/mneme_server/http/dashboard"),
+    outDir: path("../server/mneme_server/edge/http/dashboard"),
     emptyOutDir: true,
     target: "es2022",
     // The Content-Security-Policy takes nothing inline, data: addresses neither.

@@ -25,7 +25,7 @@ from clientgen.reading import describe
 from clientgen.telling import also_called, repeats, tell
 from generate import build
 from google.protobuf import descriptor_pb2
-from mneme_server.http.routes import Route, routes_of
+from mneme_server.edge.http.routes import Route, routes_of
 from pages import ROOT, write_or_check
 from rest import curl
 from schemas import services

@@ -1,6 +1,6 @@
 """Write, beside the revisions of each trunk, the SQL of what they and all branches make.
 
-New databases are made of it; see `mneme_server/storage/migrate.py`.
+New databases are made of it; see `mneme_server/engine/store/migrate.py`.
 
 Usage: python scripts/newest_schemas.py [--check]
 """
@@ -11,9 +11,9 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from mneme_server.admin.store.catalog import MIGRATIONS
 from mneme_server.capabilities import catalog_migrations, tenant_schema
-from mneme_server.storage.migrate import NEWEST, as_sql, made_by_revisions
+from mneme_server.engine.store.migrate import NEWEST, as_sql, made_by_revisions
+from mneme_server.features.admin.store.catalog import MIGRATIONS
 from pages import write_or_check
 
 SCHEMAS = (tenant_schema().migrations, (MIGRATIONS, *catalog_migrations()))

@@ -21,17 +21,17 @@ from google.protobuf import descriptor_pb2
 from google.protobuf.descriptor import FieldDescriptor
 from mneme import __version__
 from mneme.v1 import options_pb2
-from mneme_server.http.routes import EVERYTHING, Route, routes_of
-from mneme_server.http.spelling import SEARCHED, Spelling, spelling_of, takes_offset
-from mneme_server.http.writing import json_name
-from mneme_server.transport.extensions import extension
+from mneme_server.edge.grpc.extensions import extension
+from mneme_server.edge.http.routes import EVERYTHING, Route, routes_of
+from mneme_server.edge.http.spelling import SEARCHED, Spelling, spelling_of, takes_offset
+from mneme_server.edge.http.writing import json_name
 from openapischemas import Schema, Schemas, is_required
 from pages import ROOT, write_or_check
 from rest import field_at, parameter_names
 from schemas import services
 from tenancy import isolation_of
 
-PAGE = ROOT / "server/mneme_server/http/openapi.json"
+PAGE = ROOT / "server/mneme_server/edge/http/openapi.json"
 OUTPUTS = (PAGE,)
 
 _ABOUT = """\

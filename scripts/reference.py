@@ -17,12 +17,12 @@ from pathlib import Path
 from google.rpc.code_pb2 import Code  # type: ignore[import-untyped]
 from mneme.v1.errors_pb2 import ErrorReason, codes
 from mneme_server.common.errors import Reason
-from mneme_server.otlp.model import SpanKind
-from mneme_server.otlp.vocabulary import KINDS, ROWS, Dialect
+from mneme_server.edge.grpc.errors import INTERNAL_REASON
+from mneme_server.edge.grpc.extensions import extension
+from mneme_server.edge.grpc.memory_operations import OPERATIONS, OperationName
+from mneme_server.features.otlp.model import SpanKind
+from mneme_server.features.otlp.vocabulary import KINDS, ROWS, Dialect
 from mneme_server.settings import Settings, flag_of, variable_of
-from mneme_server.transport.errors import INTERNAL_REASON
-from mneme_server.transport.extensions import extension
-from mneme_server.transport.memory_operations import OPERATIONS, OperationName
 from pages import ROOT, write_or_check
 
 ERRORS_PROTO = ROOT / "proto/mneme/v1/errors.proto"

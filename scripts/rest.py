@@ -9,15 +9,15 @@ from urllib.parse import quote, urlencode
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from mneme.v1 import options_pb2
-from mneme_server.http.routes import EVERYTHING, Route
-from mneme_server.http.spelling import (
+from mneme_server.edge.grpc.extensions import extension
+from mneme_server.edge.http.routes import EVERYTHING, Route
+from mneme_server.edge.http.spelling import (
     PARAMETERS,
     Spelling,
     parameters_of,
     prefix_of,
     spelling_of,
 )
-from mneme_server.transport.extensions import extension
 
 ADDRESS = "http://127.0.0.1:8080"
 

@@ -27,7 +27,7 @@ from browser.showing import (  # noqa: E402
 )
 from browser.stories import fill, import_samples, wait_until_indexed  # noqa: E402
 from mneme import MnemeClient  # noqa: E402
-from mneme_server.transport.logging import configure_logging  # noqa: E402
+from mneme_server.edge.grpc.logging import configure_logging  # noqa: E402
 from support.server import ADMIN_KEY, LocalServer, local_server  # noqa: E402
 
 FOLDER = ROOT / "docs" / "dashboard"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 import structlog
 from hypothesis import settings as hypothesis_settings
-from mneme_server.runtime.allocator import limit_arenas
+from mneme_server.common.allocator import limit_arenas
 
 if TYPE_CHECKING:
     from support.postgres import PostgresServer
@@ -64,7 +64,7 @@ _TRACEBACK_LINES = 150
 @pytest.fixture(scope="session", autouse=True)
 def _logs_aside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep what servers in this process log out of the output that tests look at."""
-    from mneme_server.transport.logging import configure_logging
+    from mneme_server.edge.grpc.logging import configure_logging
 
     with (tmp_path_factory.mktemp("logs") / "log").open("w", buffering=1) as log:
         configure_logging("info", "console", log)
@@ -75,7 +75,7 @@ def _logs_aside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     """One server in this process for all tests that do not need their own."""
-    from mneme_server.transport.logging import configure_logging
+    from mneme_server.edge.grpc.logging import configure_logging
     from support.server import local_server
 
     folder = tmp_path_factory.mktemp("mneme")

@@ -25,7 +25,7 @@ _HOW = (
 def run(context: Context) -> list[Row]:
     """Measure all calls on a server in this process; return those that grow fastest."""
     sys.path.insert(0, str(ROOT / "tests"))
-    from mneme_server.transport.logging import configure_logging
+    from mneme_server.edge.grpc.logging import configure_logging
     from support.api import METHODS
     from support.costs import metered
     from support.growing import growing_fields

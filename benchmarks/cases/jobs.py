@@ -10,9 +10,9 @@ from contextlib import contextmanager, suppress
 from mneme import MnemeClient
 from mneme.messages import RecallRequest
 from mneme_server.common.progress import Cancelled
-from mneme_server.runtime.foreground import Foreground
-from mneme_server.runtime.jobs.jobs import Jobs
-from mneme_server.runtime.jobs.processes import InWorker
+from mneme_server.engine.scheduling.foreground import Foreground
+from mneme_server.engine.scheduling.jobs.jobs import Jobs
+from mneme_server.engine.scheduling.jobs.processes import InWorker
 
 from benchmarks import memories
 from benchmarks.context import Context

@@ -11,7 +11,7 @@ from typing import Any
 from mneme import MnemeClient
 from mneme.messages import RecordEventsRequest
 from mneme_server.capabilities import tenant_schema
-from mneme_server.storage.sqlite_store import SqliteTenantStore
+from mneme_server.engine.store.sqlite_store import SqliteTenantStore
 
 from benchmarks import memories
 from benchmarks.context import Context

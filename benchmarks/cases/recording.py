@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mneme import MnemeClient
 from mneme.messages import NewEvent, RecordEventsRequest
-from mneme_server.embedding.local import LocalEmbedder
+from mneme_server.engine.embedding.local import LocalEmbedder
 
 from benchmarks import memories
 from benchmarks.context import Context

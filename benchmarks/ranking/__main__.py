@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from mneme_server.recall.search import Mode
+from mneme_server.features.recall.search import Mode
 
 from benchmarks.locomo_file import FormatError
 from benchmarks.ranking import judging

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from mneme import MnemeClient
-from mneme_server.corpus.document import DocumentFilter
-from mneme_server.events.kinds import EVENT
-from mneme_server.recall.ranking import TERMS, Weights
-from mneme_server.recall.search import Mode, RecallQuery
+from mneme_server.engine.corpus.document import DocumentFilter
+from mneme_server.features.events.kinds import EVENT
+from mneme_server.features.recall.ranking import TERMS, Weights
+from mneme_server.features.recall.search import Mode, RecallQuery
 
 from benchmarks.ranking.sets import Asked, Attempts, Talk
 from benchmarks.ranking.store import Store, tenant_of

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mneme_server.recall.search import Mode
+from mneme_server.features.recall.search import Mode
 
 from benchmarks.ranking.judging import (
     MODES,

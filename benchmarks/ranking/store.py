@@ -15,9 +15,9 @@ from pathlib import Path
 
 from mneme import MnemeClient
 from mneme_server.app import Application
-from mneme_server.recall.search import Recall
+from mneme_server.edge.grpc.logging import configure_logging
+from mneme_server.features.recall.search import Recall
 from mneme_server.settings import Settings
-from mneme_server.transport.logging import configure_logging
 from pydantic import SecretStr
 
 from benchmarks.ranking.sets import Said, Talk
@@ -27,7 +27,10 @@ _ADMIN_KEY = "mn_the-key-of-the-benchmark-of-ranking"
 _BATCH = 200
 _VERSION = 1  # Raise it when what is recorded, or how, changes here.
 # A database of before is migrated; what is embedded differently must be embedded again.
-_SOURCES = ("server/mneme_server/embedding/{embedder}.py", "clients/python/mneme/importing/**/*.py")
+_SOURCES = (
+    "server/mneme_server/engine/embedding/{embedder}.py",
+    "clients/python/mneme/importing/**/*.py",
+)
 
 Say = Callable[[str], None]
 

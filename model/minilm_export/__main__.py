@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import get_args
 
-from mneme_server.embedding.minilm import MODEL_NAME, Precision
+from mneme_server.engine.embedding.minilm import MODEL_NAME, Precision
 
 from minilm_export.exporting import ExportError, ensure_exported
 

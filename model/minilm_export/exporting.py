@@ -16,7 +16,7 @@ from typing import Any
 
 import onnx
 from filelock import FileLock
-from mneme_server.embedding.minilm import (
+from mneme_server.engine.embedding.minilm import (
     GRAPH_FILE,
     GRAPH_VERSION,
     MANIFEST_FILE,

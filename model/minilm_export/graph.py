@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from mneme_server.embedding.minilm import (
+from mneme_server.engine.embedding.minilm import (
     ATTENTION_MASK,
     INPUT_IDS,
     MAX_TOKENS,

@@ -2,7 +2,7 @@
 
 import sys
 
-from mneme_server.entry import main
+from mneme_server.commands.entry import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -10,46 +10,46 @@ from typing import TYPE_CHECKING
 import structlog
 from mneme import __version__
 
-from mneme_server.admin.authentication import Authenticator
-from mneme_server.admin.key_watch import KeyWatch
-from mneme_server.admin.keys import ApiKeys
-from mneme_server.admin.ports import ServerInfo
-from mneme_server.admin.store.backups import BackupFiles, NoBackups
-from mneme_server.admin.store.catalog import MIGRATIONS, Catalog
-from mneme_server.admin.store.tenant_files import TenantFiles
-from mneme_server.admin.tenants import Tenants
 from mneme_server.capabilities import capabilities, catalog_migrations, tenant_schema
 from mneme_server.capability import Host, Parts
 from mneme_server.common.address import is_loopback, networks_in
+from mneme_server.common.allocator import spare_the_collector
 from mneme_server.common.clock import now_us
 from mneme_server.common.memory import find_limit
 from mneme_server.common.open_files import allow_many_files
+from mneme_server.common.stopping import Stopping
+from mneme_server.edge.grpc.logging import configure_logging
+from mneme_server.edge.grpc.metrics import Metrics, MetricsEndpoint
+from mneme_server.edge.grpc.open_stream import Sending
+from mneme_server.edge.grpc.room import Room
+from mneme_server.edge.grpc.server import GrpcServer, Pem, ServerOptions, Tls
+from mneme_server.edge.grpc.service import joined
+from mneme_server.edge.grpc.validation import rules
+from mneme_server.edge.http.options import HttpOptions
+from mneme_server.edge.http.serving import HttpServer
+from mneme_server.edge.local.folder import only_process_in
+from mneme_server.engine.reindexing import Reindexer
+from mneme_server.engine.runtime import Runtime
+from mneme_server.engine.scheduling.repeating import Repeating
+from mneme_server.engine.settings import ServerSettings, split_origins
+from mneme_server.engine.tenants.kept import where_kept
+from mneme_server.engine.tenants.reserve import Reserve
+from mneme_server.engine.tracing import Spans, spans_of_process
+from mneme_server.features.admin.authentication import Authenticator
+from mneme_server.features.admin.key_watch import KeyWatch
+from mneme_server.features.admin.keys import ApiKeys
+from mneme_server.features.admin.ports import ServerInfo
+from mneme_server.features.admin.store.backups import BackupFiles, NoBackups
+from mneme_server.features.admin.store.catalog import MIGRATIONS, Catalog
+from mneme_server.features.admin.store.tenant_files import TenantFiles
+from mneme_server.features.admin.tenants import Tenants
+from mneme_server.features.operations.messages import OperationKinds
+from mneme_server.features.operations.operations import Operations
 from mneme_server.gauges import gauges_of
-from mneme_server.http.options import HttpOptions
-from mneme_server.http.serving import HttpServer
-from mneme_server.local.folder import only_process_in
-from mneme_server.operations.messages import OperationKinds
-from mneme_server.operations.operations import Operations
 from mneme_server.placing import moving, placed
-from mneme_server.runtime.allocator import spare_the_collector
-from mneme_server.runtime.kept import where_kept
-from mneme_server.runtime.reindexing import Reindexer
-from mneme_server.runtime.repeating import Repeating
-from mneme_server.runtime.reserve import Reserve
-from mneme_server.runtime.runtime import Runtime
-from mneme_server.runtime.settings import ServerSettings, split_origins
-from mneme_server.runtime.tracing import Spans, spans_of_process
-from mneme_server.stopping import Stopping
-from mneme_server.transport.logging import configure_logging
-from mneme_server.transport.metrics import Metrics, MetricsEndpoint
-from mneme_server.transport.open_stream import Sending
-from mneme_server.transport.room import Room
-from mneme_server.transport.server import GrpcServer, Pem, ServerOptions, Tls
-from mneme_server.transport.service import joined
-from mneme_server.transport.validation import rules
 
 if TYPE_CHECKING:  # It brings what makes certificates, which only a folder's own server does.
-    from mneme_server.local.serving import LocalServing
+    from mneme_server.edge.local.serving import LocalServing
 
 _log = structlog.get_logger(__name__)
 _FLUSH_S = 60.0

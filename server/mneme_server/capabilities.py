@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 from mneme_server.capability import Capability
-from mneme_server.storage.unit import TenantSchema
+from mneme_server.engine.store.unit import TenantSchema
 
 NAMES = (
     "events",
@@ -15,20 +15,20 @@ NAMES = (
     "recall",
     "learn",
     "memory",
-    "patterns",
+    "memory.patterns",
     "context",
     "skills",
     "operations",
     "causal",
     "proof",
-    "upkeep",
+    "memory.upkeep",
     "reflect",
     "learning",
     "alerts",
     "admin",
-    "forgetting",
+    "admin.forgetting",
 )
-"""The folders, each after those that it builds on."""
+"""The folders of `features/`, each after those that it builds on."""
 
 
 @cache
@@ -61,7 +61,7 @@ def catalog_migrations() -> tuple[Path, ...]:
 
 
 def _load(name: str) -> Capability:
-    module = import_module(f"mneme_server.{name}.capability")
+    module = import_module(f"mneme_server.features.{name}.capability")
     declared = getattr(module, "CAPABILITY", None)
     if not isinstance(declared, Capability):
         raise TypeError(f"{module.__name__} declares no CAPABILITY")

@@ -11,19 +11,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mneme_server.corpus.dependents import Dependents
-from mneme_server.corpus.forgetting import Purge, WhileForgetting
-from mneme_server.corpus.kinds import MemoryKind
-from mneme_server.corpus.tenant import TenantsAtOnce
-from mneme_server.runtime.following import DurableFollower
-from mneme_server.runtime.runtime import Runtime
-from mneme_server.runtime.settings import ServerSettings
-from mneme_server.runtime.turns import TenantWorker
-from mneme_server.storage.forgetting import Forgets
-from mneme_server.storage.kinds import MemoryKinds, Shown
-from mneme_server.storage.unit import Repository, Seal
-from mneme_server.transport.methods import kinds_brought_by
-from mneme_server.transport.service import Service
+from mneme_server.edge.grpc.methods import kinds_brought_by
+from mneme_server.edge.grpc.service import Service
+from mneme_server.engine.corpus.dependents import Dependents
+from mneme_server.engine.corpus.forgetting import Purge, WhileForgetting
+from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.tenant import TenantsAtOnce
+from mneme_server.engine.runtime import Runtime
+from mneme_server.engine.scheduling.turns import TenantWorker
+from mneme_server.engine.settings import ServerSettings
+from mneme_server.engine.store.forgetting import Forgets
+from mneme_server.engine.store.kinds import MemoryKinds, Shown
+from mneme_server.engine.store.unit import Repository, Seal
+from mneme_server.engine.tenants.following import DurableFollower
 
 T = TypeVar("T")
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from mneme_server.capability import Gauge
 from mneme_server.common.lending import Lending
-from mneme_server.corpus.freshness import FOLLOWED_S
-from mneme_server.corpus.tenant import OpenTenant
-from mneme_server.runtime.cluster import Cluster
-from mneme_server.runtime.runtime import Runtime
+from mneme_server.engine.cluster.cluster import Cluster
+from mneme_server.engine.corpus.freshness import FOLLOWED_S
+from mneme_server.engine.corpus.tenant import OpenTenant
+from mneme_server.engine.runtime import Runtime
 
 
 def gauges_of(runtime: Runtime, lending: Sequence[Lending]) -> Sequence[Gauge]:

@@ -7,19 +7,19 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from mneme_server.admin.moving import Moving
-from mneme_server.admin.store.catalog import Catalog
-from mneme_server.admin.store.moving import SqlMoves
-from mneme_server.admin.store.places import SqlPlacements
-from mneme_server.events.moved import same_chains
-from mneme_server.proof.store.private_keys import private_keys
-from mneme_server.runtime.answering import same_answers
-from mneme_server.runtime.kept import Kept, require_driver
-from mneme_server.runtime.moving_served import MoveServed, Tenants
-from mneme_server.runtime.placed import Elsewhere, PlacedStores
-from mneme_server.runtime.settings import ServerSettings
-from mneme_server.storage.database import Database
-from mneme_server.storage.unit import TenantSchema
+from mneme_server.engine.cluster.answering import same_answers
+from mneme_server.engine.cluster.moving_served import MoveServed, Tenants
+from mneme_server.engine.cluster.placed import Elsewhere, PlacedStores
+from mneme_server.engine.settings import ServerSettings
+from mneme_server.engine.store.database import Database
+from mneme_server.engine.store.unit import TenantSchema
+from mneme_server.engine.tenants.kept import Kept, require_driver
+from mneme_server.features.admin.moving import Moving
+from mneme_server.features.admin.store.catalog import Catalog
+from mneme_server.features.admin.store.moving import SqlMoves
+from mneme_server.features.admin.store.places import SqlPlacements
+from mneme_server.features.events.moved import same_chains
+from mneme_server.features.proof.store.private_keys import private_keys
 
 
 def placed(
@@ -56,8 +56,8 @@ def moving(places: PlacedStores, tenants: Tenants, catalog: Catalog) -> Moving:
 
 def _elsewhere(url: str, schema: TenantSchema, catalog_folders: Sequence[Path]) -> Elsewhere:
     require_driver()
-    from mneme_server.storage.postgres.catalog import PostgresCatalog
-    from mneme_server.storage.postgres.store import PostgresStores
+    from mneme_server.engine.store.postgres.catalog import PostgresCatalog
+    from mneme_server.engine.store.postgres.store import PostgresStores
 
     with ExitStack() as opened:
         stores = PostgresStores(url, schema)

@@ -16,15 +16,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from mneme_server.alerts.settings import AlertSettings
-from mneme_server.events.settings import SessionSettings
-from mneme_server.learn.settings import ReflectionSettings
-from mneme_server.learning.settings import LearningSettings
-from mneme_server.otlp.settings import TelemetrySettings
-from mneme_server.proof.settings import ProofSettings
-from mneme_server.recall.settings import RecallSettings
-from mneme_server.reflect.settings import AnalysisSettings
-from mneme_server.runtime.settings import ENV_PREFIX, ServerSettings
+from mneme_server.engine.settings import ENV_PREFIX, ServerSettings
+from mneme_server.features.alerts.settings import AlertSettings
+from mneme_server.features.events.settings import SessionSettings
+from mneme_server.features.learn.settings import ReflectionSettings
+from mneme_server.features.learning.settings import LearningSettings
+from mneme_server.features.otlp.settings import TelemetrySettings
+from mneme_server.features.proof.settings import ProofSettings
+from mneme_server.features.recall.settings import RecallSettings
+from mneme_server.features.reflect.settings import AnalysisSettings
 
 
 class SettingsError(Exception):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import mneme_server.http
+import mneme_server.edge.http
 import pytest
 from browser.showing import chromium, launch_options, new_context, signed_in
 from browser.stories import fill, import_samples, wait_until_indexed
@@ -17,7 +17,7 @@ from mneme import MnemeClient
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from support.server import ADMIN_KEY, LocalServer, local_server
 
-BUILT = Path(mneme_server.http.__file__).parent / "dashboard" / "index.html"
+BUILT = Path(mneme_server.edge.http.__file__).parent / "dashboard" / "index.html"
 
 
 @pytest.fixture(scope="module")

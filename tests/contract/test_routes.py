@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 from google.protobuf.descriptor_pb2 import MethodOptions
-from mneme_server.http.routes import Route, RouteError, Router, routes_of, values_in
+from mneme_server.edge.http.routes import Route, RouteError, Router, routes_of, values_in
 from support.api import METHODS
 from support.descriptors import services
 

@@ -19,7 +19,7 @@ from support.server import ADMIN_KEY, environment
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs/guides/extending.md"
 LIST = "server/mneme_server/capabilities.py"
-STORE = "mneme_server.learn.store.tables"
+STORE = "mneme_server.features.learn.store.tables"
 BIN = Path(sysconfig.get_path("scripts"))
 
 _FILE = re.compile(r"^`([\w./]+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -101,16 +101,16 @@ def _mneme(tree: Path, address: str, arguments: str) -> str:
 def test_the_linters_hold_the_new_folder_to_the_rules_without_a_new_line(tree: Path) -> None:
     lint = (BIN / "lint-imports", "--no-cache")
     run(tree, *lint)
-    run(tree, BIN / "mypy", "-p", "mneme_server.notes", MYPYPATH="server:clients/python")
-    folder = tree / "server/mneme_server/notes"
+    run(tree, BIN / "mypy", "-p", "mneme_server.features.notes", MYPYPATH="server:clients/python")
+    folder = tree / "server/mneme_server/features/notes"
     with (folder / "service.py").open("a") as service:
         service.write(f"import grpc\nimport sqlalchemy\nimport {STORE}\n")
     with (folder / "notes.py").open("a") as domain:
-        domain.write("import mneme_server.transport.call\n")
+        domain.write("import mneme_server.edge.grpc.call\n")
     broken = re.findall(r"^(.*) BROKEN", run(tree, *lint, code=1), re.MULTILINE)
     assert [name.split(";")[0].strip() for name in broken] == [
         "A store is known to its capability alone",
         "A domain knows neither the edge nor storage",
-        "Only services, their messages and the transport know gRPC and the wire",
-        "Only stores and storage know SQLAlchemy",
+        "Only services, their messages and the edge know gRPC and the wire",
+        "Only stores know SQLAlchemy",
     ]

@@ -68,7 +68,7 @@ def test_the_leases_of_work_are_counted_where_they_are_held(
 def test_an_index_that_does_not_follow_any_more_shows_its_age(
     two: tuple[LocalServer, LocalServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mneme_server.corpus.tenant import OpenTenant
+    from mneme_server.engine.corpus.tenant import OpenTenant
 
     _, other = two
     with monkeypatch.context() as deaf:

@@ -12,8 +12,8 @@ import pytest
 from mneme import MnemeClient, errors
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme_server.common.errors import Unavailable
-from mneme_server.runtime.moving_served import MoveServed
-from mneme_server.storage.moving import copy_rows
+from mneme_server.engine.cluster.moving_served import MoveServed
+from mneme_server.engine.store.moving import copy_rows
 from support.postgres import PostgresServer
 from support.server import (
     ADMIN_KEY,
@@ -305,7 +305,7 @@ def test_a_tenant_that_is_deleted_while_it_is_copied_leaves_nothing_in_either_pl
         assert go_on.wait(PATIENCE_S)
         copy_rows(*given)
 
-    monkeypatch.setattr("mneme_server.runtime.moving_served.copy_rows", copy_later)
+    monkeypatch.setattr("mneme_server.engine.cluster.moving_served.copy_rows", copy_later)
     data = tmp_path / "data"
     with local_server(data, databases=f"west={url}") as server:
         filled(server.address)

@@ -18,9 +18,9 @@ from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme_server.common.identity import KeyScope
-from mneme_server.corpus.freshness import OLDEST_S
-from mneme_server.operations.model import State
-from mneme_server.storage.postgres.node import Node
+from mneme_server.engine.corpus.freshness import OLDEST_S
+from mneme_server.engine.store.postgres.node import Node
+from mneme_server.features.operations.model import State
 from support.api import Api, refused
 from support.making import event, list_events, recall, record, verify
 from support.nodes import PATIENCE_S, eventually, patiently, texts
@@ -130,7 +130,7 @@ def test_a_tenant_that_was_not_searched_for_long_shows_at_once_what_was_written_
     cluster = other.application.runtime.cluster
     assert cluster is not None
     monkeypatch.setattr(cluster, "_hear", lambda _now: None)
-    monkeypatch.setattr("mneme_server.corpus.tenant._ASKED_FOR_S", 0.0)
+    monkeypatch.setattr("mneme_server.engine.corpus.tenant._ASKED_FOR_S", 0.0)
     for number in range(3):
         record(here, event(f"the heron ate fish{number}", id=f"e{number}"))
         time.sleep(2 * OLDEST_S)  # Else what there was before it may be shown.

@@ -18,7 +18,7 @@ from mneme.v1 import event_service_pb2 as events_pb
 from support.api import refused
 from support.making import event, list_events, record
 from support.server import ServerProcess, environment, server_process
-from unit.embedding.scripted_http import Answer, Received, ScriptedServer
+from unit.engine.embedding.scripted_http import Answer, Received, ScriptedServer
 
 _SEED, _ROUNDS = "MNEME_SIGNALS_SEED", "MNEME_SIGNALS_ROUNDS"
 """Variables: 300 rounds on demand, or the seed of a round that failed."""

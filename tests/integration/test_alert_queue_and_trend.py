@@ -13,7 +13,7 @@ import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import alert_service_pb2 as pb
-from mneme_server.runtime import runtime
+from mneme_server.engine import runtime
 from support.api import Api
 from support.contexts import eventually
 from support.making import event, record

@@ -21,7 +21,7 @@ from mneme.proof.notes import VerifierKey
 from mneme.v1 import certificate_pb2 as cert_pb
 from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import proof_service_pb2 as proof_pb
-from mneme_server.proof import certifying
+from mneme_server.features.proof import certifying
 from support.api import Api, grpc, refused
 from support.making import add_edge, episode, event, record, skill
 from support.server import LocalServer

@@ -15,7 +15,7 @@ import pytest
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
-from mneme_server.storage.unit import CORE_MIGRATIONS
+from mneme_server.engine.store.unit import CORE_MIGRATIONS
 from structlog.testing import capture_logs
 from support.api import Api, Failure, grpc, refused
 from support.making import (

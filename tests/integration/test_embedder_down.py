@@ -17,9 +17,9 @@ from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme.v1 import skill_service_pb2 as skill_pb
-from mneme_server.embedding.errors import EmbeddingError
-from mneme_server.runtime import embedding
-from mneme_server.runtime import runtime as memories
+from mneme_server.engine import runtime as memories
+from mneme_server.engine.embedding.errors import EmbeddingError
+from mneme_server.engine.tenants import embedding
 from numpy.typing import NDArray
 from support.api import Api, grpc, refused
 from support.contexts import eventually, get_context, sleep, wake_up

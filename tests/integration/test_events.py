@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from google.protobuf.duration_pb2 import Duration
 from mneme.v1 import event_service_pb2 as events_pb
-from mneme_server.events.event_types import EventType
+from mneme_server.features.events.event_types import EventType
 from support.api import Api, grpc, refused
 from support.making import (
     CUSTOM,

@@ -20,10 +20,10 @@ from mneme.v1 import certificate_pb2 as cert_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import proof_service_pb2 as proof_pb
-from mneme_server.admin.store.backups import BackupFiles
 from mneme_server.common.clock import MICROSECONDS, now_us
-from mneme_server.context.summary_schedule import SUMMARY_JOB
-from mneme_server.forgetting.store.catalog import SqlForgettingCatalog
+from mneme_server.features.admin.forgetting.store.catalog import SqlForgettingCatalog
+from mneme_server.features.admin.store.backups import BackupFiles
+from mneme_server.features.context.summary_schedule import SUMMARY_JOB
 from support.api import Api, grpc, refused
 from support.contexts import eventually
 from support.forgetting import (

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import memory_service_pb2 as memory_pb
-from mneme_server.runtime.reserve import Reserve
+from mneme_server.engine.tenants.reserve import Reserve
 from support.api import Api, grpc, refused
 from support.folders import wait_until
 from support.making import recall

@@ -14,8 +14,8 @@ from unittest import mock
 import pytest
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
-from mneme_server.corpus.live_index import LiveIndex
-from mneme_server.index.tenant_index import TenantIndex
+from mneme_server.engine.corpus.live_index import LiveIndex
+from mneme_server.engine.index.tenant_index import TenantIndex
 from structlog.testing import capture_logs
 from support.api import Api, grpc
 from support.making import event, ids_of, recall, record

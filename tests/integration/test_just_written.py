@@ -8,10 +8,10 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from mneme_server.corpus.ports import VectorBatch
-from mneme_server.corpus.tenant import OpenTenant
-from mneme_server.index.tenant_index import TenantIndex
-from mneme_server.recall import search
+from mneme_server.engine.corpus.ports import VectorBatch
+from mneme_server.engine.corpus.tenant import OpenTenant
+from mneme_server.engine.index.tenant_index import TenantIndex
+from mneme_server.features.recall import search
 from support.api import Api
 from support.contexts import eventually
 from support.making import event, ids_of, recall, record

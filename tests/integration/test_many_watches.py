@@ -15,7 +15,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1.event_service_pb2_grpc import EventServiceStub
-from mneme_server.transport import open_stream
+from mneme_server.edge.grpc import open_stream
 from support.api import Api, grpc, refused
 from support.folders import wait_until
 from support.making import event, list_events, record

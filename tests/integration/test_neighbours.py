@@ -15,12 +15,12 @@ from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme.v1 import reflect_service_pb2 as reflect_pb
 from mneme_server.common import deadline
-from mneme_server.corpus.cache import AT_ONCE, ManagedIndex
-from mneme_server.corpus.change import CorpusChange
-from mneme_server.corpus.live_index import LiveIndex
-from mneme_server.learn import lessons as learning_lessons
-from mneme_server.runtime import runtime as memories
-from mneme_server.runtime.opening import TenantOpener
+from mneme_server.engine import runtime as memories
+from mneme_server.engine.corpus.cache import AT_ONCE, ManagedIndex
+from mneme_server.engine.corpus.change import CorpusChange
+from mneme_server.engine.corpus.live_index import LiveIndex
+from mneme_server.engine.tenants.opening import TenantOpener
+from mneme_server.features.learn import lessons as learning_lessons
 from numpy.typing import NDArray
 from support.contexts import eventually
 from support.making import event, list_events, recall, record

@@ -18,8 +18,8 @@ from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import operation_pb2 as pb
 from mneme.v1 import operation_service_pb2 as service_pb
 from mneme_server.common.identity import Caller, KeyScope
-from mneme_server.operations.model import OperationFilter, Task
-from mneme_server.operations.operations import MOST_UNFINISHED, Operations
+from mneme_server.features.operations.model import OperationFilter, Task
+from mneme_server.features.operations.operations import MOST_UNFINISHED, Operations
 from structlog.testing import capture_logs
 from support.api import Api, refused
 from support.making import event, ids_of, list_events, recall, record
@@ -386,7 +386,7 @@ def test_a_tenants_own_operations_are_its_own_and_go_with_it(own: LocalServer) -
 def test_a_backup_whose_process_is_killed_fails_and_leaves_nothing(
     own: LocalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mneme_server.admin.store.backups._COPIES", "support.hanging")
+    monkeypatch.setattr("mneme_server.features.admin.store.backups._COPIES", "support.hanging")
     admin = own.keys.admin
     started = start_backup(admin)
     until = time.monotonic() + PATIENCE_S
@@ -404,7 +404,7 @@ def test_a_backup_whose_process_is_killed_fails_and_leaves_nothing(
 def test_a_backup_is_cancelled_while_its_process_works(
     own: LocalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mneme_server.admin.store.backups._COPIES", "support.hanging")
+    monkeypatch.setattr("mneme_server.features.admin.store.backups._COPIES", "support.hanging")
     admin = own.keys.admin
     started = start_backup(admin)
     until = time.monotonic() + PATIENCE_S
@@ -421,14 +421,14 @@ def test_the_examination_apart_knows_every_table(own: LocalServer) -> None:
     import subprocess
     import sys
 
-    from mneme_server.admin.store.backups import modules_of_tables
-    from mneme_server.storage.schema import metadata
+    from mneme_server.engine.store.schema import metadata
+    from mneme_server.features.admin.store.backups import modules_of_tables
 
     modules = modules_of_tables(own.application.runtime.schema)
     program = (
         "import json, sys\n"
         "from importlib import import_module\n"
-        "from mneme_server.storage import examination\n"
+        "from mneme_server.engine.store import examination\n"
         "[import_module(name) for name in json.loads(sys.argv[1])]\n"
         "print(json.dumps([sorted(examination.metadata.tables), sorted(sys.modules)]))"
     )

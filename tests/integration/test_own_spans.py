@@ -16,7 +16,7 @@ from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme_server.common.errors import FailedPrecondition
-from mneme_server.runtime import tracing as exporting
+from mneme_server.engine import tracing as exporting
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from structlog.testing import capture_logs
 from support.api import Api, refused

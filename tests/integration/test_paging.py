@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
-from mneme_server.events.store.events import SqlEvents
+from mneme_server.features.events.store.events import SqlEvents
 from support.api import Api
 from support.making import at, event, lesson, record
 from support.server import LocalServer

@@ -13,7 +13,7 @@ from google.protobuf.message_factory import GetMessageClass
 from mneme.v1 import auth_pb2, options_pb2
 from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import reflection_pb2 as reflection_pb
-from mneme_server.storage import driver
+from mneme_server.engine.store import driver
 from sqlalchemy import Connection
 from support.api import Api
 from support.contexts import eventually

@@ -10,8 +10,8 @@ import pytest
 from mneme.v1 import recall_service_pb2 as recall_pb
 from support.making import event, ids_of, recall, record
 from support.server import LocalServer, local_server
-from unit.embedding.scripted_http import Answer, Received, ScriptedServer
-from unit.recall.reranker.models import write_cross_encoder
+from unit.engine.embedding.scripted_http import Answer, Received, ScriptedServer
+from unit.features.recall.reranker.models import write_cross_encoder
 
 QUERY = "when does staging lose its data?"
 TEXTS = {

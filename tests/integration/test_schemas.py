@@ -18,11 +18,11 @@ from mneme.v1 import knowledge_pb2 as knowledge_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme_server.capabilities import tenant_schema
 from mneme_server.common.errors import FailedPrecondition, Reason
-from mneme_server.learn.lesson_model import LessonFilter
-from mneme_server.storage import sqlite_store, tables
-from mneme_server.storage.engine import SqliteDatabase
-from mneme_server.storage.migrate import migrate, schema_versions
-from mneme_server.storage.unit import CORE_MIGRATIONS
+from mneme_server.engine.store import sqlite_store, tables
+from mneme_server.engine.store.engine import SqliteDatabase
+from mneme_server.engine.store.migrate import migrate, schema_versions
+from mneme_server.engine.store.unit import CORE_MIGRATIONS
+from mneme_server.features.learn.lesson_model import LessonFilter
 from sqlalchemy import MetaData
 from support.making import (
     at,

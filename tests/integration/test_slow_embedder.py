@@ -11,7 +11,7 @@ import grpc
 import pytest
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
-from mneme_server.runtime import runtime as memories
+from mneme_server.engine import runtime as memories
 from support.api import Api, failure_of, refused
 from support.making import event, recall, record
 from support.server import LocalServer, local_server

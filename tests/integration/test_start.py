@@ -27,7 +27,7 @@ NOT_AWAITED = {
 
 _MODULES_AT_SERVING = """
 import builtins, os, sys
-from mneme_server.entry import main
+from mneme_server.commands.entry import main
 say = builtins.print
 def watched(line, **how):
     say(line, **how)

@@ -12,9 +12,9 @@ import pytest
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import auth_pb2
 from mneme_server.common.clock import MICROSECONDS, now_us
-from mneme_server.otlp import becoming
-from mneme_server.otlp.model import Received
-from mneme_server.runtime.turns import MOST_ATTEMPTS
+from mneme_server.engine.scheduling.turns import MOST_ATTEMPTS
+from mneme_server.features.otlp import becoming
+from mneme_server.features.otlp.model import Received
 from opentelemetry.proto.collector.logs.v1 import logs_service_pb2 as logs_pb
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeLogs

@@ -116,7 +116,7 @@ def cut_with_its_leaf(behind: Behind, tenant: str) -> None:
 
 def false_place(behind: Behind, tenant: str) -> None:
     """Have an event be forgotten, as it is when the server forgets it."""
-    from mneme_server.events.forgotten import digest_of
+    from mneme_server.features.events.forgotten import digest_of
 
     ((sequence, before, hash_, version, commitment),) = behind.tenant(
         "SELECT sequence, prev_hash, hash, hash_version, commitment FROM events"
@@ -182,8 +182,8 @@ def test_a_chain_that_was_changed_with_its_end_does_not_verify(
 
 
 def test_a_chain_that_was_written_anew_does_not_verify(api: Api, behind: Behind) -> None:
-    from mneme_server.events.chain import chain
-    from mneme_server.events.store.events import event_of
+    from mneme_server.features.events.chain import chain
+    from mneme_server.features.events.store.events import event_of
 
     names = [
         "cursor", "tenant_id", "id", "session_id", "sequence", "agent_id", "event_type", "severity",

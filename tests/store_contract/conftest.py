@@ -1,9 +1,9 @@
 """The stores that the contract's tests run against.
 
-A second implementation of `corpus.tenant_store.TenantStores` is one more line of `KINDS`, and has
-to pass. "files" is what the server runs: a database for each tenant. "shared" keeps all tenants in
-one SQLite database, so that nothing but the statements themselves keeps them apart. "postgres"
-keeps them in one PostgreSQL, and is skipped where there is none.
+A second implementation of `engine.corpus.tenant_store.TenantStores` is one more line of `KINDS`,
+and has to pass. "files" is what the server runs: a database for each tenant. "shared" keeps all
+tenants in one SQLite database, so that nothing but the statements themselves keeps them apart.
+"postgres" keeps them in one PostgreSQL, and is skipped where there is none.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any, TypeAlias
 
 import pytest
 from mneme_server.capabilities import tenant_schema
-from mneme_server.corpus.document import Document
-from mneme_server.corpus.feed import START
-from mneme_server.corpus.kinds import MemoryKind
-from mneme_server.corpus.tenant_store import TenantStore, TenantStores
-from mneme_server.events.kinds import EVENT
-from mneme_server.storage.schema import metadata
-from mneme_server.storage.sqlite_store import SqliteStores, SqliteTenantStore
-from mneme_server.storage.unit import TenantSchema
+from mneme_server.engine.corpus.document import Document
+from mneme_server.engine.corpus.feed import START
+from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.tenant_store import TenantStore, TenantStores
+from mneme_server.engine.store.schema import metadata
+from mneme_server.engine.store.sqlite_store import SqliteStores, SqliteTenantStore
+from mneme_server.engine.store.unit import TenantSchema
+from mneme_server.features.events.kinds import EVENT
 from sqlalchemy import delete
 from support.postgres import PostgresServer, emptied, running
 

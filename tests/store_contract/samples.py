@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from mneme_server.events.model import Agent, Event, Session
-from mneme_server.events.outcome import Outcome
-from mneme_server.learn.lesson_model import Lesson
-from mneme_server.learn.reflection_model import Reflection
-from mneme_server.learning.model import Definition, Export, Mode
-from mneme_server.learning.model import Session as LearningSession
-from mneme_server.learning.spaces import OpenLabels, OpenObject
-from mneme_server.memory.model import Memory
+from mneme_server.features.events.model import Agent, Event, Session
+from mneme_server.features.events.outcome import Outcome
+from mneme_server.features.learn.lesson_model import Lesson
+from mneme_server.features.learn.reflection_model import Reflection
+from mneme_server.features.learning.model import Definition, Export, Mode
+from mneme_server.features.learning.model import Session as LearningSession
+from mneme_server.features.learning.spaces import OpenLabels, OpenObject
+from mneme_server.features.memory.model import Memory
 
 
 def session(session_id: str, **fields: Any) -> Session:

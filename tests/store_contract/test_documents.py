@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mneme_server.corpus.tenant_store import TenantStore
-from mneme_server.events.kinds import EVENT
-from mneme_server.learn.kinds import LESSON
+from mneme_server.engine.corpus.tenant_store import TenantStore
+from mneme_server.features.events.kinds import EVENT
+from mneme_server.features.learn.kinds import LESSON
 from store_contract.conftest import Stores, document
 
 Store = TenantStore[Any]
@@ -156,7 +156,7 @@ def test_a_session_gives_its_documents_its_attributes(store: Store) -> None:
 
 
 def test_the_model_that_made_the_vectors_is_kept(stores: Stores) -> None:
-    from mneme_server.storage.unit import EmbeddingModel
+    from mneme_server.engine.store.unit import EmbeddingModel
 
     store = stores.open("acme")
     with store.read() as unit:

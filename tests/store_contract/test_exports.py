@@ -6,9 +6,9 @@ import os
 from typing import Any
 
 import pytest
-from mneme_server.corpus.tenant_store import TenantStore
-from mneme_server.learning.model import Export
-from mneme_server.learning.store.exports import CHUNK_BYTES
+from mneme_server.engine.corpus.tenant_store import TenantStore
+from mneme_server.features.learning.model import Export
+from mneme_server.features.learning.store.exports import CHUNK_BYTES
 from store_contract.samples import export_of, learning_session
 
 Store = TenantStore[Any]

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from mneme_server.corpus.feed import START
-from mneme_server.corpus.tenant_store import TenantStore
-from mneme_server.events.activity import ActivityFilter
-from mneme_server.events.kinds import EVENT
-from mneme_server.events.model import EventFilter, SessionFilter
-from mneme_server.learn.lesson_model import LessonFilter
-from mneme_server.learn.reflection_model import ReflectionFilter, ReflectionLimits
-from mneme_server.learning.ports import SessionFilter as LearningFilter
-from mneme_server.memory.model import MemoryFilter
-from mneme_server.memory.values import equal
+from mneme_server.engine.corpus.feed import START
+from mneme_server.engine.corpus.tenant_store import TenantStore
+from mneme_server.features.events.activity import ActivityFilter
+from mneme_server.features.events.kinds import EVENT
+from mneme_server.features.events.model import EventFilter, SessionFilter
+from mneme_server.features.learn.lesson_model import LessonFilter
+from mneme_server.features.learn.reflection_model import ReflectionFilter, ReflectionLimits
+from mneme_server.features.learning.ports import SessionFilter as LearningFilter
+from mneme_server.features.memory.model import MemoryFilter
+from mneme_server.features.memory.values import equal
 from store_contract.conftest import Stores, document, fill
 from store_contract.samples import (
     event,

@@ -6,12 +6,12 @@ from contextlib import suppress
 from typing import Any
 
 from mneme_server.common.clock import now_us
-from mneme_server.corpus.tenant_store import TenantStore
-from mneme_server.events.kinds import EVENT
-from mneme_server.learn.kinds import LESSON
-from mneme_server.proof.merkle import leaf_hash
-from mneme_server.proof.ports import Leaf
-from mneme_server.proof.versions import commitment_of
+from mneme_server.engine.corpus.tenant_store import TenantStore
+from mneme_server.features.events.kinds import EVENT
+from mneme_server.features.learn.kinds import LESSON
+from mneme_server.features.proof.merkle import leaf_hash
+from mneme_server.features.proof.ports import Leaf
+from mneme_server.features.proof.versions import commitment_of
 from store_contract.conftest import Stores, document
 
 Store = TenantStore[Any]

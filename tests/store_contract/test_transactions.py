@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from mneme_server.common.errors import MnemeError
-from mneme_server.corpus.tenant_store import TenantStore
+from mneme_server.engine.corpus.tenant_store import TenantStore
 from store_contract.conftest import Stores, document
 from store_contract.samples import event, session
 

@@ -21,7 +21,7 @@ def _set_clock(seconds: float) -> None:
 
 
 def _lose(percent: int) -> None:
-    from mneme_server.storage.postgres.node import Node
+    from mneme_server.engine.store.postgres.node import Node
 
     tell, rng = Node.tell, random.Random(percent)
 

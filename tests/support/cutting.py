@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mneme_server.corpus.change import CorpusChange
+    from mneme_server.engine.corpus.change import CorpusChange
 
 
 LAST = "the-last"
@@ -58,14 +58,14 @@ def _cut_at_last(point: str, name: str, do: Callable[..., Any]) -> Callable[...,
 def _cut_calls(point: str) -> None:
     """Cut the calls of edges, experiments and patterns, what ends a learning session, and the rows
     that they write."""
-    from mneme_server.causal.service import CausalServicer
-    from mneme_server.causal.store.edges import SqlEdges
-    from mneme_server.causal.store.experiments import SqlExperiments
-    from mneme_server.learning.exporting import KeepModel
-    from mneme_server.learning.service import LearningServicer
-    from mneme_server.learning.store.exports import SqlLearningExports
-    from mneme_server.patterns.service import PatternCalls
-    from mneme_server.patterns.store.patterns import SqlPatterns
+    from mneme_server.features.causal.service import CausalServicer
+    from mneme_server.features.causal.store.edges import SqlEdges
+    from mneme_server.features.causal.store.experiments import SqlExperiments
+    from mneme_server.features.learning.exporting import KeepModel
+    from mneme_server.features.learning.service import LearningServicer
+    from mneme_server.features.learning.store.exports import SqlLearningExports
+    from mneme_server.features.memory.patterns.service import PatternCalls
+    from mneme_server.features.memory.patterns.store.patterns import SqlPatterns
 
     parts: tuple[tuple[Any, str, Any, str], ...] = (
         (CausalServicer, "AddEdge", SqlEdges, "save"),
@@ -84,10 +84,10 @@ def _cut_calls(point: str) -> None:
 def main() -> None:
     """Serve with what is cut."""
     point = sys.argv.pop(1)
-    from mneme_server.admin.store.tenant_files import TenantFiles
-    from mneme_server.forgetting.store.forgettings import SqlForgettings
-    from mneme_server.operations import running
-    from mneme_server.storage.sqlite_store import SqliteTenantStore
+    from mneme_server.engine.store.sqlite_store import SqliteTenantStore
+    from mneme_server.features.admin.forgetting.store.forgettings import SqlForgettings
+    from mneme_server.features.admin.store.tenant_files import TenantFiles
+    from mneme_server.features.operations import running
 
     task, run = running._Task, running.Run
     for owner, method, name in (
@@ -101,8 +101,8 @@ def main() -> None:
     ):
         setattr(owner, method, _cut(point, name, getattr(owner, method)))
     _cut_calls(point)
-    from mneme_server.corpus.live_index import LiveIndex
-    from mneme_server.proof.store.log import SqlLog
+    from mneme_server.engine.corpus.live_index import LiveIndex
+    from mneme_server.features.proof.store.log import SqlLog
 
     for owner, method, name in ((SqlLog, "seal", "leaf"), (LiveIndex, "apply", "apply")):
         setattr(owner, method, _cut_at_last(point, name, getattr(owner, method)))

@@ -17,7 +17,7 @@ from typing import Any
 def main() -> None:
     """Run the command line with the cut."""
     step = sys.argv.pop(1)
-    from mneme_server import migrating
+    from mneme_server.commands import migrating
 
     say = migrating._Telling.__call__
 

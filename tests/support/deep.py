@@ -7,14 +7,14 @@ from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
-from mneme_server.learning.algorithm import Setting, Task
-from mneme_server.learning.catalogue import algorithm_named
-from mneme_server.learning.deep import frames
-from mneme_server.learning.deep.entries import DEEP_ALGORITHMS
-from mneme_server.learning.deep.learner import DeepLearner
-from mneme_server.learning.deep.worker import Desk
-from mneme_server.learning.learner import Action, Question, Transition
-from mneme_server.learning.spaces import Box, Discrete, Space
+from mneme_server.features.learning.algorithm import Setting, Task
+from mneme_server.features.learning.catalogue import algorithm_named
+from mneme_server.features.learning.deep import frames
+from mneme_server.features.learning.deep.entries import DEEP_ALGORITHMS
+from mneme_server.features.learning.deep.learner import DeepLearner
+from mneme_server.features.learning.deep.worker import Desk
+from mneme_server.features.learning.learner import Action, Question, Transition
+from mneme_server.features.learning.spaces import Box, Discrete, Space
 
 NAMED = {one.name: algorithm_named(one.name) for one in DEEP_ALGORITHMS}
 STATES = Box((-1.0,), (1.0,))

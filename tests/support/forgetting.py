@@ -21,9 +21,9 @@ from mneme.v1 import forgetting_pb2 as pb
 from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import reflection_pb2 as reflection_pb
 from mneme.v1 import skill_service_pb2 as skill_pb
-from mneme_server.index.fields import Field
-from mneme_server.index.layout import LAYOUT, schema
-from mneme_server.index.saved import SavedWords
+from mneme_server.engine.index.fields import Field
+from mneme_server.engine.index.layout import LAYOUT, schema
+from mneme_server.engine.index.saved import SavedWords
 
 from support.api import Api
 from support.making import at, episode, event, lesson, record, struct

@@ -1,4 +1,4 @@
-"""In the place of `storage.copies`: work that says its process' id, and never ends."""
+"""In the place of `engine.store.copies`: work that says its process' id, and never ends."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from mneme.v1 import learning_pb2
 from mneme.v1 import learning_service_pb2 as pb
-from mneme_server.learning.catalogue import ALGORITHMS
+from mneme_server.features.learning.catalogue import ALGORITHMS
 
 from support.api import Api
 from support.deep import NAMED, config_of

@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 from google.protobuf.symbol_database import Default
 from mneme.v1 import operation_pb2 as pb
 from mneme.v1 import operation_service_pb2 as service_pb
-from mneme_server.operations.model import Task
+from mneme_server.features.operations.model import Task
 
 from support.api import Api
 from support.server import LocalServer

@@ -193,8 +193,8 @@ def url_for(data_dir: Path) -> str:
 @contextmanager
 def emptied(server: PostgresServer, schema: Any) -> Iterator[Any]:
     """Lend stores of tenants that hold nothing, of a `TenantSchema`."""
-    from mneme_server.storage.postgres.schema import tables
-    from mneme_server.storage.postgres.store import PostgresStores
+    from mneme_server.engine.store.postgres.schema import tables
+    from mneme_server.engine.store.postgres.store import PostgresStores
 
     stores = PostgresStores(server.url(), schema)
     names = ", ".join(f"mneme.{table}" for table in tables().tables)

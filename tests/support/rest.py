@@ -19,12 +19,20 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from google.rpc import status_pb2
 from mneme.v1 import options_pb2
-from mneme_server.http.errors import CODES
-from mneme_server.http.reading import read_object
-from mneme_server.http.routes import EVERYTHING, Route, routes_of
-from mneme_server.http.spelling import ANSWERS, FLAT, GROUPS, INSIDE, OWNED, TENANT, spelling_of
-from mneme_server.http.writing import json_name, writer_of
-from mneme_server.transport.extensions import extension
+from mneme_server.edge.grpc.extensions import extension
+from mneme_server.edge.http.errors import CODES
+from mneme_server.edge.http.reading import read_object
+from mneme_server.edge.http.routes import EVERYTHING, Route, routes_of
+from mneme_server.edge.http.spelling import (
+    ANSWERS,
+    FLAT,
+    GROUPS,
+    INSIDE,
+    OWNED,
+    TENANT,
+    spelling_of,
+)
+from mneme_server.edge.http.writing import json_name, writer_of
 
 from support.api import METHODS, Api, stub_of
 from support.descriptors import services

@@ -8,14 +8,14 @@ from typing import Any
 
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from mneme_server.admin.store import catalog
-from mneme_server.admin.store.places import metadata as catalog_metadata
-from mneme_server.alerts.store import schedules as alert_schedules
 from mneme_server.capabilities import catalog_migrations, tenant_schema
-from mneme_server.causal.store import schedules as causal_schedules
-from mneme_server.forgetting.store import catalog as forgetting_catalog
-from mneme_server.operations import store as operations_store
-from mneme_server.proof.store import private_keys
+from mneme_server.features.admin.forgetting.store import catalog as forgetting_catalog
+from mneme_server.features.admin.store import catalog
+from mneme_server.features.admin.store.places import metadata as catalog_metadata
+from mneme_server.features.alerts.store import schedules as alert_schedules
+from mneme_server.features.causal.store import schedules as causal_schedules
+from mneme_server.features.operations import store as operations_store
+from mneme_server.features.proof.store import private_keys
 from sqlalchemy import Connection, MetaData
 
 TENANT = tenant_schema().migrations

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from mneme.proof.notes import VerifierKey, checkpoint_text, signature_line
 from mneme.v1 import proof_service_pb2 as pb
-from mneme_server.proof.merkle import Tile, Tree, appended, leaf_hash
+from mneme_server.features.proof.merkle import Tile, Tree, appended, leaf_hash
 
 ORIGIN = "mneme/acme/first"
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from mneme_server.common.watchdog import Watchdog
-from mneme_server.runtime.steps import Steps
-from mneme_server.transport.open_stream import Sending
+from mneme_server.edge.grpc.open_stream import Sending
+from mneme_server.engine.scheduling.steps import Steps
 
 
 class Given:

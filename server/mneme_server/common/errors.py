@@ -1,7 +1,7 @@
 """The errors of the domain.
 
 Capabilities and adapters raise these; the transport maps each class to a gRPC status and each
-reason to the wire's `ErrorReason` in one table (`transport/errors.py`).
+reason to the wire's `ErrorReason` in one table (`edge/grpc/errors.py`).
 """
 
 from __future__ import annotations

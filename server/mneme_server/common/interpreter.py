@@ -7,7 +7,7 @@ session took two to three times the processor time that it takes alone, and fewe
 answered a second than with two in flight.
 
 A turn is a courtesy and protects nothing. Who waits for something, or works in a library, leaves it
-and goes on without it afterwards. Who hands out turns (`transport.workers`) does not wait for one
+and goes on without it afterwards. Who hands out turns (`edge.grpc.workers`) does not wait for one
 longer than `PATIENCE_S`, so that nothing ever stands still for it.
 """
 

@@ -2,7 +2,7 @@
 
 Whoever does something that is worth a span asks here for what it is part of, so that no port needs
 a parameter for it. By default that is `NOTHING`, which costs nothing and tells nobody. The
-transport says which span a call is; `runtime.tracing` has spans that are exported.
+transport says which span a call is; `engine.tracing` has spans that are exported.
 """
 
 from __future__ import annotations

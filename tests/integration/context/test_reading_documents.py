@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from mneme_server.capabilities import tenant_schema
-from mneme_server.storage import tables
-from mneme_server.storage.document_rows import select_documents
-from mneme_server.storage.engine import SqliteDatabase
-from mneme_server.storage.sqlite_store import FILE_NAME, SqliteTenantStore
+from mneme_server.engine.store import tables
+from mneme_server.engine.store.document_rows import select_documents
+from mneme_server.engine.store.engine import SqliteDatabase
+from mneme_server.engine.store.sqlite_store import FILE_NAME, SqliteTenantStore
 from sqlalchemy import text
 
 

@@ -10,14 +10,14 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from mneme_server.capabilities import tenant_schema
-from mneme_server.context.model import Handover
-from mneme_server.context.sleeping import Sleep
-from mneme_server.context.summaries import SummaryWorker
-from mneme_server.context.summary_schedule import SummarySchedule
-from mneme_server.corpus.ports import Matrix
-from mneme_server.events.model import Session, SessionStatus
-from mneme_server.runtime.foreground import Foreground
-from mneme_server.storage.sqlite_store import SqliteTenantStore
+from mneme_server.engine.corpus.ports import Matrix
+from mneme_server.engine.scheduling.foreground import Foreground
+from mneme_server.engine.store.sqlite_store import SqliteTenantStore
+from mneme_server.features.context.model import Handover
+from mneme_server.features.context.sleeping import Sleep
+from mneme_server.features.context.summaries import SummaryWorker
+from mneme_server.features.context.summary_schedule import SummarySchedule
+from mneme_server.features.events.model import Session, SessionStatus
 
 FOREVER = 2**62
 

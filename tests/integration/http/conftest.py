@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import structlog
-from mneme_server.transport.logging import configure_logging
+from mneme_server.edge.grpc.logging import configure_logging
 from support.api import Api
 from support.http import Http
 from support.server import LocalServer, local_server

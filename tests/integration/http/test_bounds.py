@@ -12,7 +12,7 @@ from integration.http.conftest import Connect
 from integration.test_telemetry import until
 from mneme.v1 import auth_pb2
 from mneme_server.common.open_files import allow_many_files
-from mneme_server.http import bodies, connection
+from mneme_server.edge.http import bodies, connection
 from support.api import Api
 from support.http import Http
 from support.making import event, ids_of, lesson, recall, record

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import mneme_server.http
+import mneme_server.edge.http
 import pytest
 from support.http import Http
 from support.server import LocalServer, local_server
 
-BUILT = Path(mneme_server.http.__file__).parent / "dashboard" / "index.html"
+BUILT = Path(mneme_server.edge.http.__file__).parent / "dashboard" / "index.html"
 pytestmark = pytest.mark.skipif(not BUILT.exists(), reason="`make dashboard` needs Node.js")
 
 

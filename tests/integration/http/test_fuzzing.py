@@ -32,7 +32,7 @@ def test_no_request_is_a_bug_to_the_server(own: LocalServer, tmp_path: Path) -> 
         pytest.fail(f"{SCHEMATHESIS} is missing: make setup installs it")
     command: list[object] = [
         SCHEMATHESIS, "--config-file", HELP / "schemathesis.toml",
-        "run", REPOSITORY / "server/mneme_server/http/openapi.json", "--url", own.http_address,
+        "run", REPOSITORY / "server/mneme_server/edge/http/openapi.json", "--url", own.http_address,
         "--header", f"authorization: {KEY}", "--header", "grpc-timeout: 20S",
         "--phases", "examples,fuzzing", "--checks", CHECKS, "--max-examples", EXAMPLES,
         "--seed", "1", "--workers", "1", "--request-timeout", "60", "--no-color",

@@ -14,7 +14,7 @@ from typing import Any
 
 import jsonschema_rs
 from apireference import EXAMPLES
-from mneme_server.http.routes import Route, routes_of
+from mneme_server.edge.http.routes import Route, routes_of
 from rest import ADDRESS
 from support.descriptors import services
 from support.examples import needed
@@ -22,7 +22,7 @@ from support.http import Http
 from support.operations import PATIENCE_S
 from support.server import ADMIN_KEY, REPOSITORY, LocalServer
 
-DESCRIPTION = REPOSITORY / "server/mneme_server/http/openapi.json"
+DESCRIPTION = REPOSITORY / "server/mneme_server/edge/http/openapi.json"
 DOCUMENT: Mapping[str, Any] = json.loads(DESCRIPTION.read_text())
 ROUTES = list(routes_of(services()))
 PRIMARY = {

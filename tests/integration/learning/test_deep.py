@@ -155,6 +155,6 @@ def _workers() -> set[int]:
             parent = int((process / "stat").read_text().rsplit(")", 1)[1].split()[1])
         except (OSError, IndexError):  # It ended just now.
             continue
-        if parent == os.getpid() and b"mneme_server.learning.deep.worker" in command:
+        if parent == os.getpid() and b"mneme_server.features.learning.deep.worker" in command:
             found.add(int(process.name))
     return found

@@ -11,7 +11,7 @@ import pytest
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import auth_pb2, learning_pb2, learning_service_pb2
 from mneme.v1 import skill_service_pb2 as skill_pb
-from mneme_server.learning import transferring
+from mneme_server.features.learning import transferring
 from support.api import Api, grpc, refused
 from support.forgetting import (
     GONE,

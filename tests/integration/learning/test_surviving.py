@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from mneme.v1 import learning_pb2
 from mneme.v1 import learning_service_pb2 as pb
-from mneme_server.learning import sealing
+from mneme_server.features.learning import sealing
 from support.api import Api, grpc, refused
 from support.contexts import eventually
 from support.learning import Session, discrete, learner
@@ -176,7 +176,7 @@ def test_a_prediction_is_good_for_thirty_days(
     session = Session(learner(server.keys), "q_learning")
     made = session.predict({"size": 1}, ["a"]).prediction_id
     monkeypatch.setattr(sealing, "LIFETIME_US", 0)
-    monkeypatch.setattr("mneme_server.learning.checking.LIFETIME_US", 0)
+    monkeypatch.setattr("mneme_server.features.learning.checking.LIFETIME_US", 0)
     with refused() as failure:
         session.reward(made, 1.0)
     assert failure.code == grpc.StatusCode.NOT_FOUND

@@ -13,7 +13,7 @@ from typing import Any
 import grpc
 import mneme
 import pytest
-from mneme_server.local.certificate import new_identity
+from mneme_server.edge.local.certificate import new_identity
 from support.folders import kill_server, record_of
 
 pytestmark = pytest.mark.slow

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from mneme_server.capabilities import tenant_schema
 from mneme_server.common import deadline
-from mneme_server.corpus.tenant import OpenTenant
-from mneme_server.index.tenant_index import TenantIndex
+from mneme_server.engine.corpus.tenant import OpenTenant
+from mneme_server.engine.index.tenant_index import TenantIndex
 from store_contract.conftest import document
 from support.postgres import PostgresServer, emptied
 

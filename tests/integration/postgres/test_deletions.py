@@ -11,7 +11,7 @@ from pathlib import Path
 import grpc
 import pytest
 from mneme.v1 import admin_service_pb2 as admin_pb
-from mneme_server.admin.store.tenant_files import TenantFiles
+from mneme_server.features.admin.store.tenant_files import TenantFiles
 from support.api import Api
 from support.folders import wait_until
 from support.making import event, record

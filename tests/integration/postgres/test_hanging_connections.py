@@ -12,8 +12,8 @@ import pytest
 from mneme.v1 import event_service_pb2 as event_pb
 from mneme_server.capabilities import tenant_schema
 from mneme_server.common.errors import Unavailable
-from mneme_server.storage.postgres import hanging
-from mneme_server.storage.postgres.store import PostgresStores
+from mneme_server.engine.store.postgres import hanging
+from mneme_server.engine.store.postgres.store import PostgresStores
 from store_contract.samples import session
 from support.making import event, record
 from support.postgres import PostgresServer
@@ -85,7 +85,7 @@ def test_a_statement_that_takes_long_is_waited_for(
         asked.append(hangs(*about))
         return asked[-1]
 
-    monkeypatch.setattr("mneme_server.storage.postgres.driver.hangs", noted)
+    monkeypatch.setattr("mneme_server.engine.store.postgres.driver.hangs", noted)
     with stores.open("acme").read() as unit:
         driver = unit._connection.connection.driver_connection
         assert driver.execute("SELECT 1 FROM pg_sleep(1.5)").fetchall() == [(1,)]

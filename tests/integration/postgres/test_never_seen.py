@@ -13,12 +13,12 @@ from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
-from mneme_server.corpus.document import DocumentFilter
-from mneme_server.corpus.scanning import Question
-from mneme_server.index import glance, unbuilt
-from mneme_server.index.unbuilt import UnbuiltIndex
-from mneme_server.storage.postgres.scanning import PostgresScan
-from mneme_server.storage.postgres.store import PostgresStores
+from mneme_server.engine.corpus.document import DocumentFilter
+from mneme_server.engine.corpus.scanning import Question
+from mneme_server.engine.index import glance, unbuilt
+from mneme_server.engine.index.unbuilt import UnbuiltIndex
+from mneme_server.engine.store.postgres.scanning import PostgresScan
+from mneme_server.engine.store.postgres.store import PostgresStores
 from support.api import Api
 from support.making import at, event, ids_of, recall, record
 from support.nodes import PATIENCE_S, eventually

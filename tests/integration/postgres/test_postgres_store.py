@@ -14,10 +14,10 @@ import pytest
 from mneme_server.capabilities import tenant_schema
 from mneme_server.common import deadline
 from mneme_server.common.errors import FailedPrecondition, InvalidArgument, NotFound, Unavailable
-from mneme_server.corpus.feed import START
-from mneme_server.storage.portable import listed
-from mneme_server.storage.schema import metadata
-from mneme_server.storage.unit import EmbeddingModel
+from mneme_server.engine.corpus.feed import START
+from mneme_server.engine.store.portable import listed
+from mneme_server.engine.store.schema import metadata
+from mneme_server.engine.store.unit import EmbeddingModel
 from sqlalchemy import bindparam, func, select
 from sqlalchemy.dialects import postgresql
 from store_contract.conftest import document, fill
@@ -323,7 +323,7 @@ def test_a_connection_that_is_lost_under_any_statement_is_the_callers_to_try_aga
     stores: Any, postgres: PostgresServer
 ) -> None:
     """Numbers are taken without SQLAlchemy, which would say what is meant."""
-    from mneme_server.storage.postgres.database import take_numbers
+    from mneme_server.engine.store.postgres.database import take_numbers
 
     store = stores.open("acme")
     fill(store)
@@ -342,7 +342,7 @@ def test_a_connection_that_is_lost_under_any_statement_is_the_callers_to_try_aga
 def test_a_writer_that_stands_still_is_cut_off(
     stores: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mneme_server.storage.postgres import database
+    from mneme_server.engine.store.postgres import database
 
     still, another = stores.open("acme"), stores.open("acme")
     fill(still)
@@ -362,7 +362,7 @@ def test_a_writer_that_stands_still_is_cut_off(
 
 
 def test_many_tenants_share_a_few_connections(stores: Any, postgres: PostgresServer) -> None:
-    from mneme_server.storage.postgres.database import READERS, WRITERS
+    from mneme_server.engine.store.postgres.database import READERS, WRITERS
 
     for n in range(40):
         with stores.open(f"tenant-{n}").write() as unit:
@@ -377,7 +377,7 @@ def test_a_user_who_owns_the_database_and_no_more_is_enough(
     postgres: PostgresServer, stores: Any
 ) -> None:
     """As the guide has it: the role is there, and the user may take it."""
-    from mneme_server.storage.postgres.store import PostgresStores
+    from mneme_server.engine.store.postgres.store import PostgresStores
 
     postgres.execute(
         "CREATE USER plain",
@@ -394,7 +394,7 @@ def test_a_user_who_owns_the_database_and_no_more_is_enough(
 
 
 def test_a_user_who_may_not_take_the_role_is_told(postgres: PostgresServer, stores: Any) -> None:
-    from mneme_server.storage.postgres.store import PostgresStores
+    from mneme_server.engine.store.postgres.store import PostgresStores
 
     postgres.execute("CREATE USER stranger", "CREATE DATABASE strange OWNER stranger")
     with pytest.raises(FailedPrecondition, match="mneme_tenant"):
@@ -422,15 +422,15 @@ def _at_once(start: Callable[[], Any]) -> list[BaseException]:
 
 
 def test_nodes_that_start_together_make_the_schema_once(postgres: PostgresServer) -> None:
-    from mneme_server.storage.postgres.store import PostgresStores
+    from mneme_server.engine.store.postgres.store import PostgresStores
 
     postgres.execute("DROP SCHEMA IF EXISTS mneme CASCADE")
     assert _at_once(lambda: PostgresStores(postgres.url(), SCHEMA)) == []
 
 
 def test_nodes_that_start_together_make_the_catalog_once(postgres: PostgresServer) -> None:
-    from mneme_server.admin.store.catalog import MIGRATIONS
-    from mneme_server.storage.postgres.catalog import PostgresCatalog
+    from mneme_server.engine.store.postgres.catalog import PostgresCatalog
+    from mneme_server.features.admin.store.catalog import MIGRATIONS
 
     postgres.execute("DROP SCHEMA IF EXISTS mneme_catalog CASCADE")
     assert _at_once(lambda: PostgresCatalog(postgres.url(), [MIGRATIONS])) == []
@@ -493,7 +493,7 @@ def is_another(_stores: Any) -> None:
 def test_a_server_on_sqlite_imports_nothing_of_it(tmp_path: Path) -> None:
     """Whoever keeps to the default pays nothing, and needs no driver."""
     said = (
-        "import sys, mneme_server.app, mneme_server.storage.sqlite_store as s\n"
+        "import sys, mneme_server.app, mneme_server.engine.store.sqlite_store as s\n"
         "from pathlib import Path\n"
         "from mneme_server.capabilities import tenant_schema\n"
         "s.SqliteStores(Path(sys.argv[1]), tenant_schema()).open('acme').close()\n"
@@ -508,7 +508,7 @@ def test_a_server_on_sqlite_imports_nothing_of_it(tmp_path: Path) -> None:
 
 def test_every_table_has_the_columns_that_it_has_on_sqlite() -> None:
     pytest.importorskip("psycopg")
-    from mneme_server.storage.postgres.schema import tables
+    from mneme_server.engine.store.postgres.schema import tables
 
     made = tables().tables
     assert {name: {*made[name].columns.keys()} for name in made if name != "numbers"} == {

@@ -22,14 +22,14 @@ from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme.v1 import reflection_pb2 as reflection_pb
 from mneme.v1 import skill_service_pb2 as skill_pb
 from mneme_server.common.clock import END_US, now_us
-from mneme_server.corpus.document import Memory
-from mneme_server.corpus.projection import Projection, Shown
-from mneme_server.corpus.tenant import OpenTenant
-from mneme_server.runtime.local_disk import LocalDisk
-from mneme_server.runtime.opening import SHOWN_FOLDER as FOLDER
-from mneme_server.skills.kinds import SKILL
-from mneme_server.storage.postgres.pool import Begin, Pool
-from mneme_server.storage.shown import ShownRows
+from mneme_server.engine.corpus.document import Memory
+from mneme_server.engine.corpus.projection import Projection, Shown
+from mneme_server.engine.corpus.tenant import OpenTenant
+from mneme_server.engine.store.postgres.pool import Begin, Pool
+from mneme_server.engine.store.shown import ShownRows
+from mneme_server.engine.tenants.local_disk import LocalDisk
+from mneme_server.engine.tenants.opening import SHOWN_FOLDER as FOLDER
+from mneme_server.features.skills.kinds import SKILL
 from support.api import Api
 from support.forgetting import forget
 from support.making import episode, event, lesson, recall, record, skill, struct

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from mneme_server.capabilities import tenant_schema
 from mneme_server.common import deadline
-from mneme_server.corpus.document import DocumentFilter
-from mneme_server.storage.guard import TenantNotBound
-from mneme_server.storage.postgres import scanning
-from mneme_server.storage.postgres.copying import copying
-from mneme_server.storage.postgres.driver import postgres_of
-from mneme_server.storage.tables import documents
+from mneme_server.engine.corpus.document import DocumentFilter
+from mneme_server.engine.store.guard import TenantNotBound
+from mneme_server.engine.store.postgres import scanning
+from mneme_server.engine.store.postgres.copying import copying
+from mneme_server.engine.store.postgres.driver import postgres_of
+from mneme_server.engine.store.tables import documents
 from sqlalchemy import select
 from store_contract.conftest import document
 from support.postgres import PostgresServer, emptied

@@ -89,7 +89,7 @@ class Place:
 
     def serve(self, *branches: Path) -> Any:
         """Open the tenants' stores as a version does that has these branches besides."""
-        from mneme_server.storage.postgres.store import PostgresStores
+        from mneme_server.engine.store.postgres.store import PostgresStores
 
         known = dataclasses.replace(SCHEMA, migrations=(*SCHEMA.migrations, *branches))
         self._opened.append(PostgresStores(self.url, known))
@@ -97,7 +97,7 @@ class Place:
 
     def keep_catalog(self) -> None:
         """Open the catalog."""
-        from mneme_server.storage.postgres.catalog import PostgresCatalog
+        from mneme_server.engine.store.postgres.catalog import PostgresCatalog
 
         PostgresCatalog(self.url, CATALOG).close()
 
@@ -236,7 +236,7 @@ def test_the_version_before_refuses_to_forget_what_it_does_not_know(
 def test_a_contraction_waits_until_nobody_serves_who_needs_what_it_takes(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mneme_server.storage.postgres import upgrading
+    from mneme_server.engine.store.postgres import upgrading
 
     monkeypatch.setattr(upgrading, "_PATIENCE_S", 0.5)
     both = branch(tmp_path / "notes", NOTES, CONTRACTING)
@@ -368,8 +368,8 @@ def test_the_next_revision_upgrades_what_the_first_release_wrote(
 
 
 def test_the_tables_are_those_that_are_defined(postgres: PostgresServer, place: Place) -> None:
-    from mneme_server.storage.postgres.connecting import engine_of
-    from mneme_server.storage.postgres.schema import tables
+    from mneme_server.engine.store.postgres.connecting import engine_of
+    from mneme_server.engine.store.postgres.schema import tables
 
     postgres.execute(recorded("postgres", VERSIONS[-1]), database=place.name)
     place.serve(), place.keep_catalog()

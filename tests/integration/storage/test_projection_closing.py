@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from mneme_server.corpus.cache import do_at_once
-from mneme_server.corpus.document import Document
-from mneme_server.corpus.feed import START
-from mneme_server.corpus.kinds import MemoryKind
-from mneme_server.corpus.projection import Shown
-from mneme_server.storage.kinds import MemoryKinds
-from mneme_server.storage.projection import projecting
-from mneme_server.storage.sqlite_store import SqliteTenantStore
-from mneme_server.storage.unit import TenantSchema, Unit
+from mneme_server.engine.corpus.cache import do_at_once
+from mneme_server.engine.corpus.document import Document
+from mneme_server.engine.corpus.feed import START
+from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.projection import Shown
+from mneme_server.engine.store.kinds import MemoryKinds
+from mneme_server.engine.store.projection import projecting
+from mneme_server.engine.store.sqlite_store import SqliteTenantStore
+from mneme_server.engine.store.unit import TenantSchema, Unit
 
 PATIENCE_S = 60.0
 NOTE = MemoryKind("note")

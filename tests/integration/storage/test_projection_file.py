@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mneme_server.common.errors import DataLoss
-from mneme_server.corpus.feed import START, Position
-from mneme_server.storage.projection_file import ProjectionFile
-from mneme_server.storage.shown import ShownRow
+from mneme_server.engine.corpus.feed import START, Position
+from mneme_server.engine.store.projection_file import ProjectionFile
+from mneme_server.engine.store.shown import ShownRow
 
 LAYOUT = "of the tests"
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)

@@ -18,8 +18,8 @@ from mneme_server.common.errors import (
     ResourceExhausted,
     Unavailable,
 )
-from mneme_server.storage import engine
-from mneme_server.storage.engine import SqliteDatabase
+from mneme_server.engine.store import engine
+from mneme_server.engine.store.engine import SqliteDatabase
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError, OperationalError
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from mneme_server.common.errors import DataLoss
-from mneme_server.corpus.document import Document
-from mneme_server.corpus.feed import (
+from mneme_server.engine.corpus.document import Document
+from mneme_server.engine.corpus.feed import (
     START,
     FeedRow,
     KindChange,
@@ -21,11 +21,11 @@ from mneme_server.corpus.feed import (
     numbers_of,
     ranges,
 )
-from mneme_server.corpus.kinds import MemoryKind
-from mneme_server.storage.feed import SqlFeed
-from mneme_server.storage.sqlite_store import FILE_NAME, SqliteTenantStore
-from mneme_server.storage.tables import feed
-from mneme_server.storage.unit import EmbeddingModel, TenantSchema
+from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.store.feed import SqlFeed
+from mneme_server.engine.store.sqlite_store import FILE_NAME, SqliteTenantStore
+from mneme_server.engine.store.tables import feed
+from mneme_server.engine.store.unit import EmbeddingModel, TenantSchema
 from sqlalchemy import func, select
 
 TALK, NOTE = MemoryKind("talk", lasting=True), MemoryKind("note")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from mneme_server.capabilities import tenant_schema
-from mneme_server.context.model import Collected, Decision, Handover, LockedContext, Todo
-from mneme_server.events.model import Session
-from mneme_server.storage.sqlite_store import SqliteTenantStore
+from mneme_server.engine.store.sqlite_store import SqliteTenantStore
+from mneme_server.features.context.model import Collected, Decision, Handover, LockedContext, Todo
+from mneme_server.features.events.model import Session
 
 FULL = Handover(
     "full", project="p", agent_id="a", progress=("x",), completed_todos=("y",),

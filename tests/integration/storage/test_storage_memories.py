@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from mneme_server.common.canonical import JsonObject
-from mneme_server.corpus.document import Document
-from mneme_server.corpus.kinds import MemoryKind
-from mneme_server.events.store.tables import agents
-from mneme_server.storage.kinds import Details
-from mneme_server.storage.sqlite_store import SqliteTenantStore
-from mneme_server.storage.unit import TenantSchema
+from mneme_server.engine.corpus.document import Document
+from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.store.kinds import Details
+from mneme_server.engine.store.sqlite_store import SqliteTenantStore
+from mneme_server.engine.store.unit import TenantSchema
+from mneme_server.features.events.store.tables import agents
 from sqlalchemy import insert, update
 
 NOTE, MARK = MemoryKind("note", spoken=frozenset({"aside"})), MemoryKind("mark")

@@ -11,11 +11,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from mneme_server.admin.store import catalog
 from mneme_server.capabilities import catalog_migrations, tenant_schema
 from mneme_server.common.errors import FailedPrecondition, Reason
-from mneme_server.storage.engine import SqliteDatabase
-from mneme_server.storage.migrate import (
+from mneme_server.engine.store.engine import SqliteDatabase
+from mneme_server.engine.store.migrate import (
     NEWEST,
     as_sql,
     made_by_revisions,
@@ -24,6 +23,7 @@ from mneme_server.storage.migrate import (
     newest_versions,
     schema_versions,
 )
+from mneme_server.features.admin.store import catalog
 from sqlalchemy import event, text
 
 FIRST = """
@@ -231,7 +231,7 @@ def test_opening_a_current_database_does_not_import_alembic(tmp_path: Path) -> N
     catalog.Catalog(tmp_path / "catalog.db").close()
     code = (
         "import sys; from pathlib import Path;"
-        "from mneme_server.admin.store.catalog import Catalog;"
+        "from mneme_server.features.admin.store.catalog import Catalog;"
         f"Catalog(Path({str(tmp_path / 'catalog.db')!r})).close();"
         "sys.exit('alembic' in sys.modules)"
     )
@@ -259,7 +259,7 @@ def test_a_new_database_is_to_the_letter_what_the_revisions_make(whose: str) -> 
 def test_making_a_new_database_does_not_import_alembic(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path;"
-        "from mneme_server.admin.store.catalog import MIGRATIONS, Catalog;"
+        "from mneme_server.features.admin.store.catalog import MIGRATIONS, Catalog;"
         "from mneme_server.capabilities import catalog_migrations;"
         f"Catalog(Path({str(tmp_path / 'catalog.db')!r}), *catalog_migrations()).close();"
         "sys.exit('alembic' in sys.modules)"

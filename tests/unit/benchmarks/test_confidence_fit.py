@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from mneme_server.corpus.ports import WordEvidence
+from mneme_server.engine.corpus.ports import WordEvidence
 
 from benchmarks.confidence import OTHER, OWN, SAME
 from benchmarks.confidence_fit import IDENTIFIED, Seen, fitted

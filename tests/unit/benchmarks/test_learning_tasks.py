@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from mneme_server.learning.catalogue import algorithm_named
+from mneme_server.features.learning.catalogue import algorithm_named
 
 from benchmarks.learning_tasks import OTHERS, TASKS, Task
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import mneme
 import mneme_mcp.entry
-import mneme_server.entry
+import mneme_server.commands.entry
 import pytest
 from mneme._extras import from_wheels, start
 from unit.cli.command import mneme as command
@@ -21,7 +21,10 @@ _SPEAKING = {".md", ".py", ".sh", ".ts", ".tsx", ".yaml"}
 
 def test_each_command_tells_the_version_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
     assert command("--version").out == f"mneme {mneme.__version__}\n"
-    for program, entry in (("mneme-server", mneme_server.entry), ("mneme-mcp", mneme_mcp.entry)):
+    for program, entry in (
+        ("mneme-server", mneme_server.commands.entry),
+        ("mneme-mcp", mneme_mcp.entry),
+    ):
         with pytest.raises(SystemExit, match=r"^0$"):
             entry.main(["--version"])
         assert capsys.readouterr().out == f"{program} {mneme.__version__}\n"

@@ -15,8 +15,8 @@ import pytest
 from minilm_export import exporting
 from minilm_export.__main__ import main
 from minilm_export.exporting import ExportError, ensure_exported
-from mneme_server.embedding.local import LocalEmbedder
-from mneme_server.embedding.minilm import MODEL_NAME, WEIGHTS_SHA256
+from mneme_server.engine.embedding.local import LocalEmbedder
+from mneme_server.engine.embedding.minilm import MODEL_NAME, WEIGHTS_SHA256
 from support.server import REPOSITORY
 
 pytestmark = pytest.mark.slow

@@ -1,7 +1,0 @@
-"""The kind of memory that context brings."""
-
-from mneme_server.corpus.kinds import MemoryKind
-from mneme_server.events.kinds import EVENT
-
-SESSION = MemoryKind("session", parts=frozenset({EVENT}))
-"""Summaries of sessions."""

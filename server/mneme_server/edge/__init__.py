@@ -1,0 +1,1 @@
+"""Where calls come in: gRPC, HTTP, and the sockets of one folder."""

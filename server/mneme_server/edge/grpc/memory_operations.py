@@ -1,0 +1,162 @@
+"""The RPCs that are operations on memory, as OpenTelemetry's conventions for generative AI name
+them, and the span of each.
+
+https://github.com/open-telemetry/semantic-conventions-genai/blob/main/docs/gen-ai/gen-ai-spans.md
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from google.protobuf.json_format import MessageToDict
+
+from mneme_server.common import tracing
+from mneme_server.common.tracing import Span, Value
+from mneme_server.edge.grpc.call import Call
+from mneme_server.edge.grpc.methods import Method
+from mneme_server.edge.grpc.pipeline import Respond
+
+NAME = "gen_ai.operation.name"
+STORE = "gen_ai.memory.store.id"
+RECORD = "gen_ai.memory.record.id"
+COUNT = "gen_ai.memory.record.count"
+QUERY = "gen_ai.memory.query.text"
+RECORDS = "gen_ai.memory.records"
+
+
+class OperationName(Enum):
+    """What is done, by the conventions' names."""
+
+    SEARCH = "search_memory"
+    CREATE = "create_memory"
+    UPSERT = "upsert_memory"
+    UPDATE = "update_memory"
+    DELETE = "delete_memory"
+    CREATE_STORE = "create_memory_store"
+    DELETE_STORE = "delete_memory_store"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What an RPC does to memory, and where its messages tell of it.
+
+    Args:
+        name: what it does.
+        record: the path of the one record's id in the answer; empty where there is not one.
+        counts: fields of the answer with records, or their number.
+        asked: fields of the request with records, whose number counts instead.
+        query: the request's field with the question.
+        store: the path in the request of the store's id, where it is not the caller's tenant.
+    """
+
+    name: OperationName
+    record: str = ""
+    counts: Sequence[str] = ()
+    asked: str = ""
+    query: str = ""
+    store: str = ""
+
+
+def _search(counts: Sequence[str] = ("results",), query: str = "query") -> Operation:
+    return Operation(OperationName.SEARCH, counts=counts, query=query)
+
+
+OPERATIONS: Mapping[str, Operation] = {
+    "RecallService/Recall": _search(),
+    "RecallService/RecallWithCertificate": _search(),
+    "MemoryService/SearchMemories": _search(),
+    "LearnService/SearchLessons": _search(),
+    "LearnService/SearchReflections": _search(query="task_description"),
+    "LearnService/QueryKnowledge": _search(("entries",)),
+    "SkillService/RetrieveEpisodes": _search(query="task"),
+    "SkillService/SearchSkills": _search(query="task"),
+    "ContextService/SearchSessions": _search(),
+    "ContextService/GetContext": _search(
+        ("sessions", "lessons", "reflections", "episodes", "skills"), "topic"
+    ),
+    "EventService/RecordEvents": Operation(OperationName.CREATE, asked="events"),
+    "EventService/StreamEvents": Operation(OperationName.CREATE, counts=["acknowledged_count"]),
+    "LearnService/CreateLesson": Operation(OperationName.CREATE, record="lesson.id"),
+    "LearnService/StoreReflection": Operation(OperationName.CREATE, record="reflection.id"),
+    "LearnService/LogKnowledge": Operation(OperationName.CREATE, record="entry.id"),
+    "SkillService/StoreEpisode": Operation(OperationName.CREATE, record="episode.id"),
+    "SkillService/CreateSkill": Operation(OperationName.CREATE, record="skill.id"),
+    # What says the same again is not stored twice, and what a memory supersedes is marked.
+    "MemoryService/InsertMemory": Operation(OperationName.UPSERT, record="memory.id"),
+    "MemoryService/InsertMemories": Operation(OperationName.UPSERT, counts=["acknowledged_count"]),
+    "LearnService/ImportLessons": Operation(OperationName.UPSERT, asked="lessons"),
+    "SkillService/ImportEpisodes": Operation(OperationName.UPSERT, asked="episodes"),
+    "MemoryService/UpdateMemory": Operation(OperationName.UPDATE, record="memory.id"),
+    "LearnService/UpdateLesson": Operation(OperationName.UPDATE, record="lesson.id"),
+    "SkillService/UpdateSkill": Operation(OperationName.UPDATE, record="skill.id"),
+    "MemoryService/DeleteMemories": Operation(OperationName.DELETE, counts=["deleted_count"]),
+    "LearnService/DeleteLesson": Operation(OperationName.DELETE, record="lesson.id"),
+    "SkillService/DeleteEpisode": Operation(OperationName.DELETE, record="episode.id"),
+    "SkillService/DeleteSkill": Operation(OperationName.DELETE, record="skill.id"),
+    "AdminService/CreateTenant": Operation(OperationName.CREATE_STORE, store="tenant_id"),
+    "AdminService/DeleteTenant": Operation(OperationName.DELETE_STORE, store="tenant_id"),
+}
+"""By `SERVICE/RPC`. The others answer with what is known by its id, or do other things."""
+
+
+def told(method: Method, respond: Respond) -> Respond:
+    """Have what serves an RPC be told of, where that is an operation on memory."""
+    operation = OPERATIONS.get(f"{method.service}/{method.name}")
+    if operation is None:
+        return respond
+
+    def serve(request: Any, call: Call) -> Any:
+        with tracing.doing(operation.name.value, {NAME: operation.name.value}) as span:
+            _tell_request(span, operation, request, call)
+            answer = respond(request, call)
+            _tell_answer(span, operation, answer)
+            return answer
+
+    def serve_stream(requests: Any, call: Call) -> Iterator[Any]:
+        with tracing.doing(operation.name.value, {NAME: operation.name.value}) as span:
+            span.tell({STORE: call.tenant})
+            for answer in respond(requests, call):
+                _tell_answer(span, operation, answer)
+                yield answer
+
+    return serve if method.stream is None else serve_stream
+
+
+def _tell_request(span: Span, operation: Operation, request: Any, call: Call) -> None:
+    if not span.is_told:
+        return
+    said: dict[str, Value] = {STORE: _at(request, operation.store) or call.tenant}
+    if operation.asked:
+        said[COUNT] = len(getattr(request, operation.asked))
+    if operation.query and span.tells_texts:
+        said[QUERY] = getattr(request, operation.query)
+    span.tell(said)
+
+
+def _tell_answer(span: Span, operation: Operation, answer: Any) -> None:
+    if not span.is_told:
+        return
+    said: dict[str, Value] = {}
+    if operation.record:
+        said[RECORD] = str(_at(answer, operation.record))
+        said[COUNT] = 1
+    found = [getattr(answer, name) for name in operation.counts]
+    if found:
+        said[COUNT] = sum(one if isinstance(one, int) else len(one) for one in found)
+    if operation.name is OperationName.SEARCH and span.tells_texts:
+        # The conventions let a record's content be any JSON: it is what the caller got.
+        records = [{"content": MessageToDict(one)} for results in found for one in results]
+        said[RECORDS] = json.dumps(records)
+    span.tell(said)
+
+
+def _at(message: Any, path: str) -> Any:
+    if not path:
+        return ""
+    for name in path.split("."):
+        message = getattr(message, name)
+    return message

@@ -1,0 +1,150 @@
+"""Takes the bodies of requests in, from callers who are known, as much of them as there is room."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+from mneme_server.common.errors import ResourceExhausted
+from mneme_server.edge.grpc.entrance import Behaviour, Entrance
+from mneme_server.edge.http.answer import Peer
+from mneme_server.edge.http.call import HttpCall
+from mneme_server.edge.http.exchange import Receive
+from mneme_server.edge.http.inflating import Inflater
+from mneme_server.edge.http.request import Request
+from mneme_server.edge.http.shares import Shares
+
+_BODY_S = 60.0
+"""A body that has not come in so long is not waited for any longer."""
+_PACE_S = 10.0
+"""After so long a body must have grown, by as much as would have it come in time."""
+_SMALL_BYTES = 64 * 1024
+"""What is no larger takes no room that anybody would miss."""
+
+
+class TooLarge(Exception):
+    """A body is larger than the server takes."""
+
+
+class TooSlow(Exception):
+    """A body did not come in time."""
+
+
+class Left(Exception):
+    """The peer left before its request was complete."""
+
+
+async def identify(entrance: Entrance, behaviour: Behaviour, call: HttpCall, peer: Peer) -> bool:
+    """Have a call know of which tenant it is, by its head; tell whether it may be made. One that
+    may not is refused whatever is in its body, which nobody needs to wait for."""
+    asked = entrance.whose(behaviour, call)
+    tenant_id = asked.result() if asked.done() else await asyncio.wrap_future(asked)
+    call.sender = tenant_id or ""
+    call.has_read = peer.connection.has_read
+    peer.connection.is_of(call.sender)
+    return tenant_id is not None
+
+
+class Bodies:
+    """Takes bodies in: of each tenant no more than it leaves to others.
+
+    Args:
+        entrance: tells who is calling.
+        largest: the largest body, in bytes.
+        room: of all that are being taken in or served, in bytes.
+    """
+
+    def __init__(self, entrance: Entrance, largest: int, room: int) -> None:
+        self._entrance = entrance
+        self.largest = largest
+        self._room = Shares(room)
+
+    async def of(self, behaviour: Behaviour, call: HttpCall, peer: Peer) -> bytes:
+        """Return the body of a call that may be made, as `take` does; of any other, nothing."""
+        if not await identify(self._entrance, behaviour, call, peer):
+            return b""
+        return await self.take(peer.request, peer.receive, call.sender)
+
+    async def take(self, request: Request, receive: Receive, tenant_id: str) -> bytes:
+        """Return the body, unpacked; `release` it when the call is over.
+
+        Raises:
+            TooLarge: it is too large, packed or unpacked.
+            UnknownEncoding: it is packed by something else than gzip.
+            InvalidArgument: it is packed by nothing, though it says so.
+            TooSlow: it does not come.
+            Left: the peer has left.
+            ResourceExhausted: there is no room for it now.
+        """
+        said = request.body_bytes
+        if said is not None and said > self.largest:
+            raise TooLarge
+        inflater = Inflater() if request.is_packed else None
+        packed = 0
+        taken = bytearray()
+        pace = _Pace(asyncio.get_running_loop().time)
+        try:
+            async with asyncio.timeout_at(pace.until) as limit:
+                while True:
+                    event = await receive()
+                    if event["type"] == "http.disconnect":
+                        raise Left
+                    part = event.get("body", b"")
+                    packed += len(part)
+                    if packed > self.largest:
+                        raise TooLarge
+                    for piece in _pieces(part, inflater):
+                        self.hold(tenant_id, len(piece))
+                        taken += piece
+                        if len(taken) > self.largest:
+                            raise TooLarge
+                        if inflater:  # What becomes large must not hold up the others.
+                            await asyncio.sleep(0)
+                    if not event.get("more_body", False):
+                        if inflater:
+                            inflater.end()
+                        return bytes(taken)
+                    pace.grew_to(len(taken))
+                    limit.reschedule(pace.until)
+        except BaseException as error:
+            self.hold(tenant_id, -len(taken))
+            if isinstance(error, TimeoutError):
+                raise TooSlow from None
+            raise
+
+    def hold(self, tenant_id: str, more: int) -> None:
+        """Count so much more, or less.
+
+        Raises:
+            ResourceExhausted: there is no room for more.
+        """
+        if more <= 0:
+            self._room.change(tenant_id, more)
+        elif not self._room.take(tenant_id, more):
+            raise ResourceExhausted(
+                "too much is being sent to the server at once; try again in a moment",
+                retry_after_s=1.0,
+            )
+
+    def release(self, body: bytes, tenant_id: str) -> None:
+        """Give the room of a body back."""
+        self.hold(tenant_id, -len(body))
+
+
+class _Pace:
+    """Until when a body must be there, or have grown."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._end = self.until = self._clock() + _BODY_S
+        self._had = 0
+
+    def grew_to(self, size: int) -> None:
+        """Take note of how much there is. A large one must grow, so that it would come in time."""
+        if size > _SMALL_BYTES and size - self._had >= size * _PACE_S / _BODY_S:
+            self._had = size
+            self.until = min(self._end, self._clock() + _PACE_S)
+
+
+def _pieces(part: bytes, inflater: Inflater | None) -> Iterator[bytes]:
+    return inflater.pieces(part) if inflater else iter((part,))

@@ -1,0 +1,153 @@
+"""OpenTelemetry's protocol over HTTP: exports in protobuf's form, or in its own JSON."""
+
+from __future__ import annotations
+
+import binascii
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import grpc
+import orjson
+from google.protobuf import json_format
+from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
+from google.protobuf.message import Message
+from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
+
+from mneme_server.common.errors import InvalidArgument, MnemeError
+from mneme_server.edge.grpc.entrance import Entrance
+from mneme_server.edge.grpc.salvaging import parse_parts
+from mneme_server.edge.http import errors, lenient_json
+from mneme_server.edge.http.answer import Answer, Peer, ended_with, late
+from mneme_server.edge.http.bodies import Bodies, TooLarge, TooSlow
+from mneme_server.edge.http.call import Aborted, HttpCall
+from mneme_server.edge.http.connect import ConnectRequest, ConnectRpc
+from mneme_server.edge.http.exchange import answered
+
+_COLLECTOR = "opentelemetry.proto.collector"
+_PATHS: Mapping[str, str] = {
+    "/v1/traces": f"{_COLLECTOR}.trace.v1.TraceService",
+    "/v1/logs": f"{_COLLECTOR}.logs.v1.LogsService",
+    "/v1/metrics": f"{_COLLECTOR}.metrics.v1.MetricsService",
+}
+_KINDS: Mapping[str, bool] = {"application/x-protobuf": False, "application/json": True}
+"""The content types, and whether they are JSON."""
+_IDS = ("traceId", "spanId", "parentSpanId")
+
+
+def exports_of(services: Iterable[ServiceDescriptor]) -> Mapping[str, MethodDescriptor]:
+    """Return the calls that take telemetry, by their paths."""
+    served = {str(service.full_name): service for service in services}
+    return {path: served[name].methods[0] for path, name in _PATHS.items() if name in served}
+
+
+class ExportRpc(ConnectRpc):
+    """One of these calls. In its JSON, ids are hexadecimal, and what is not known is left out; what
+    is broken in it costs as little as it can."""
+
+    def read(self, raw: ConnectRequest) -> Message:
+        """Return the request.
+
+        Raises:
+            InvalidArgument: it is broken elsewhere than in what stands for itself.
+        """
+        parts = self.behaviour.method.parts
+        if not raw.json:
+            return parse_parts(self._from_bytes, self.method.input_type, raw.body, parts)
+        try:
+            return super().read(raw)
+        except InvalidArgument:
+            request = self._request()
+            try:
+                lenient_json.fill(request, lenient_json.load(raw.body), parts)
+            except (ValueError, AttributeError, RecursionError):
+                pass
+            else:
+                return request
+            raise
+
+    def fill(self, request: Message, value: dict[str, Any]) -> None:
+        """Set the fields of a request that a JSON object says."""
+        _write_ids_as_protobuf_does(value)
+        json_format.ParseDict(value, request, ignore_unknown_fields=True)
+
+
+async def serve_export(entrance: Entrance, bodies: Bodies, rpc: ExportRpc, peer: Peer) -> None:
+    """Serve one request. Errors are a `google.rpc.Status` in the request's own form."""
+    request, answer = peer.request, peer.answer
+    if request.verb != "POST":
+        await answer.refused(405, f"{request.raw_path} has POST", headers=[("allow", "POST")])
+        return
+    json = _KINDS.get(request.content_type)
+    if json is None:
+        why = f"{request.raw_path} takes {', '.join(_KINDS)}"
+        await answer.refused(415, why, headers=[("accept-post", ", ".join(_KINDS))])
+        return
+    try:
+        call = HttpCall(request.headers, request.peer, request.timeout_s())
+        body = await bodies.of(rpc.behaviour, call, peer)
+    except TooLarge:
+        why = f"the body is larger than {bodies.largest} bytes; export fewer at a time"
+        await _refused(answer, 413, why, json=json)
+    except TooSlow:
+        await _refused(answer, 408, "the body did not come in time", json=json)
+    except MnemeError as error:
+        await _failed(answer, errors.status_of(error, request.request_id), json=json, close=True)
+    else:
+        try:
+            await _export(entrance, rpc, ConnectRequest(body, json), call, peer)
+        finally:
+            bodies.release(body, call.sender)
+
+
+async def _export(
+    entrance: Entrance, rpc: ExportRpc, raw: ConnectRequest, call: HttpCall, peer: Peer
+) -> None:
+    def work(run: Callable[..., Any]) -> bytes:
+        return rpc.dump(raw, run(raw, call))
+
+    try:
+        body = await answered(entrance, rpc.behaviour, call, work, peer.receive)
+    except Aborted:
+        await _failed(peer.answer, ended_with(call), json=raw.json)
+        return
+    if body is not None:
+        await peer.answer.send(200, body, peer.request.content_type)
+    elif (status := late(call)) is not None:
+        await _failed(peer.answer, status, json=raw.json)
+
+
+async def _refused(answer: Answer, code: int, why: str, *, json: bool) -> None:
+    status = errors.plain_status(grpc.StatusCode.INVALID_ARGUMENT, why)
+    await _failed(answer, status, json=json, code=code, close=True)
+
+
+async def _failed(
+    answer: Answer, status: Status, *, json: bool, code: int = 0, close: bool = False
+) -> None:
+    """Send how a call failed; `close` where the rest of its body is not waited for."""
+    kind = next(kind for kind, is_json in _KINDS.items() if is_json == json)
+    body = orjson.dumps(errors.status_body(status)) if json else status.SerializeToString()
+    headers = errors.headers_of(status) + ([("connection", "close")] if close else [])
+    await answer.send(code or errors.http_status(status), body, kind, headers)
+
+
+def _write_ids_as_protobuf_does(value: Any) -> None:
+    """Have the ids in Base64 that are hexadecimal. No object has keys that a sender chooses."""
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, list):
+            left += one
+        elif isinstance(one, dict):
+            left += one.values()
+            for name in _IDS:
+                if isinstance(said := one.get(name), str):
+                    one[name] = _in_base64(name, said)
+
+
+def _in_base64(name: str, said: str) -> str:
+    try:
+        return b64encode(binascii.unhexlify(said)).decode()
+    except (binascii.Error, ValueError):
+        raise ValueError(f"{name} is not hexadecimal: {said[:40]!r}") from None

@@ -1,0 +1,101 @@
+"""What servers that serve the same tenants know of each other: the port that a shared store has."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from mneme_server.common.fencing import Fence
+from mneme_server.engine.corpus.erasures import Erasure, Erasures
+from mneme_server.engine.corpus.feed import Position
+
+TRAINING = "learning/"
+"""What the names of leases begin with that say who trains a tenant's sessions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where a tenant's feed is: its newest row, and the generation of its store; None where nothing
+    is kept of it any more."""
+
+    tenant_id: str
+    newest: Position
+    generation: int | None
+
+
+class Node(Protocol):
+    """This server among those that serve the same tenants.
+
+    Each method raises Unavailable where the store cannot be reached now. `take`, `release`
+    and `others` are for any thread, `tell` for one of its own, the rest for one together.
+    """
+
+    @property
+    def id(self) -> str:
+        """What names it, as long as its process lives."""
+        ...
+
+    @property
+    def lives_s(self) -> float:
+        """How long it counts as alive after a `beat`, in seconds."""
+        ...
+
+    @property
+    def erasures(self) -> Erasures:
+        """What was erased by way of one server, and the others have yet to leave nothing of."""
+        ...
+
+    def listen(self, seconds: float) -> None:
+        """Wait until another server tells of a commit, or the time is up."""
+        ...
+
+    def tell(self) -> None:
+        """Tell the others that something was committed. It may get lost."""
+        ...
+
+    def heads(self, tenants: Collection[str]) -> Sequence[Head]:
+        """Return where the tenants' feeds are."""
+        ...
+
+    def beat(
+        self, counts: Mapping[str, Any]
+    ) -> tuple[int, Sequence[str], Mapping[str, Mapping[str, Any]]]:
+        """Say that this server lives, and what it has counted, as JSON can hold it; return how many
+        others do, those that do not any more, and what those have counted that do."""
+        ...
+
+    def others(self) -> int:
+        """Return how many other servers live."""
+        ...
+
+    def due(self) -> Sequence[Erasure]:
+        """Return what this server's place owes."""
+        ...
+
+    def orphans(self) -> Sequence[str]:
+        """Return the tenants that have work which nobody who lives holds the lease of, or whose
+        learning sessions a server had that is gone."""
+        ...
+
+    def want(self, tenants: Collection[str]) -> Collection[str]:
+        """Have who holds the leases of these tenants look what there is to do; return the tenants
+        of which somebody does who lives."""
+        ...
+
+    def wanted(self) -> Sequence[str]:
+        """Return the tenants whose leases are held here that others found work for, once."""
+        ...
+
+    def take(self, name: str, tenant_id: str) -> Fence | None:
+        """Take the lease of a tenant's work of that name, unless another server holds it that
+        lives."""
+        ...
+
+    def release(self, fence: Fence) -> None:
+        """Let another server take the lease."""
+        ...
+
+    def close(self) -> None:
+        """Leave: others take over what is leased to this server at once."""
+        ...

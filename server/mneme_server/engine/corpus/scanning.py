@@ -1,0 +1,111 @@
+"""A tenant that has no index here yet: what its store tells a question meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from mneme_server.engine.corpus.document import Document, DocumentFilter
+from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.ports import CorpusIndex, Matrix, Rows, VectorBatch
+
+
+class Texts(NamedTuple):
+    """Documents and what they say: `doc_ids` (n,), the `sizes` of their texts in bytes, and these
+    in UTF-8, in the same order, with a space between each two."""
+
+    doc_ids: Rows
+    sizes: Rows
+    joined: bytes
+
+
+class Scan(Protocol):
+    """Reads a tenant's rows as they are when it is asked, without an index. Thread-safe."""
+
+    def more_than(self, documents: int) -> bool:
+        """Tell whether there are more documents than this."""
+        ...
+
+    def has(self, kinds: Collection[MemoryKind]) -> bool:
+        """Tell whether there are documents of these kinds; of any, where none are named."""
+        ...
+
+    def texts(self, filter_: DocumentFilter, limit: int) -> Generator[Texts, None, None]:
+        """Yield the texts of the documents that `filter_` lets through, up to the `limit` newest,
+        page by page.
+
+        More may come: `author` is not looked at. Close it: it holds a connection.
+        """
+        ...
+
+    def vectors(self, dimensions: int) -> Generator[VectorBatch, None, None]:
+        """Yield all vectors that are `dimensions` long, batch by batch, in any order. `seqs` are
+        empty. Close it: it holds a connection."""
+        ...
+
+    def with_neighbours(self, doc_ids: Sequence[int], reach: int = 1) -> Sequence[Document]:
+        """Return these documents, and those up to `reach` places from them in their sessions,
+        without contexts, in order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked: `vectors` waits for that of the text (1, d); None where there is none."""
+
+    text: str
+    filter: DocumentFilter
+    vectors: Callable[[], Matrix | None]
+
+
+class Glance(Protocol):
+    """What was found of a question in a store."""
+
+    @property
+    def index(self) -> CorpusIndex:
+        """An index of the candidates alone."""
+        ...
+
+    @property
+    def count(self) -> int:
+        """Documents that were looked through."""
+        ...
+
+    @property
+    def anything(self) -> bool:
+        """Whether there are documents of the kinds that were asked for."""
+        ...
+
+    def take_in(self, document: Document) -> None:
+        """Have the index hold another document, too."""
+        ...
+
+    def take_in_around(self, doc_ids: Sequence[int], reach: int) -> None:
+        """Have it hold what is up to `reach` places from these in their sessions, too."""
+        ...
+
+
+class Unbuilt(Protocol):
+    """An index that is not built yet."""
+
+    @property
+    def done(self) -> threading.Event:
+        """Set once it is built, or will not be."""
+        ...
+
+    def glance(self, question: Question) -> AbstractContextManager[Glance | None]:
+        """Look a question up in the store itself, and lend what was found; one after the other.
+        None where the index was built meanwhile.
+
+        Raises:
+            Unavailable: the store cannot be reached.
+            Abandoned: nobody waits for the call any more.
+        """
+        ...
+
+    def interrupt(self) -> None:
+        """Build it no more: the tenant is being closed."""
+        ...

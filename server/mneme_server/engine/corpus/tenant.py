@@ -1,0 +1,400 @@
+"""One tenant's memory: its store and its index, kept in step.
+
+Writers change the store in a transaction; when it is committed, the same change is applied to
+the index, in the order of the commits. What it misses, by a crash between the two, too, it is told
+again from the feed.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Generic, Protocol
+
+import structlog
+
+from mneme_server.common import consistency, deadline
+from mneme_server.common.consistency import ConsistencyToken
+from mneme_server.common.errors import Reason, Unavailable
+from mneme_server.engine.corpus.backlog import Backlog
+from mneme_server.engine.corpus.cache import ManagedIndex, Steps, do_at_once
+from mneme_server.engine.corpus.feed import FeedRow, Position
+from mneme_server.engine.corpus.followed import Followed
+from mneme_server.engine.corpus.freshness import FOLLOWED_S, Freshness
+from mneme_server.engine.corpus.known_rows import KnownRows
+from mneme_server.engine.corpus.live_index import LiveIndex
+from mneme_server.engine.corpus.ports import CorpusIndex, MemoryReader
+from mneme_server.engine.corpus.projection import Projection, Shown
+from mneme_server.engine.corpus.scanning import Unbuilt
+from mneme_server.engine.corpus.tenant_store import TenantStore, U_co
+
+_log = structlog.get_logger(__name__)
+
+_ASKED_FOR_S = FOLLOWED_S / 2
+"""A tenant that was not searched for so long may not be followed closely: the call asks itself."""
+LONGEST_WAIT_S = 60.0
+"""How long a caller without a deadline waits for embeddings."""
+_BASE_BYTES = 700_000
+"""Of an open tenant in which nothing is stored, its connections' caches aside: the schemas of its
+connections, tantivy's index, and objects. 720,000 were measured, of a hundred tenants."""
+
+
+class OpenTenant(Followed, Generic[U_co]):
+    """An open tenant. Raises Unavailable where the store cannot be read now.
+
+    Args:
+        tenant_id: the tenant.
+        store: what keeps it.
+        index: its index, caught up with the store.
+        queue_limit: how many documents may wait for embedding.
+        wake: called with the tenant when documents were queued.
+        by_turns: see `LiveIndex`.
+        committed: see `TenantListener`.
+        before_closing: called with this before it is closed; may still write.
+        followed: others write to the tenant, too, and `told` is called with what they wrote.
+        projection: what is shown, on this server's disk; None: it is read from the store.
+
+    Attributes:
+        generation: what names the store.
+        backlog: what waits for its embedding.
+        shown: where `reading_shown` reads.
+    """
+
+    def __init__(
+        self,
+        tenant_id: str,
+        store: TenantStore[U_co],
+        index: ManagedIndex,
+        *,
+        queue_limit: int,
+        wake: Callable[[str], None],
+        by_turns: Callable[[Steps], None] = do_at_once,
+        committed: Callable[[str], None] = lambda _tenant: None,
+        before_closing: Callable[[OpenTenant[U_co]], None] = lambda _tenant: None,
+        followed: bool = False,
+        projection: Projection | None = None,
+    ) -> None:
+        super().__init__(tenant_id)
+        self._store = store
+        opened_s = time.monotonic()
+        self._wake = wake
+        self._tell_committed = committed
+        self._before_closing = before_closing
+        self._write_lock = threading.Lock()
+        with store.read() as unit:
+            depth = unit.queue.depth()
+            self.generation = unit.feed.generation() or 0
+            head = unit.feed.head()
+        self._index = LiveIndex(tenant_id, index, self._changes_after, by_turns)
+        self.backlog = Backlog(depth, self._queue_depth, self._index, self._write_lock, queue_limit)
+        self._rows = KnownRows(head)
+        built = None if index.unbuilt is None else index.unbuilt.done
+        self.shown = Shown(tenant_id, store, projection, head, by_turns, after=built)
+        self._freshness = Freshness(self._index.holds, opened_s) if followed else None
+        self._searched_s = opened_s
+        self._seen_elsewhere = head.number
+
+    @property
+    def index(self) -> CorpusIndex:
+        """The index in use, for one call: another may take its place, with other rows. Raises
+        Unavailable where others write to the tenant, too, and it cannot be told what."""
+        if self._freshness is not None:
+            now, before = time.monotonic(), self._searched_s
+            self._searched_s = now
+            if now - before > _ASKED_FOR_S:
+                self._ask(now)
+            self._freshness.require()
+        return self._index.current
+
+    @property
+    def unbuilt(self) -> Unbuilt | None:
+        """What answers while the index is not built yet; None once it is."""
+        return self._index.current.unbuilt
+
+    def wait_until_built(self) -> None:
+        """Return once there is an index.
+
+        Raises:
+            Unavailable: it took more than `LONGEST_WAIT_S`; it goes on being built.
+            Abandoned: nobody waits for the call any more.
+        """
+        current = self._index.current
+        if current.unbuilt is None or self._index.wait_for_another(current, LONGEST_WAIT_S):
+            return
+        raise Unavailable(
+            "the index of this tenant is being built on this server",
+            reason=Reason.INITIALIZATION_FAILED,
+            retry_after_s=1.0,
+        )
+
+    @property
+    def recallable_count(self) -> int:
+        """Documents that can be recalled, those that are archived included."""
+        return self._index.current.columns.size
+
+    @property
+    def pending(self) -> int:
+        """Documents that wait for their embedding; where others write, too, as the index has it."""
+        return self.backlog.size
+
+    def told(self, newest: Position, asked_s: float) -> bool:
+        """Take note of the feed's newest row, as it was asked for at a time of the monotonic clock.
+
+        Returns whether others wrote something since the last time.
+        """
+        number = newest.number
+        self._learn(newest, asked_s)
+        if number <= max(self._rows.head.number, self._seen_elsewhere):
+            return False
+        self._seen_elsewhere = number
+        self.backlog.miscounted = True
+        self._note_commit()
+        return True
+
+    def _ask(self, now: float) -> None:
+        """Ask for the feed's newest row for this call. Others' writes are still told of: this is
+        not for who follows them."""
+        try:
+            with self._store.read() as unit:
+                if unit.feed.generation() == self.generation:
+                    self._learn(unit.feed.head(), now)
+        except Unavailable:  # Then it waits for who follows the feeds, as all do.
+            return
+
+    def _learn(self, newest: Position, asked_s: float) -> None:
+        self._index.learn_of(newest.number)
+        self.shown.learn_of(newest.number)
+        self._rows.learn(newest)
+        if self._freshness is not None:
+            self._freshness.told(newest.number, asked_s)
+
+    @property
+    def index_mode(self) -> str:
+        """How vectors are searched: "exact" or "hnsw"."""
+        return self._index.current.mode
+
+    @property
+    def index_lag(self) -> int:
+        """Rows of the feed that its index does not hold yet, as far as is known."""
+        return self._index.lag
+
+    @property
+    def index_age_s(self) -> float:
+        """How long ago its index held all there was, in seconds; 0 where nobody else writes."""
+        return 0.0 if self._freshness is None else self._freshness.age_s
+
+    @property
+    def document_count(self) -> int:
+        """Documents that can be found."""
+        return self._index.current.document_count
+
+    @property
+    def vector_count(self) -> int:
+        """Vectors that are searched."""
+        return self._index.current.vector_count
+
+    @property
+    def index_bytes(self) -> int:
+        """Bytes of memory that its index takes."""
+        return self._index.current.memory_bytes
+
+    @property
+    def vector_bytes(self) -> int:
+        """Those that its vectors take, with the graphs that lead through them."""
+        return self._index.current.vector_bytes
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of memory that it takes to keep the tenant open. It takes some microseconds."""
+        caches = self._index.current.memory_bytes + self.shown.memory_bytes
+        return _BASE_BYTES + self._store.memory_bytes + caches
+
+    def read(self) -> AbstractContextManager[U_co]:
+        """Open a read transaction: one consistent snapshot."""
+        return self._store.read()
+
+    def reading_shown(self, *, newest: bool = False) -> AbstractContextManager[MemoryReader]:
+        """Lend what reads memories as they are shown: as fresh as the index, or more; `newest`, as
+        the store has them now."""
+        return self.shown.reading(None if newest else self._index.current.position.number)
+
+    @contextmanager
+    def write(self) -> Iterator[U_co]:
+        """Open a write transaction; durable and indexed when the block ends."""
+        with deadline.holding(self._write_lock):
+            with self._store.write() as unit:
+                yield unit
+            changes = unit.documents.changes
+            self.backlog.change(max(0, changes.queued))
+            self.shown.apply(changes)  # First: it must not be behind the index.
+            self._index.apply(changes)
+            self.backlog.change(min(0, changes.queued))  # What has its vector is found by it now.
+            if changes.position is not None:
+                self._rows.note(changes.position)
+            if changes.position is not None or self._freshness is None:  # Else see `newest`.
+                consistency.wrote(ConsistencyToken(self.generation, *self._rows.head))
+        self._note_commit()
+        self._tell_committed(self.tenant_id)
+        if self.backlog.counted:
+            self._wake(self.tenant_id)
+
+    def newest(self) -> ConsistencyToken:
+        """Return a token of what the store holds now, whoever wrote it."""
+        with self._store.read() as unit:
+            return ConsistencyToken(self.generation, *unit.feed.head())
+
+    def wait_until_as_fresh(self, token: ConsistencyToken) -> bool:
+        """Wait until answers show what there was when the token was given, or more.
+
+        Returns False, at once, when the store does not hold what it held then: it was put back,
+        has lost commits, or is another. Of an index that failed nothing is waited for: its answers
+        are marked as partial.
+
+        Raises:
+            Abandoned: the caller waits no longer.
+            Unavailable: it took more than `LONGEST_WAIT_S`.
+        """
+        place = Position(token.number, token.mark)
+        if token.generation != self.generation or not self._holds(place):
+            return False
+        if not self._index.wait_for(place.number, LONGEST_WAIT_S):
+            raise Unavailable(
+                "the indexes are not as fresh yet as was asked for",
+                reason=Reason.TRANSACTION_FAILED,
+                retry_after_s=1.0,
+            )
+        return True
+
+    def _holds(self, place: Position) -> bool:
+        known = self._rows.mark_of(place.number)
+        if known is not None:
+            return known == place.mark
+        with self._store.read() as unit:
+            held = unit.feed.holds(place)
+        if held:  # The same token may come with many calls.
+            self._rows.learn(place)
+        return held
+
+    def _queue_depth(self) -> int:
+        with self._store.read() as unit:
+            return unit.queue.depth()
+
+    def _changes_after(self, place: Position, limit: int) -> Sequence[FeedRow]:
+        with self._store.read() as unit:
+            return unit.feed.changes_after(place, limit)
+
+    def compact(self, worth_rewriting: float) -> bool:
+        """See `TenantStore`.
+
+        Raises:
+            Unavailable: reads went on for too long; it can be tried again.
+            ResourceExhausted: the disk is full.
+        """
+        return self._store.compact(worth_rewriting)
+
+    def rewrite(self) -> None:
+        """Write the store anew, without any of the room that deleted rows left. Writes wait.
+
+        Raises:
+            As `compact`.
+        """
+        with deadline.holding(self._write_lock):
+            self._store.scrub()
+
+    def require_room(self, documents: int) -> None:
+        """See `Backlog`."""
+        self.backlog.require_room(documents)
+
+    def wait_embedded(self, doc_ids: Sequence[int]) -> None:
+        """Wait until none of these documents waits for its embedding.
+
+        Whoever waits holds a thread: for a caller without a deadline that is `LONGEST_WAIT_S`.
+
+        Raises:
+            Unavailable: the time was up. The documents are safe and will be embedded.
+            NotFound: the tenant is being removed.
+        """
+        latest = time.monotonic() + LONGEST_WAIT_S
+        while True:
+            if self._leaving:
+                raise self.farewell
+            seen = self._commits
+            with self.read() as unit:
+                waiting = unit.queue.waiting_of(doc_ids)
+            if not waiting:
+                return
+            given = deadline.time_left()
+            left = latest - time.monotonic() if given is None else given
+            if left <= 0:
+                raise Unavailable(
+                    f"{waiting} texts are recorded but not embedded yet",
+                    reason=Reason.EMBEDDING_FAILED,
+                    retry_after_s=self.backlog.seconds,
+                )
+            self.wait_for_commit(seen, min(1.0, left))
+
+    def scrub(self) -> None:
+        """Leave nothing of what was deleted or removed in the store, or in the index. Takes long;
+        writes wait for a part of it.
+
+        Raises:
+            Unavailable: reads went on for too long; it can be tried again.
+            ResourceExhausted: the disk is full.
+        """
+        with self._write_lock:
+            self._store.scrub()
+        self._index.clean()
+        self.shown.clean()
+
+    def clean(self, number: int) -> None:
+        """Leave nothing in the index and in what is shown, in memory or on the disk, of what was
+        removed from the store up to a row of the feed.
+
+        Raises:
+            Unavailable: it took more than `LONGEST_WAIT_S` to come to that row.
+            OSError: the disk is full or cannot be written.
+        """
+        if not self._index.wait_for(number, LONGEST_WAIT_S):
+            raise Unavailable(
+                "the index has not come to what was erased yet",
+                reason=Reason.TRANSACTION_FAILED,
+                retry_after_s=1.0,
+            )
+        self._index.clean()
+        self.shown.clean()
+
+    def close(self) -> None:
+        """Close the index and the store. Nobody may use the tenant any more."""
+        self._before_closing(self)
+        with self._write_lock:
+            if self.backlog.miscounted:
+                self.backlog.count_again()
+            unbuilt = self.unbuilt
+            if unbuilt is not None:
+                unbuilt.interrupt()
+            self._index.close()
+            self.shown.close()
+            self._store.close()
+
+
+class OpenTenants(Protocol[U_co]):
+    """Where use cases get a tenant from."""
+
+    def open(self, tenant_id: str) -> AbstractContextManager[OpenTenant[U_co]]:
+        """Lend the tenant for the block, opening it if need be.
+
+        Raises:
+            NotFound: there is no such tenant.
+            FailedPrecondition: its vectors are of another model, or its database is newer.
+        """
+        ...
+
+
+class TenantsAtOnce(OpenTenants[U_co], Protocol[U_co]):
+    """Which also lend one that has no index yet."""
+
+    def open_at_once(self, tenant_id: str) -> AbstractContextManager[OpenTenant[U_co]]:
+        """As `open`, also while the index is being built; see `OpenTenant.unbuilt`."""
+        ...

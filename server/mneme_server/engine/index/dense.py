@@ -1,0 +1,398 @@
+"""Nearest vectors: exact while they are few, a few graphs and a short exact tail later."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mneme_server.engine.corpus.ports import Matrix, Rows, Scores, Selection
+from mneme_server.engine.index.graph import Bits, Graph, Positions, bits_of, inner_products
+from mneme_server.engine.index.places import (
+    NO_POSITION,
+    NO_ROW,
+    Places,
+    counted,
+    has_any,
+    positions_of,
+    wasteful,
+    with_room,
+)
+from mneme_server.engine.index.settings import IndexSettings
+
+_SCAN_SHARE = 0.1
+"""Of the vectors that may be found: so few are compared with all, not walked to."""
+_AT_ONCE = 65_536
+"""Vectors that one step of building takes at most: they are copied meanwhile, and a step that is
+stopped is done again."""
+_PICK_SHARE = 1 / 32
+"""Of a graph's vectors that may be found: so few are compared one by one."""
+
+
+class _Change(NamedTuple):
+    """What `build` made: positions before `first` stay what they are, of the others only `kept`
+    stay, and those that came meanwhile; `graphs` hold the first ones of them."""
+
+    first: int
+    kept: Positions
+    graphs: tuple[Graph, ...]
+
+
+class _Asked(NamedTuple):
+    """What a search is for; `chosen` are the positions that may be found, where they are few."""
+
+    query: Matrix
+    k: int
+    selection: Selection
+    chosen: Positions | None
+
+
+class _Allowed(NamedTuple):
+    """Which vectors of a graph a selection lets through, kept for the next search."""
+
+    selection: Selection | None
+    graph: weakref.ref[Graph]
+    dead: int
+    found: int
+    bits: Bits
+
+
+class DenseIndex:
+    """The vectors by row.
+
+    They lie in a few graphs, of which only the last one grows, and a tail. A graph that is large
+    enough stays as it is, so that additions, copies on the disk and the memory for a change depend
+    on the size of a graph, not on the tenant's.
+
+    One writer at a time (the caller's lock; `build` takes it when it swaps the result in);
+    searches need no lock, as a state is never changed but for rows that are marked as removed.
+
+    Args:
+        dimensions: the vectors' length d.
+        settings: see `IndexSettings`.
+        lock: the lock that the caller holds while it writes.
+    """
+
+    def __init__(self, dimensions: int, settings: IndexSettings, lock: threading.Lock) -> None:
+        self.dimensions = dimensions
+        self._settings = settings
+        self._lock = lock
+        self._allowed: dict[int, _Allowed] = {}
+        self._state = Places(
+            graphs=(),
+            tail=np.empty((0, dimensions), np.float32),
+            rows=np.empty(0, np.int32),
+            size=0,
+            position=np.empty(0, np.int32),
+            dead=(0,),
+        )
+
+    def __len__(self) -> int:
+        state = self._state
+        return state.size - sum(state.dead)
+
+    @property
+    def mode(self) -> str:
+        """ "exact" or "hnsw"."""
+        return "hnsw" if self._state.graphs else "exact"
+
+    @property
+    def graphs(self) -> tuple[Graph, ...]:
+        """The graphs."""
+        return self._state.graphs
+
+    @property
+    def waiting(self) -> int:
+        """Vectors that lie in no graph yet."""
+        return len(self._state.tail_vectors)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        state = self._state
+        graphs = sum(graph.nbytes for graph in state.graphs)
+        return graphs + state.tail.nbytes + state.rows.nbytes + state.position.nbytes
+
+    def add(self, rows: Rows, vectors: Matrix) -> None:
+        """Give `rows` (n,), distinct, their vectors (n, d), instead of any they had."""
+        if not rows.size:
+            return
+        self.remove(rows)
+        state = self._state
+        graphed, end = state.graphed, state.size + rows.size
+        tail = with_room(state.tail, state.size - graphed, end - graphed)
+        by_position = with_room(state.rows, state.size, end)
+        position = with_room(state.position, state.position.size, int(rows.max()) + 1)
+        tail[state.size - graphed : end - graphed] = vectors
+        by_position[state.size : end] = rows
+        position[rows] = np.arange(state.size, end)
+        self._state = replace(state, tail=tail, rows=by_position, size=end, position=position)
+
+    def remove(self, rows: Rows) -> None:
+        """Remove the vectors of `rows`, as far as they have one."""
+        state = self._state
+        if not has_any(state, rows):
+            return
+        positions = positions_of(state, rows)
+        positions = positions[positions != NO_POSITION]
+        if positions.size:
+            state.position[state.rows[positions]] = NO_POSITION
+            state.rows[positions] = NO_ROW
+            parts = np.searchsorted(state.starts[1:], positions, side="right")
+            gone = np.bincount(parts, minlength=len(state.dead)).tolist()
+            dead = tuple(map(sum, zip(state.dead, gone, strict=True)))
+            self._state = replace(state, dead=dead)
+
+    def missing(self, rows: Rows) -> Rows:
+        """Return those of `rows` that have no vector."""
+        without: Rows = rows[positions_of(self._state, rows) == NO_POSITION]
+        return without
+
+    def search(self, query: Matrix, k: int, selection: Selection) -> tuple[Rows, Scores, Rows]:
+        """Return candidates: rows, scores, and those rows whose scores come from 8-bit codes.
+
+        They hold the `k` best selected rows and may hold more, in no particular order.
+        """
+        state = self._state
+        if k < 1 or not selection.count or not state.size:
+            return _NO_ROWS, _NO_SCORES, _NO_ROWS
+        chosen = None
+        if not selection.everything and selection.count <= state.size * _SCAN_SHARE:
+            chosen = positions_of(state, selection.rows)
+        asked = _Asked(query, k, selection, chosen)
+        tail_rows, tail_scores = _search_tail(state, asked)
+        found, scores = [_NO_ROWS], [_NO_SCORES]
+        for part, start in enumerate(state.starts[:-1]):
+            positions, theirs = self._search_graph(state, part, start, asked)
+            rows = state.rows[start + positions].astype(np.int64)
+            keep = rows != NO_ROW
+            found.append(rows[keep])
+            scores.append(theirs[keep])
+        graphed = np.concatenate(found)
+        if selection.everything and bool((graphed >= selection.mask.size).any()):
+            return self.search(query, k, replace(selection, everything=False))  # Some came since.
+        return np.concatenate([graphed, tail_rows]), np.concatenate([*scores, tail_scores]), graphed
+
+    def similarities(self, query: Matrix, rows: Rows) -> Scores:
+        """Return the inner product of `query` (d,) with the vector of each row; NaN without one."""
+        state = self._state
+        positions = positions_of(state, rows)
+        scores = np.full(rows.shape, np.nan, np.float32)
+        starts = state.starts
+        for graph, start in zip(state.graphs, starts, strict=False):
+            within = (positions >= start) & (positions < start + graph.size)
+            if within.any():
+                scores[within] = graph.similarities(query, positions[within] - start)
+        if starts[-1] == state.size:
+            return scores
+        behind = positions >= starts[-1]
+        scores[behind] = inner_products(query, state.tail[positions[behind] - starts[-1]])
+        return scores
+
+    def wants_build(self) -> bool:
+        """Whether `build` has something to do."""
+        state = self._state
+        if wasteful(state) is not None:
+            return True
+        if not state.graphs:
+            return len(self) > self._settings.exact_limit
+        least = max(self._settings.merge_at, state.graphs[-1].size * self._settings.merge_share)
+        return len(state.tail_vectors) >= least
+
+    def build(self, stop: threading.Event) -> bool:
+        """Take the next step in building graphs, beside searches and additions, and swap it in.
+
+        Takes long; call it without the lock. Returns false when `stop` was set before it was done.
+        """
+        with self._lock:
+            start = self._state
+            rows = start.rows[: start.size].copy()
+        part = wasteful(start)
+        if part is not None and part < len(start.graphs):
+            change = self._compacted(start, rows, part, stop)
+        else:
+            change = self._merged(start, rows, stop)
+        if change is None:
+            return False
+        with self._lock:
+            self._swap(start, change)
+        return True
+
+    def purge(self) -> None:
+        """Keep nothing of vectors that were removed, neither in graphs nor behind them.
+
+        Takes long; call it without the lock.
+        """
+        never = threading.Event()
+        while any(self._state.dead):
+            with self._lock:
+                start = self._state
+                rows = start.rows[: start.size].copy()
+            graphs = len(start.graphs)
+            part = next((n for n, dead in enumerate(start.dead) if dead), graphs)
+            if part < graphs:
+                change = self._compacted(start, rows, part, never)
+            else:
+                first = start.graphed
+                kept = np.flatnonzero(rows[first:] != NO_ROW) + first
+                change = _Change(first, kept, start.graphs)
+            assert change is not None
+            with self._lock:
+                self._swap(start, change)
+
+    def export(self) -> tuple[tuple[Graph, ...], NDArray[np.int32], Matrix]:
+        """Return the graphs, the row of each position, and the vectors behind the graphs.
+
+        Call it with the lock; what it returns does not change.
+        """
+        state = self._state
+        return state.graphs, state.rows[: state.size].copy(), state.tail_vectors
+
+    def restore(self, graphs: Sequence[Graph], rows: Rows, tail: Matrix) -> None:
+        """Take over what `export` gave, by the rows of today; -1 for what is gone."""
+        alive = np.flatnonzero(rows != NO_ROW)
+        position = np.full(int(rows.max(initial=NO_ROW)) + 1, NO_POSITION, np.int32)
+        position[rows[alive]] = alive
+        self._allowed = {}
+        self._state = counted(tuple(graphs), tail, rows.astype(np.int32), position)
+
+    def _search_graph(
+        self, state: Places, part: int, start: int, asked: _Asked
+    ) -> tuple[Positions, Scores]:
+        graph, breadth = state.graphs[part], self._settings.ef_search
+        query, k, selection, chosen = asked
+        if chosen is not None:
+            within = chosen[(chosen >= start) & (chosen < start + graph.size)] - start
+            if within.size <= graph.size * _PICK_SHARE:
+                scores = graph.similarities(query, within)
+                best = _best(scores, k)
+                return within[best], scores[best]
+        if selection.everything and not state.dead[part]:
+            return graph.search(query, k, breadth, None)
+        allowed = self._allowed_of(state, part, start, selection)
+        if not allowed.found:
+            return _NO_ROWS, _NO_SCORES
+        if allowed.found <= max(self._settings.exact_selected, graph.size * _SCAN_SHARE):
+            return graph.scan(query, k, allowed.bits)
+        return graph.search(query, k, breadth * graph.size // allowed.found, allowed.bits)
+
+    def _allowed_of(self, state: Places, part: int, start: int, selection: Selection) -> _Allowed:
+        """Return which vectors of a graph may be found: what the last search knew, if it asked for
+        the same."""
+        graph, known = state.graphs[part], self._allowed.get(part)
+        asked = None if selection.everything else selection
+        if (
+            known is not None
+            and known.selection is asked
+            and known.graph() is graph
+            and known.dead == state.dead[part]
+        ):
+            return known
+        rows = state.rows[start : start + graph.size]
+        mask = rows != NO_ROW if asked is None else _allowed(rows, selection)
+        count = int(np.count_nonzero(mask))
+        known = _Allowed(asked, weakref.ref(graph), state.dead[part], count, bits_of(mask))
+        self._allowed[part] = known
+        return known
+
+    def _merged(
+        self, start: Places, rows: NDArray[np.int32], stop: threading.Event
+    ) -> _Change | None:
+        """Add the tail to the last graph, or begin the next one with it."""
+        first, settings = start.graphed, self._settings
+        kept = np.flatnonzero(rows[first:] != NO_ROW) + first
+        vectors = start.tail[kept[:_AT_ONCE] - first]
+        graphs = start.graphs
+        grown: Graph | None
+        if not kept.size:
+            return _Change(first, kept, graphs)
+        if not graphs:
+            if kept.size <= settings.exact_limit:
+                return _Change(first, kept, ())
+            grown = Graph.build(vectors, settings, stop)
+        elif graphs[-1].size < self._graph_limit(start):
+            grown, graphs = graphs[-1].grown(vectors, stop), graphs[:-1]
+        else:
+            grown = graphs[-1].another(vectors, stop)
+        return None if grown is None else _Change(first, kept, (*graphs, grown))
+
+    def _compacted(
+        self, start: Places, rows: NDArray[np.int32], part: int, stop: threading.Event
+    ) -> _Change | None:
+        """Build one of the graphs again without what was removed, or have the one before take what
+        is left of it."""
+        graphs, first = start.graphs, start.starts[part]
+        graph = graphs[part]
+        end = first + graph.size
+        within = np.flatnonzero(rows[first:end] != NO_ROW)
+        kept = np.concatenate([within + first, np.arange(end, start.size)])
+        before, after = graphs[:part], graphs[part + 1 :]
+        if not within.size:
+            return _Change(first, kept, before + after)
+        if before and before[-1].size + within.size <= self._graph_limit(start):
+            built = before[-1].joined(graph, within, stop)
+            before = before[:-1]
+        else:
+            built = graph.kept(within, stop)
+        return None if built is None else _Change(first, kept, (*before, built, *after))
+
+    def _graph_limit(self, state: Places) -> float:
+        """Return how many vectors a graph takes until another is begun."""
+        return max(self._settings.graph_limit, state.size * self._settings.graph_share)
+
+    def _swap(self, start: Places, change: _Change) -> None:
+        """Replace the state by one that has what was built since the `start`."""
+        now, first = self._state, change.first
+        moved = np.concatenate([change.kept, np.arange(start.size, now.size)])
+        rows = np.concatenate([now.rows[:first], now.rows[moved]])
+        position = now.position.copy()
+        alive = np.flatnonzero(rows[first:] != NO_ROW) + first
+        position[rows[alive]] = alive
+        graphed = sum(graph.size for graph in change.graphs)
+        tail = now.tail[moved[graphed - first :] - now.graphed]
+        self._allowed = {}
+        self._state = counted(change.graphs, tail, rows, position)
+
+
+_NO_ROWS: Rows = np.empty(0, np.int64)
+_NO_SCORES: Scores = np.empty(0, np.float32)
+
+
+def _search_tail(state: Places, asked: _Asked) -> tuple[Rows, Scores]:
+    graphed, selection = state.graphed, asked.selection
+    if graphed == state.size:
+        return _NO_ROWS, _NO_SCORES
+    rows = state.rows[graphed : state.size]
+    if asked.chosen is not None:
+        positions = asked.chosen[asked.chosen >= graphed] - graphed
+        found, vectors = rows[positions], state.tail[positions]
+    else:
+        found, vectors = rows, state.tail_vectors
+    scores = inner_products(asked.query, vectors)
+    allowed = _allowed(found, selection)
+    if not allowed.all():
+        found, scores = found[allowed], scores[allowed]
+    best = _best(scores, asked.k)
+    return found[best].astype(np.int64), scores[best]
+
+
+def _allowed(rows: NDArray[np.int32], selection: Selection) -> NDArray[np.bool_]:
+    """Return which of `rows` are selected; -1 never is, nor what came after the selection."""
+    if selection.everything and int(rows.max(initial=NO_ROW)) < selection.mask.size:
+        alive: NDArray[np.bool_] = rows != NO_ROW
+        return alive
+    inside = (rows >= 0) & (rows < selection.mask.size)
+    return inside & selection.mask[np.where(inside, rows, 0)]
+
+
+def _best(scores: Scores, k: int) -> Positions:
+    """Return the places of the `k` best scores and of all that tie with the last of them."""
+    if scores.size <= k:
+        return np.arange(scores.size)
+    limit = np.partition(scores, scores.size - k)[scores.size - k]
+    return np.flatnonzero(scores >= limit)

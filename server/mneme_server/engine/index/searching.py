@@ -1,0 +1,189 @@
+"""Searching one tenant's vectors and words, and ranking what is found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from tantivy import Occur, Query
+
+from mneme_server.engine.corpus.ports import (
+    NO_EVIDENCE,
+    NO_HITS,
+    CorpusSource,
+    Hits,
+    Matrix,
+    Rows,
+    Scores,
+    Selection,
+    WordEvidence,
+)
+from mneme_server.engine.index.columns import DocumentTable
+from mneme_server.engine.index.dense import DenseIndex
+from mneme_server.engine.index.evidence import telling, word_evidence
+from mneme_server.engine.index.fields import Field
+from mneme_server.engine.index.graph import inner_products
+from mneme_server.engine.index.lexical import LexicalIndex, Match, ParsedQuery
+from mneme_server.engine.index.narrowing import Narrowings
+from mneme_server.engine.index.places import NO_ROW
+from mneme_server.engine.index.settings import IndexSettings
+
+_DECIMALS = 6
+_SPARE = 1.2
+_SPARE_HITS = 16
+_WIDEN = 4
+_FARTHER = 8
+_TIES = 1_000
+"""So many that tie are looked at and sorted; of more the newest are looked for."""
+
+
+class _Found(NamedTuple):
+    """Committed rows that match and are selected, the best first; `cut`, where more may tie with
+    the last of those that were asked for."""
+
+    rows: Rows
+    scores: Scores
+    cut: bool = False
+
+
+class Searcher:
+    """Searches the parts of an index, which others change meanwhile."""
+
+    def __init__(
+        self,
+        source: CorpusSource,
+        table: DocumentTable,
+        dense: DenseIndex,
+        lexical: LexicalIndex,
+        settings: IndexSettings,
+    ) -> None:
+        self._source = source
+        self._table = table
+        self._dense = dense
+        self._lexical = lexical
+        self._settings = settings
+        self._narrowings = Narrowings(table, lexical)
+
+    def dense(self, query: Matrix, k: int, selection: Selection, *, exact: bool) -> Hits:
+        """Return the nearest rows; see `CorpusIndex.search_dense`."""
+        rows, scores, approximate = self._dense.search(query, k, selection)
+        if exact and approximate.size and self._settings.rescore:
+            self._rescore(query, rows, scores, approximate.size)
+        return self._ranked(rows, scores, k)
+
+    def lexical(self, query: str, k: int, selection: Selection, context_weight: float) -> Hits:
+        """Return the rows that match the words best; see `CorpusIndex.search_lexical`."""
+        parsed = self._lexical.parse(query, {Field.TEXT: 1.0, Field.CONTEXT: context_weight})
+        if parsed is None or k < 1 or not selection.count:
+            return NO_HITS
+        rows, scores = self._selected(self._lexical.search_waiting(parsed), selection)
+        narrowing = self._narrowings.of(selection)
+        share = selection.count / max(narrowing.universe, selection.count)
+        limit = int(k / share * _SPARE) + _SPARE_HITS
+        found = self._found(parsed, selection, narrowing.query, k, limit)
+        if found.cut:
+            found = self._newest_tied(parsed, selection, narrowing.query, k, found)
+        rows, scores = np.concatenate([rows, found.rows]), np.concatenate([scores, found.scores])
+        return self._ranked(rows, scores, k)
+
+    def evidence(
+        self, query: str, selection: Selection, identifiers: Sequence[str]
+    ) -> WordEvidence:
+        """Return how far the words are to be found; see `CorpusIndex.word_evidence`."""
+        parsed = telling(self._lexical, query)
+        if parsed is None:
+            return NO_EVIDENCE
+        return word_evidence(
+            self._lexical,
+            parsed,
+            identifiers,
+            within=None if selection.everything else self._narrowings.of(selection).query,
+            everything=selection.everything,
+            selected=lambda match: self._selected(match, selection)[1],
+        )
+
+    def _found(
+        self, parsed: ParsedQuery, selection: Selection, within: Query | None, k: int, limit: int
+    ) -> _Found:
+        """Return the best `k` committed rows, and more; `limit` are looked at first."""
+        while True:
+            match = self._lexical.search(parsed, limit, within)
+            rows, scores = self._selected(match, selection)
+            scores = scores.round(_DECIMALS)
+            complete = match.exhausted or _complete(scores, match.scores.round(_DECIMALS), k)
+            if complete or rows.size >= k + _TIES:
+                return _Found(rows, scores, cut=not complete)
+            limit *= _WIDEN
+
+    def _newest_tied(
+        self,
+        parsed: ParsedQuery,
+        selection: Selection,
+        within: Query | None,
+        k: int,
+        found: _Found,
+    ) -> _Found:
+        """Return the best `k` where very many tie for the last places: the newest of those, which
+        tantivy cannot be asked for; which of them it names depends on its files. They are looked
+        for backwards, among so many documents at once that not too many of them tie."""
+        tie = found.scores[k - 1]
+        better = found.scores > tie
+        rows, scores = [found.rows[better]], [found.scores[better]]
+        missing = k - rows[0].size
+        too_far, last = 0, int(self._table.doc_id[: self._table.size].max())
+        reach = k + _TIES
+        while too_far < last:
+            first = max((too_far + last + 1) // 2, last - reach)
+            among = self._lexical.between(first, last)
+            if within is not None:
+                among = Query.boolean_query([(Occur.Must, among), (Occur.Must, within)])
+            some = self._found(parsed, selection, among, k, k + _TIES)
+            if some.cut and some.scores[k - 1] == tie:
+                too_far = first
+                continue
+            tied = some.scores == tie
+            rows.append(some.rows[tied])
+            scores.append(some.scores[tied])
+            missing -= rows[-1].size
+            if missing <= 0:
+                return _Found(np.concatenate(rows), np.concatenate(scores))
+            last, reach = first - 1, reach * _FARTHER
+        return found  # Some were removed meanwhile.
+
+    def _rescore(self, query: Matrix, rows: Rows, scores: Scores, approximate: int) -> None:
+        """Replace the best of the first `approximate` scores by those of the stored vectors."""
+        best = np.argsort(-scores[:approximate])[: self._settings.rescore]
+        ids = self._table.doc_id[rows[best]]
+        stored = self._source.vectors_of(ids.tolist())
+        order = np.argsort(ids)
+        at = np.searchsorted(ids[order], stored.doc_ids)
+        scores[best[order[at]]] = inner_products(query, stored.vectors)
+
+    def _selected(self, match: Match, selection: Selection) -> tuple[Rows, Scores]:
+        """Return the rows and scores of those found that are selected."""
+        if not match.doc_ids.size or not selection.count:
+            return match.doc_ids[:0], match.scores[:0]
+        rows = self._table.rows_of(match.doc_ids)
+        chosen = (rows != NO_ROW) & (rows < selection.mask.size)
+        chosen &= selection.mask.take(rows, mode="clip")
+        return (rows, match.scores) if chosen.all() else (rows[chosen], match.scores[chosen])
+
+    def _ranked(self, rows: Rows, scores: Scores, k: int) -> Hits:
+        """Return the best `k`; of equal scores the newest document comes first.
+
+        Scores are rounded, so that equal texts tie whatever the order of summation was.
+        """
+        scores = scores.round(_DECIMALS)
+        if (scores[1:] < scores[:-1]).all():  # As they often come, and then none ties.
+            return Hits(rows[: max(k, 0)], scores[: max(k, 0)])
+        order = np.lexsort((-self._table.doc_id[rows], -scores))[: max(k, 0)]
+        return Hits(rows[order], scores[order])
+
+
+def _complete(selected: Scores, found: Scores, k: int) -> bool:
+    """Whether `selected`, descending, hold the best `k` with all that tie with the last of them.
+
+    `found` are the scores of all that was looked at.
+    """
+    return selected.size >= k and (not found.size or bool(selected[k - 1] > found[-1]))

@@ -1,0 +1,1 @@
+"""Whose turn it is: calls, work behind them, and long jobs."""

@@ -1,0 +1,146 @@
+"""A tenant's documents, as a transaction writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import structlog
+from sqlalchemy import Connection, Table, case, delete, select, update
+
+from mneme_server.common.errors import DataLoss
+from mneme_server.engine.corpus.change import CorpusChange
+from mneme_server.engine.corpus.document import Document
+from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.ports import Matrix
+from mneme_server.engine.store.document_rows import COLUMNS, document_reader, document_row
+from mneme_server.engine.store.embedding_queue import enqueue
+from mneme_server.engine.store.numbering import take_numbers
+from mneme_server.engine.store.reading import read_rows
+from mneme_server.engine.store.rows import chunks, encode_tags, insert_rows
+from mneme_server.engine.store.said_before import in_context
+from mneme_server.engine.store.tables import documents, embedding_queue, vectors
+from mneme_server.engine.store.unindexed import unindexed
+from mneme_server.engine.store.vectors import insert_vectors
+
+_log = structlog.get_logger(__name__)
+
+
+class SqlDocuments:
+    """Implements `DocumentWriter`."""
+
+    def __init__(
+        self, connection: Connection, tenant_id: str, kinds: Mapping[str, MemoryKind]
+    ) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+        self._kinds = kinds
+        self.changes = CorpusChange()
+
+    def add(self, added: Sequence[Document], embedded: Matrix | None = None) -> list[Document]:
+        if not added:
+            return []
+        first = take_numbers(self._connection, self._tenant_id, documents, len(added))
+        for doc_id, document in enumerate(added, first):
+            document.doc_id = doc_id
+        rows = [document_row(document, self._tenant_id) for document in added]
+        insert_rows(self._connection, documents, rows)
+        saved = in_context(self._connection, self._tenant_id, list(added))
+        self.changes.saved += saved
+        if embedded is None:
+            enqueue(self._connection, self._tenant_id, saved)
+            self.changes.queued += len(saved)
+        else:
+            pairs = [(document.doc_id, document.text) for document in saved]
+            self.changes.vectors.append(
+                insert_vectors(self._connection, self._tenant_id, pairs, embedded)
+            )
+        return saved
+
+    def remove(self, kind: MemoryKind, source_ids: Sequence[str], *, named: bool = True) -> None:
+        for some in chunks(source_ids):
+            conditions = (
+                documents.c.tenant_id == self._tenant_id,
+                documents.c.kind == kind.name,
+                documents.c.source_id.in_(some),
+            )
+            found = select(documents.c.doc_id, documents.c.source_id).where(*conditions)
+            rows = self._connection.execute(found).all()
+            if not rows:
+                continue
+            gone = [row.doc_id for row in rows]
+            unqueued = self._delete(embedding_queue, gone)
+            self._delete(vectors, gone)
+            self._delete(documents, gone)
+            self.changes.removed += gone
+            sources = [row.source_id for row in rows] if named else []
+            self.changes.gone.append((kind.name, gone, sources))
+            self.changes.queued -= unqueued
+
+    def _delete(self, table: Table, doc_ids: Sequence[int]) -> int:
+        by_key = unindexed(table.c.tenant_id) if table is documents else table.c.tenant_id
+        statement = delete(table).where(by_key == self._tenant_id, table.c.doc_id.in_(doc_ids))
+        return self._connection.execute(statement).rowcount
+
+    def set_archived(self, kind: MemoryKind, source_id: str, *, archived: bool) -> None:
+        self._update(
+            (documents.c.kind == kind.name) & (documents.c.source_id == source_id),
+            {"archived": archived},
+        )
+
+    def set_value(self, kind: MemoryKind, source_id: str, value: float) -> None:
+        self._update(
+            (documents.c.kind == kind.name) & (documents.c.source_id == source_id),
+            {"value": value},
+        )
+
+    def set_session(
+        self,
+        kind: MemoryKind,
+        session_id: str,
+        *,
+        user_id: str,
+        project: str,
+        tags: tuple[str, ...],
+    ) -> None:
+        self._update(
+            (documents.c.kind == kind.name) & (documents.c.session_id == session_id),
+            {
+                # A source may have named its user itself.
+                "user_id": case((documents.c.user_id == "", user_id), else_=documents.c.user_id),
+                "project": project,
+                "tags": encode_tags(tags),
+            },
+        )
+
+    def set_user(self, session_id: str, user_id: str) -> None:
+        kinds = [kind.name for kind in self._kinds.values() if kind.of_session]
+        condition = (
+            documents.c.kind.in_(kinds)
+            & (documents.c.session_id == session_id)
+            & (documents.c.user_id != user_id)
+        )
+        mine = documents.c.tenant_id == self._tenant_id
+        found = select(documents.c.doc_id).where(mine & condition)
+        doc_ids = self._connection.execute(found).scalars().all()
+        for some in chunks(doc_ids):
+            self._update(documents.c.doc_id.in_(some), {"user_id": user_id})
+
+    def _update(self, condition: Any, values: Mapping[str, Any]) -> None:
+        bound = (documents.c.tenant_id == self._tenant_id) & condition
+        self._connection.execute(update(documents).where(bound).values(values))
+        # One that is damaged cannot be found anyway, and keeps no other from being changed.
+        changed = read_rows(
+            self._connection,
+            select(*COLUMNS).where(bound).order_by(documents.c.doc_id),
+            document_reader(self._kinds),
+            kind="memory",
+            key="doc_id",
+            lost=self._left_out,
+        )
+        self.changes.saved += in_context(self._connection, self._tenant_id, changed)
+
+    def _left_out(self, loss: DataLoss) -> None:
+        _log.warning(
+            "a damaged memory is not changed in the index", tenant=self._tenant_id, error=str(loss)
+        )

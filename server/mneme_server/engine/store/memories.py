@@ -1,0 +1,118 @@
+"""Memories as they are shown: documents, and what their kinds tell of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import structlog
+from sqlalchemy import BindParameter, Connection, Row, bindparam, select
+
+from mneme_server.common.canonical import JsonObject
+from mneme_server.common.errors import DataLoss
+from mneme_server.common.stored import reads
+from mneme_server.engine.corpus.document import Document, Memory
+from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.store.document_rows import document_reader, select_documents
+from mneme_server.engine.store.guard import Prepared
+from mneme_server.engine.store.kinds import Details, MemoryKinds
+from mneme_server.engine.store.portable import array_of, listed
+from mneme_server.engine.store.reading import read_rows
+from mneme_server.engine.store.tables import documents
+
+_log = structlog.get_logger(__name__)
+
+_TENANT: BindParameter[Any] = bindparam("tenant")
+_DOC_IDS = listed(bindparam("ids"), numbers=True)
+_SOURCE_IDS = listed(bindparam("ids"))
+
+
+class SqlMemories:
+    """Implements `engine.corpus.ports.MemoryReader`."""
+
+    def __init__(self, connection: Connection, tenant_id: str, kinds: MemoryKinds) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+        self._kinds = kinds
+        self.lost = 0
+
+    def get_many(self, doc_ids: Sequence[int], *, bare: bool = False) -> Mapping[int, Memory]:
+        found: dict[int, Memory] = {}
+        others: dict[MemoryKind, dict[str, Document]] = {}
+        wanted = {"tenant": self._tenant_id, "ids": json.dumps(list(doc_ids))}
+        query, read = _reading(self._kinds)
+        for memory in read_rows(
+            self._connection, query, read, wanted, kind="memory", key="source_id",
+            lost=self._left_out,
+        ):  # fmt: skip
+            document = memory.document
+            found[document.doc_id] = memory
+            if bare or memory.details:
+                continue
+            if self._kinds.details(document.kind) is not None:
+                others.setdefault(document.kind, {})[document.source_id] = document
+        for kind, documents_of in others.items():
+            details = self._details(kind, list(documents_of))
+            for source_id, document in documents_of.items():
+                found[document.doc_id] = Memory(document, details.get(source_id, {}))
+        return found
+
+    def of_sources(self, kind: MemoryKind, source_ids: Sequence[str]) -> Mapping[str, Memory]:
+        query = select(documents.c.doc_id).where(
+            documents.c.tenant_id == self._tenant_id,
+            documents.c.kind == kind.name,
+            documents.c.source_id.in_(source_ids),
+        )
+        found = self.get_many(self._connection.execute(query).scalars().all())
+        return {memory.document.source_id: memory for memory in found.values()}
+
+    def _details(self, kind: MemoryKind, source_ids: Sequence[str]) -> dict[str, JsonObject]:
+        """Return the details by id; those that are damaged are left out."""
+        details = self._kinds.details(kind)
+        if details is None:
+            return {}
+        decode = details.decode
+
+        @reads(kind.name)
+        def decoded(row: Row[Any]) -> tuple[str, JsonObject]:
+            return row.id, decode(*row[1:])
+
+        wanted = {"tenant": self._tenant_id, "ids": array_of(source_ids)}
+        return dict(
+            read_rows(
+                self._connection, select_details(details), decoded, wanted, kind=kind.name,
+                lost=self._left_out,
+            )
+        )  # fmt: skip
+
+    def _left_out(self, loss: DataLoss) -> None:
+        self.lost += 1
+        _log.warning("a memory was found and left out", tenant=self._tenant_id, error=str(loss))
+
+
+@cache
+def select_details(details: Details) -> Prepared:
+    """Return what selects the details of memories of a kind, by the ids of their sources."""
+    return Prepared(
+        select(details.key.label("id"), *details.columns).where(
+            details.key.table.c.tenant_id == _TENANT, details.key.in_(_SOURCE_IDS)
+        )
+    )
+
+
+@cache
+def _reading(kinds: MemoryKinds) -> tuple[Prepared, Callable[[Row[Any]], Memory]]:
+    """Return what selects documents by id, and what makes memories of its rows.
+
+    Recall runs it each time: building it anew would cost as much as running it.
+    """
+    document_of = document_reader(kinds.by_name)
+
+    @reads("memory", "source_id")
+    def memory_of(row: Row[Any]) -> Memory:
+        document = document_of(row)
+        return Memory(document, kinds.told(document))
+
+    return Prepared(select_documents(_TENANT).where(documents.c.doc_id.in_(_DOC_IDS))), memory_of

@@ -1,0 +1,235 @@
+"""A tenant's rows, read as fast as PostgreSQL gives them: for questions that come before there is
+an index.
+
+Neither an index over all tenants' rows nor an extension is used. `@@`, as most operators of text
+search, may not look at a row before row-level security has, so that its index is of no use; and an
+index over the vectors of all tenants loses most of what it finds to their filter.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sqlalchemy import ColumnElement, LargeBinary, Select, bindparam, func, literal, or_, select
+
+from mneme_server.common import deadline
+from mneme_server.engine.corpus.document import Document, DocumentFilter
+from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.ports import VectorBatch
+from mneme_server.engine.corpus.scanning import Texts
+from mneme_server.engine.store.database import Database
+from mneme_server.engine.store.document_rows import document_reader, select_documents
+from mneme_server.engine.store.portable import listed
+from mneme_server.engine.store.postgres.copying import copying
+from mneme_server.engine.store.postgres.driver import postgres_of
+from mneme_server.engine.store.postgres.source import bigints, integers
+from mneme_server.engine.store.reading import read_rows
+from mneme_server.engine.store.rows import encode_tags
+from mneme_server.engine.store.tables import documents
+from mneme_server.engine.store.vectors import STORED_VECTOR
+
+_PAGE_BYTES = 125_000
+"""What comes as one value. Many small ones cost more; for those of 128 KiB and more malloc takes
+memory from the system anew each time, and fresh pages cost several times what is done with them."""
+_TEXTS_EACH = 1_000
+"""Texts that come as one value: about as much, where they are a sentence or two each."""
+_BETWEEN = " "
+_BYTES = ["bytea"] * 3
+"""How the driver reads what is sent: as it comes."""
+_ALL_VECTORS = """COPY (
+    SELECT part.* FROM
+        (SELECT min(seq) AS least, max(seq) AS most FROM vectors WHERE tenant_id = %(tenant)s) had,
+        generate_series(had.least, had.most, %(each)s) AS start,
+        LATERAL (
+            SELECT string_agg(int8send(doc_id), ''::bytea), string_agg(vector, ''::bytea)
+            FROM vectors
+            WHERE tenant_id = %(tenant)s AND seq >= start AND seq < start + %(each)s
+                AND octet_length(vector) = %(size)s
+        ) AS part
+) TO STDOUT (FORMAT binary)"""
+"""As the result of a query they would take PostgreSQL three times as long."""
+_NONE = np.empty(0, np.int64)
+
+
+class PostgresScan:
+    """Implements `engine.corpus.scanning.Scan`.
+
+    Args:
+        database: the tenant's transactions.
+        tenant_id: the tenant.
+        kinds: all kinds of memory.
+    """
+
+    def __init__(self, database: Database, tenant_id: str, kinds: Mapping[str, MemoryKind]) -> None:
+        self._database = database
+        self._tenant_id = tenant_id
+        self._document_of = document_reader(kinds)
+
+    def more_than(self, documents: int) -> bool:
+        """See `Scan`."""
+        return self._number_before(documents) is not None
+
+    def has(self, kinds: Collection[MemoryKind]) -> bool:
+        """See `Scan`."""
+        conditions = _conditions(DocumentFilter(kinds=frozenset(kinds)))
+        query = (
+            select(documents.c.doc_id)
+            .where(documents.c.tenant_id == self._tenant_id, *conditions)
+            .limit(1)
+        )
+        with self._database.read() as connection:
+            return connection.execute(query).first() is not None
+
+    def texts(self, filter_: DocumentFilter, limit: int) -> Generator[Texts, None, None]:
+        """See `Scan`."""
+        before = self._number_before(limit)
+        query = self._pages_of_texts([*_conditions(filter_)], -1 if before is None else before)
+        with self._database.read() as connection, copying(connection, query) as sent:
+            sent.set_types(_BYTES)
+            for ids, sizes, joined in sent.rows():
+                deadline.check()
+                if ids is not None:
+                    yield Texts(bigints(ids), integers(sizes), joined)
+
+    def _pages_of_texts(
+        self, conditions: Sequence[ColumnElement[bool]], before: int
+    ) -> Select[Any]:
+        """Select pages of texts in the order of their numbers: to sort them would take PostgreSQL
+        half as long again."""
+        column = documents.c
+        own = (column.tenant_id == self._tenant_id, column.doc_id > before)
+        first, last = func.min(column.doc_id), func.max(column.doc_id)
+        pages = (
+            select(func.generate_series(first, last, _TEXTS_EACH).label("start"))
+            .where(*own)
+            .subquery("pages")
+        )
+        start = pages.c.start
+        page = (
+            select(
+                _joined(func.int8send(column.doc_id)),
+                _joined(func.int4send(func.octet_length(column.text))),
+                func.string_agg(column.text, _BETWEEN),
+            )
+            .where(*own, column.doc_id >= start, column.doc_id < start + _TEXTS_EACH, *conditions)
+            .lateral("page")
+        )
+        return select(page).select_from(pages, page)
+
+    def vectors(self, dimensions: int) -> Generator[VectorBatch, None, None]:
+        """See `Scan`."""
+        size = dimensions * STORED_VECTOR.itemsize
+        wanted = {"tenant": self._tenant_id, "size": size, "each": max(1, _PAGE_BYTES // size)}
+        with (
+            self._database.read() as connection,
+            postgres_of(connection).cursor().copy(_ALL_VECTORS, wanted) as sent,
+        ):
+            sent.set_types(_BYTES[:2])
+            for ids, vectors in sent.rows():
+                deadline.check()
+                if ids is not None:
+                    yield VectorBatch(
+                        _NONE,
+                        bigints(ids),
+                        np.frombuffer(vectors, STORED_VECTOR).reshape(-1, dimensions),
+                    )
+
+    def with_neighbours(self, doc_ids: Sequence[int], reach: int = 1) -> Sequence[Document]:
+        """See `Scan`."""
+        found = documents.alias("found")
+        chosen = listed(bindparam("ids", json.dumps(list(doc_ids))), numbers=True)
+        near = (
+            select(documents.c.doc_id)
+            .join(
+                found,
+                (documents.c.tenant_id == found.c.tenant_id)
+                & (documents.c.session_id == found.c.session_id)
+                & documents.c.position.between(found.c.position - reach, found.c.position + reach),
+            )
+            .where(
+                documents.c.tenant_id == self._tenant_id,
+                found.c.tenant_id == self._tenant_id,
+                found.c.doc_id.in_(chosen),
+                found.c.session_id != "",
+            )
+        )
+        with self._database.read() as connection:
+            ids = {*doc_ids, *connection.execute(near).scalars()}
+            query = (
+                select_documents(self._tenant_id)
+                .where(documents.c.doc_id.in_(listed(bindparam("all"), numbers=True)))
+                .order_by(documents.c.doc_id)
+            )
+            return read_rows(
+                connection,
+                query,
+                self._document_of,
+                {"all": json.dumps(sorted(ids))},
+                kind="memory",
+                key="doc_id",
+                lost=lambda _loss: None,
+            )
+
+    def _number_before(self, limit: int) -> int | None:
+        """Return the number of the newest document that `limit` are newer than; None without."""
+        newest_first = (
+            select(documents.c.doc_id)
+            .where(documents.c.tenant_id == self._tenant_id)
+            .order_by(documents.c.doc_id.desc())
+        )
+        with self._database.read() as connection:
+            newest = connection.execute(newest_first.limit(1)).scalar() or 0
+            if newest <= limit:  # Numbers are never used again, so there are no more than that.
+                return None
+            return connection.execute(newest_first.offset(limit).limit(1)).scalar()
+
+
+def _tagged(tag: str) -> ColumnElement[bool]:
+    return documents.c.tags.contains(encode_tags([tag])[1:-1], autoescape=True)
+
+
+def _joined(value: ColumnElement[bytes]) -> ColumnElement[bytes]:
+    return func.string_agg(value, literal(b"", LargeBinary))
+
+
+def _conditions(wanted: DocumentFilter) -> Iterator[ColumnElement[bool]]:
+    """Yield what holds of all that the filter lets through; of what it does not, perhaps, too."""
+    column = documents.c
+    if wanted.kinds:
+        yield column.kind.in_(sorted(kind.name for kind in wanted.kinds))
+    for one, value, shared in (
+        (column.session_id, wanted.session_id, False),
+        (column.agent_id, wanted.agent_id, wanted.shared),
+        (column.user_id, wanted.user_id, False),
+        (column.project, wanted.project, wanted.shared),
+        (column.name, wanted.name, False),
+    ):
+        if value:
+            yield one.in_(["", value] if shared else [value])
+    for one, values in (
+        (column.category, wanted.categories or None),
+        (column.type, wanted.types or None),
+        (column.session_id, wanted.session_ids),
+        (column.user_id, {""} if wanted.of_no_user else None),
+    ):
+        if values is not None:
+            yield one.in_(sorted(values))
+    yield from (_tagged(tag) for tag in sorted(wanted.tags))
+    if wanted.any_tags:
+        yield or_(*map(_tagged, sorted(wanted.any_tags)))
+    if wanted.importance:
+        yield column.importance == wanted.importance
+    if wanted.min_severity:
+        yield column.severity >= wanted.min_severity
+    if wanted.min_value is not None:
+        yield column.value >= wanted.min_value
+    if wanted.start_us is not None:
+        yield column.timestamp >= wanted.start_us
+    if wanted.end_us is not None:
+        yield column.timestamp < wanted.end_us
+    if not wanted.include_archived:
+        kept = sorted(kind.name for kind in wanted.archived_kinds)
+        yield (column.archived == False) | column.kind.in_(kept)  # noqa: E712  # SQL's.

@@ -1,0 +1,1 @@
+"""Tenants: opened, lent and closed, and the work on them behind the calls."""

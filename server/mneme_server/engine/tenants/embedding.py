@@ -1,0 +1,153 @@
+"""The worker that turns queued documents into vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+import numpy as np
+import structlog
+
+from mneme_server.common import tracing
+from mneme_server.common.clock import MICROSECONDS, now_us
+from mneme_server.common.tracing import NOTHING, Span
+from mneme_server.engine.corpus.ports import Matrix
+from mneme_server.engine.corpus.tenant import OpenTenant
+from mneme_server.engine.corpus.tenant_store import CorpusUnit, QueuedText
+from mneme_server.engine.scheduling.foreground import Foreground, Shift
+from mneme_server.engine.scheduling.turns import MOST_ATTEMPTS, TenantWorker, retry_delay_s
+
+_PROBE = "words"
+"""A text that every model takes."""
+_log = structlog.get_logger(__name__)
+
+
+class BackgroundEmbedder(Protocol):
+    """Embeds texts, giving way to those that somebody waits for."""
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        """Return unit vectors (n, d)."""
+        ...
+
+
+class EmbeddingPipeline(TenantWorker):
+    """Embeds the queued documents of all tenants.
+
+    Args:
+        open_tenant: lends a tenant's memory.
+        embedder: makes the vectors.
+        foreground: the calls that embedding gives way to, unless a queue is getting long.
+        batch: documents a step takes from one tenant before it is the next one's turn.
+        spans: what the spans of embeddings are parts of.
+    """
+
+    def __init__(
+        self,
+        open_tenant: Callable[[str], AbstractContextManager[OpenTenant[CorpusUnit]]],
+        embedder: BackgroundEmbedder,
+        *,
+        foreground: Foreground,
+        batch: int,
+        spans: Span = NOTHING,
+    ) -> None:
+        super().__init__("embedding", thread="embedding-pipeline")
+        self._open_tenant = open_tenant
+        self._embedder = embedder
+        self._shift = Shift(foreground.give_way)
+        self._batch = batch
+        self._spans = spans
+
+    def step(self, tenant_id: str) -> int | None:
+        """Embed one batch of the tenant."""
+        tracing.enter(self._spans)
+        with self._open_tenant(tenant_id) as tenant:
+            if tenant.pending and not tenant.backlog.is_long:
+                self._shift.step()
+            with tenant.read() as unit:
+                queued = unit.queue.due(now_us(), self._batch)
+                if not queued:
+                    return unit.queue.next_due_us()
+                texts = list({item.text for item in queued})
+                known = dict(unit.queue.known_vectors(texts))
+            self._embed(tenant, queued, texts, known)
+        return now_us()
+
+    def _embed(
+        self,
+        tenant: OpenTenant[CorpusUnit],
+        queued: Sequence[QueuedText],
+        texts: Sequence[str],
+        known: dict[str, Matrix],
+    ) -> None:
+        missing = [text for text in texts if text not in known]
+        hopeless: set[str] = set()
+        failure = self._embed_missing(missing, known, hopeless) if missing else None
+        failure = self._try_last(queued, known, hopeless) or failure
+        ready = [item for item in queued if item.text in known]
+        lost = [item for item in queued if item.text in hopeless]
+        late = [item for item in queued if item.text not in known and item.text not in hopeless]
+        with tenant.write() as unit:
+            if ready:
+                unit.queue.finish(ready, np.stack([known[item.text] for item in ready]))
+            if lost:
+                unit.queue.give_up([item.doc_id for item in lost])
+            if late and not self.stopping:
+                attempts = max(item.attempts for item in late)
+                delay_s = retry_delay_s(attempts)
+                until_us = now_us() + int(delay_s * MICROSECONDS)
+                unit.queue.defer(
+                    [item.doc_id for item in late], until_us=until_us, error=str(failure)
+                )
+        if lost:
+            _log.error(
+                "texts cannot be embedded, and are found by their words alone",
+                tenant=tenant.tenant_id, texts=len(lost), error=str(failure),
+            )  # fmt: skip
+        if late and not self.stopping:
+            _log.warning(
+                "texts could not be embedded, will be tried again", tenant=tenant.tenant_id,
+                texts=len(late), retry_in_s=delay_s, error=str(failure),
+            )  # fmt: skip
+
+    def _try_last(
+        self, queued: Sequence[QueuedText], known: dict[str, Matrix], hopeless: set[str]
+    ) -> Exception | None:
+        """Embed by itself, for the last time, what failed too often while other texts can be
+        embedded: it would be tried for ever, and hold back those beside it. Return the failure."""
+        last: Exception | None = None
+        often = {item.text for item in queued if item.attempts >= MOST_ATTEMPTS - 1}
+        for text in sorted(often - known.keys() - hopeless):
+            try:
+                known[text] = self._embedder.embed([text])[0]
+            except Exception as failure:
+                if self.stopping or not self._works():
+                    return failure  # It is not the text's fault.
+                hopeless.add(text)
+                last = failure
+        return last
+
+    def _works(self) -> bool:
+        try:
+            self._embedder.embed([_PROBE])
+        except Exception:
+            return False
+        return True
+
+    def _embed_missing(
+        self, missing: list[str], known: dict[str, Matrix], hopeless: set[str]
+    ) -> Exception | None:
+        """Embed texts into `known`; one by one when a batch fails, so that one bad text does not
+        hold back the others. Note those that never will be; return the last failure."""
+        try:
+            known.update(zip(missing, self._embedder.embed(missing), strict=True))
+        except Exception as failure:
+            if len(missing) == 1 and getattr(failure, "hopeless", False):
+                hopeless.update(missing)
+            if len(missing) == 1 or getattr(failure, "retryable", False) or self.stopping:
+                return failure
+            last: Exception | None = None
+            for text in missing:
+                last = self._embed_missing([text], known, hopeless) or last
+            return last
+        return None

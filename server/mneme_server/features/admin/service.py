@@ -1,0 +1,266 @@
+"""AdminService, but for forgetting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol, TypeAlias
+
+from mneme.v1 import admin_service_pb2 as pb
+from mneme.v1 import operation_pb2
+
+from mneme_server.common.canonical import JsonObject
+from mneme_server.common.identity import KeyScope
+from mneme_server.common.ids import new_id
+from mneme_server.edge.grpc.call import Call
+from mneme_server.edge.grpc.convert.time import to_timestamp
+from mneme_server.edge.grpc.paging import Pages
+from mneme_server.features.admin.keys import ApiKeys
+from mneme_server.features.admin.model import ApiKey, Tenant
+from mneme_server.features.admin.moving import Moving
+from mneme_server.features.admin.ports import KeyFilter, ServerInfo, TenantBackups, TenantStatistics
+from mneme_server.features.admin.tenants import Tenants
+
+Lent: TypeAlias = Callable[[], AbstractContextManager[object]]
+"""Lends room on a full disk for what always has to work."""
+
+
+class StartsOperations(Protocol):
+    """What starts operations."""
+
+    def start(
+        self,
+        kind: str,
+        tenant_id: str,
+        operation_id: str,
+        request: JsonObject,
+        require: Callable[[], JsonObject | None] = lambda: None,
+        *,
+        key_id: str = "",
+    ) -> operation_pb2.Operation:
+        """Start an operation of a kind; return it as it is now. `require` raises what is against
+        it, and may return facts that its work shall have kept; it is not asked when the same was
+        started before. It ends with the key that starts it."""
+        ...
+
+
+class AdminServicer:
+    """Serves `mneme.v1.AdminService`, but for forgetting."""
+
+    def __init__(
+        self,
+        tenants: Tenants,
+        keys: ApiKeys,
+        *,
+        statistics: TenantStatistics,
+        backups: TenantBackups,
+        server: ServerInfo,
+        operations: StartsOperations,
+        moving: Moving,
+        lent: Lent = nullcontext,
+    ) -> None:
+        self._tenants = tenants
+        self._keys = keys
+        self._statistics = statistics
+        self._backups = backups
+        self._server = server
+        self._operations = operations
+        self._moving = moving
+        self._lent = lent
+
+    def CreateTenant(self, request: pb.CreateTenantRequest, call: Call) -> pb.CreateTenantResponse:
+        """Create a tenant."""
+        tenant = self._tenants.create(request.tenant_id, request.display_name)
+        return pb.CreateTenantResponse(tenant=_tenant(tenant, ""))
+
+    def ListTenants(self, request: pb.ListTenantsRequest, call: Call) -> pb.ListTenantsResponse:
+        """List tenants."""
+        pages = Pages(request)
+        after = pages.after(str)
+        tenants = self._tenants.list(after[0] if after else "", pages.size + 1)
+        page, token = pages.cut(tenants, lambda last: (last.id,))
+        places = self._moving.places_of([tenant.id for tenant in page])
+        return pb.ListTenantsResponse(
+            tenants=[_tenant(tenant, places.get(tenant.id, "")) for tenant in page],
+            next_page_token=token,
+        )
+
+    def DeleteTenant(self, request: pb.DeleteTenantRequest, call: Call) -> pb.DeleteTenantResponse:
+        """Delete a tenant."""
+        with self._lent():
+            absent = self._tenants.delete(call.tenant, request.tenant_id)
+        return pb.DeleteTenantResponse(nodes=absent)
+
+    def CreateApiKey(self, request: pb.CreateApiKeyRequest, call: Call) -> pb.CreateApiKeyResponse:
+        """Create a key."""
+        created = self._keys.create(
+            request.tenant_id,
+            request.name,
+            frozenset(KeyScope(scope) for scope in request.scopes),
+            request.rate_limit,
+        )
+        return pb.CreateApiKeyResponse(api_key=_api_key(created.key), secret=created.secret)
+
+    def ListApiKeys(self, request: pb.ListApiKeysRequest, call: Call) -> pb.ListApiKeysResponse:
+        """List keys."""
+        pages = Pages(request)
+        keys = self._keys.list(
+            KeyFilter(request.tenant_id, request.include_revoked),
+            pages.after(int, str),
+            pages.size + 1,
+        )
+        page, token = pages.cut(keys, lambda last: (last.created_at_us, last.id))
+        return pb.ListApiKeysResponse(
+            api_keys=[_api_key(key) for key in page], next_page_token=token
+        )
+
+    def RevokeApiKey(self, request: pb.RevokeApiKeyRequest, call: Call) -> pb.RevokeApiKeyResponse:
+        """Revoke a key."""
+        with self._lent():
+            revoked = self._keys.revoke(request.api_key_id)
+        return pb.RevokeApiKeyResponse(api_key=_api_key(revoked))
+
+    def WhoAmI(self, request: pb.WhoAmIRequest, call: Call) -> pb.WhoAmIResponse:
+        """Say who is calling."""
+        caller = call.caller
+        return pb.WhoAmIResponse(
+            tenant_id=caller.tenant_id,
+            api_key_id=caller.key_id,
+            api_key_name=self._keys.name_of(caller.key_id) if caller.key_id else "",
+            scopes=[f"KEY_SCOPE_{scope.name}" for scope in sorted(caller.scopes)],
+            rate_limit=caller.rate_limit,
+        )
+
+    def GetStats(self, request: pb.GetStatsRequest, call: Call) -> pb.GetStatsResponse:
+        """Count what a tenant holds."""
+        tenant_id = self._tenants.asked_for(call.caller, request.tenant_id)
+        found = self._statistics.stats(tenant_id)
+        return pb.GetStatsResponse(
+            tenant=pb.TenantStats(
+                tenant_id=tenant_id,
+                event_count=found.event_count,
+                session_count=found.session_count,
+                agent_count=found.agent_count,
+                lesson_count=found.lesson_count,
+                memory_count=found.memory_count,
+                vector_count=found.vector_count,
+                pending_count=found.pending_count,
+                failed_count=found.failed_count,
+                disk_bytes=found.disk_bytes,
+                dense_index=found.dense_index,
+            ),
+            server=pb.ServerInfo(
+                version=self._server.version,
+                embedding_model=self._server.embedding_model,
+                embedding_dimensions=self._server.embedding_dimensions,
+                started_at=to_timestamp(self._server.started_at_us),
+                http_address=self._server.http_address(),
+            ),
+        )
+
+    def Backup(self, request: pb.BackupRequest, call: Call) -> pb.BackupResponse:
+        """Copy a tenant's database."""
+        backup = self._backups.backup(self._tenants.asked_for(call.caller, request.tenant_id))
+        return pb.BackupResponse(
+            path=backup.path, size_bytes=backup.size_bytes, sha256=backup.sha256
+        )
+
+    def Restore(self, request: pb.RestoreRequest, call: Call) -> pb.RestoreResponse:
+        """Put a backup in the place of what a tenant holds."""
+        tenant_id = self._tenants.asked_for(call.caller, request.tenant_id)
+        staged = new_id()
+        self._backups.stage(tenant_id, request.backup, staged)
+        replaced = self._backups.replace(tenant_id, staged, lambda _before: None)
+        return pb.RestoreResponse(
+            replaced_path=replaced.path,
+            replaced_size_bytes=replaced.size_bytes,
+            replaced_sha256=replaced.sha256,
+        )
+
+    def StartBackup(self, request: pb.StartBackupRequest, call: Call) -> pb.StartBackupResponse:
+        """Start a backup."""
+        tenant_id = self._tenants.asked_for(call.caller, request.tenant_id)
+        started = self._operations.start(
+            "backup", tenant_id, request.operation_id, {}, key_id=call.key_id
+        )
+        return pb.StartBackupResponse(operation=started)
+
+    def StartRestore(self, request: pb.StartRestoreRequest, call: Call) -> pb.StartRestoreResponse:
+        """Start a restore."""
+        tenant_id = self._tenants.asked_for(call.caller, request.tenant_id)
+        started = self._operations.start(
+            "restore",
+            tenant_id,
+            request.operation_id,
+            {"backup": request.backup},
+            lambda: self._backups.require(tenant_id, request.backup),
+            key_id=call.key_id,
+        )
+        return pb.StartRestoreResponse(operation=started)
+
+    def StartDeleteTenant(
+        self, request: pb.StartDeleteTenantRequest, call: Call
+    ) -> pb.StartDeleteTenantResponse:
+        """Start deleting a tenant."""
+        with self._lent():
+            started = self._operations.start(
+                "delete_tenant",
+                request.tenant_id,
+                request.operation_id,
+                {"caller_tenant": call.tenant},
+                # Another may have its id by the time that it runs.
+                lambda: {
+                    "created_us": self._tenants.require_deletable(call.tenant, request.tenant_id)
+                },
+                key_id=call.key_id,
+            )
+        return pb.StartDeleteTenantResponse(operation=started)
+
+    def StartReindex(self, request: pb.StartReindexRequest, call: Call) -> pb.StartReindexResponse:
+        """Start embedding a tenant again."""
+        tenant_id = self._tenants.asked_for(call.caller, request.tenant_id)
+        started = self._operations.start(
+            "reindex", tenant_id, request.operation_id, {}, key_id=call.key_id
+        )
+        return pb.StartReindexResponse(operation=started)
+
+    def StartMoveTenant(
+        self, request: pb.StartMoveTenantRequest, call: Call
+    ) -> pb.StartMoveTenantResponse:
+        """Start moving a tenant."""
+        tenant_id = self._tenants.asked_for(call.caller, request.tenant_id)
+        started = self._operations.start(
+            "move_tenant",
+            tenant_id,
+            request.operation_id,
+            {"database": request.database},
+            lambda: self._moving.require(tenant_id, request.database),
+            key_id=call.key_id,
+        )
+        return pb.StartMoveTenantResponse(operation=started)
+
+
+def _tenant(tenant: Tenant, database: str) -> pb.Tenant:
+    return pb.Tenant(
+        id=tenant.id,
+        display_name=tenant.display_name,
+        created_at=to_timestamp(tenant.created_at_us),
+        database=database,
+    )
+
+
+def _api_key(key: ApiKey) -> pb.ApiKey:
+    message = pb.ApiKey(
+        id=key.id,
+        tenant_id=key.tenant_id,
+        name=key.name,
+        scopes=[f"KEY_SCOPE_{scope.name}" for scope in sorted(key.scopes)],
+        rate_limit=key.rate_limit,
+        prefix=key.prefix,
+        created_at=to_timestamp(key.created_at_us),
+    )
+    if key.last_used_at_us is not None:
+        message.last_used_at.CopyFrom(to_timestamp(key.last_used_at_us))
+    if key.revoked_at_us is not None:
+        message.revoked_at.CopyFrom(to_timestamp(key.revoked_at_us))
+    return message

@@ -1,0 +1,123 @@
+"""Alerts: rules that watch what is recorded, and tell somebody."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from mneme.v1 import alert_service_pb2
+
+from mneme_server.capability import Capability, Gauge, Host, Parts
+from mneme_server.edge.grpc.service import Service
+from mneme_server.engine.settings import ServerSettings
+from mneme_server.engine.store.database import Database
+from mneme_server.features.admin.key_watch import KeyWatch
+from mneme_server.features.admin.ports import ServerInfo
+from mneme_server.features.admin.tenants import Tenants
+from mneme_server.features.alerts.channels import Allowed, networks_of, recipients_of
+from mneme_server.features.alerts.delivering import DELIVER_JOB, DeliveryWorker
+from mneme_server.features.alerts.due import DueWorker
+from mneme_server.features.alerts.keyed import ChannelKeys, KeyedSending
+from mneme_server.features.alerts.mail import Mailer
+from mneme_server.features.alerts.measuring import Trends
+from mneme_server.features.alerts.rules import AlertRules
+from mneme_server.features.alerts.secrets import WebhookSecrets
+from mneme_server.features.alerts.senders import Senders
+from mneme_server.features.alerts.sending import Send
+from mneme_server.features.alerts.service import AlertServicer
+from mneme_server.features.alerts.settings import AlertSettings
+from mneme_server.features.alerts.standing import Standing
+from mneme_server.features.alerts.store.forgetting import FORGETS
+from mneme_server.features.alerts.store.history import SqlAlertDeliveries, SqlAlertHistory
+from mneme_server.features.alerts.store.rules import SqlAlertRules, SqlAlertSecrets
+from mneme_server.features.alerts.store.schedules import SqlDue
+from mneme_server.features.alerts.testing import TestRule
+from mneme_server.features.alerts.trying import TryRule
+from mneme_server.features.alerts.watching import WATCH_JOB, AlertWorker
+from mneme_server.features.events.recording import RecordEvents
+from mneme_server.features.reflect.reflecting import Reflect
+
+
+def _build(host: Host) -> Parts:
+    runtime, tenants = host.runtime, host.tenants
+    settings = host.settings(AlertSettings)
+    due, senders = SqlDue(host.get(Database)), Senders()
+    host.get(Tenants).also_delete(due.drop)
+    send, secrets = _send(settings, host.get(ServerInfo)), WebhookSecrets(tenants)
+    watch, asked = host.get(KeyWatch), host.settings(ServerSettings).auth == "required"
+    keys, sending = ChannelKeys(watch, asked), KeyedSending(send, senders, asked=asked)
+    watch.add(sending)
+    standing = Standing()
+    deliveries = DeliveryWorker(
+        tenants.open,
+        due,
+        keys=keys,
+        sending=sending,
+        record=host.get(RecordEvents),
+        secrets=secrets,
+        standing=standing,
+    )
+    worker = AlertWorker(tenants.open, due, Trends(host.get(Reflect)), deliveries.wake, standing)
+    for one in (worker, deliveries):
+        runtime.listen(one)
+        runtime.before_closing(one.closing)
+    rules = AlertRules(tenants, send.allowed, worker.changed, runtime.foreground)
+    servicer = AlertServicer(
+        rules=rules,
+        keys=keys,
+        secrets=secrets,
+        test=TestRule(rules, secrets, keys, sending),
+        try_=TryRule(tenants),
+        foreground=runtime.foreground,
+    )
+    descriptor = alert_service_pb2.DESCRIPTOR.services_by_name["AlertService"]
+    return Parts(
+        services=[Service(descriptor, servicer)],
+        jobs={WATCH_JOB: worker, DELIVER_JOB: deliveries},
+        gauges=[Gauge(name, meaning, value) for name, meaning, value in standing.gauges()],
+        resume=partial(_resume, worker, deliveries),
+        close=partial(_close, deliveries, senders),
+    )
+
+
+def _resume(*workers: DueWorker) -> None:
+    for worker in workers:
+        worker.resume()
+
+
+def _close(deliveries: DeliveryWorker, senders: Senders) -> None:
+    deliveries.begin_stop()
+    senders.close()
+
+
+def _send(settings: AlertSettings, info: ServerInfo) -> Send:
+    allowed = Allowed(
+        networks_of(settings.alert_networks),
+        recipients_of(settings.alert_recipients),
+        sends_mail=bool(settings.smtp_host),
+    )
+    password = settings.smtp_password
+    mailer = Mailer(
+        settings.smtp_host,
+        settings.smtp_port,
+        settings.smtp_security,
+        settings.smtp_username,
+        password.get_secret_value() if password else "",
+        settings.smtp_from,
+    )
+    return Send(allowed, mailer, info.version)
+
+
+CAPABILITY = Capability(
+    name="alerts",
+    build=_build,
+    repositories={
+        "alert_rules": SqlAlertRules,
+        "alert_history": SqlAlertHistory,
+        "alert_deliveries": SqlAlertDeliveries,
+        "alert_secrets": SqlAlertSecrets,
+    },
+    migrations=Path(__file__).parent / "migrations",
+    catalog_migrations=Path(__file__).parent / "catalog_migrations",
+    forgets=FORGETS,
+)

@@ -1,0 +1,184 @@
+"""What rules watch, measured as of a moment, and when to look again though nothing is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from mneme_server.common.clock import HOUR_US, MICROSECONDS, MINUTE_US
+from mneme_server.features.alerts.model import Condition, Measure, Rule
+from mneme_server.features.alerts.patterns import like
+from mneme_server.features.events.history import HistoryFilter
+from mneme_server.features.events.measures import RecordMeasures, Totals
+from mneme_server.features.reflect.model import AnalysisReport
+from mneme_server.features.reflect.params import PerformanceTrendsParams
+
+QUEUE_EVERY_US = 20 * MICROSECONDS
+"""How often a queue is looked at while something waits in it."""
+TREND_EVERY_US = HOUR_US
+"""How often a trend is looked for at most."""
+_INSIGHTS = {
+    Measure.SUCCESS_RATE: "success_rate_trend",
+    Measure.LATENCY: "latency_trend",
+    Measure.LATENCY_P95: "latency_p95_trend",
+    Measure.ERROR_RATE: "error_rate_trend",
+}
+_MANY = 1_000_000_000
+"""More than a rule can ask for: what is not counted in events is never too few."""
+
+
+class Reflects(Protocol):
+    """Runs analyses."""
+
+    def __call__(
+        self, tenant_id: str, params: PerformanceTrendsParams, filter_: HistoryFilter, limit: int
+    ) -> AnalysisReport:
+        """Run one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The value of what a rule watches, and how many events it rests on.
+
+    `next_us`: when it may be another though nothing is recorded; None: never.
+    """
+
+    value: float
+    count: int = _MANY
+    next_us: int | None = None
+
+
+def scope_of(rule: Rule) -> HistoryFilter:
+    """Return what a rule looks at, at any time."""
+    return HistoryFilter(
+        agent_id=rule.scope.agent_id, project=rule.scope.project, tags=rule.scope.tags
+    )
+
+
+def window(rule: Rule, now_us: int) -> HistoryFilter:
+    """Return what a rule looks at now: what is no older than its window, up to this moment."""
+    return replace(scope_of(rule), start_us=now_us - rule.window_us + 1, end_us=now_us + 1)
+
+
+def read(measures: RecordMeasures, rule: Rule, now_us: int, pending: int) -> Reading:
+    """Return what a rule's value is now; not for trends.
+
+    Args:
+        measures: of the tenant.
+        rule: what is measured.
+        now_us: the time.
+        pending: texts that wait to be embedded.
+    """
+    match rule.condition:
+        case Condition.QUEUE_DEPTH_EXCEEDS:
+            return Reading(pending, next_us=now_us + QUEUE_EVERY_US if pending else None)
+        case Condition.NO_EVENTS_FOR:
+            reading = _silence(measures, rule, now_us)
+        case Condition.SESSION_FAILURES_EXCEED:
+            reading = _failures(measures, rule, now_us)
+        case _:
+            reading = _of_events(measures, rule, now_us)
+    ahead = measures.next_us(scope_of(rule), now_us)
+    return Reading(reading.value, reading.count, _earliest(reading.next_us, ahead))
+
+
+def _silence(measures: RecordMeasures, rule: Rule, now_us: int) -> Reading:
+    last = measures.last_us(scope_of(rule), now_us)
+    since = rule.created_us if last is None else max(last, rule.created_us)
+    due = since + rule.window_us
+    # Once it is silent, only what is recorded ends that.
+    return Reading((now_us - since) / MINUTE_US, next_us=due if due > now_us else None)
+
+
+def _failures(measures: RecordMeasures, rule: Rule, now_us: int) -> Reading:
+    ended, failed = measures.ended(window(rule, now_us))
+    first = measures.first_failure_us(window(rule, now_us)) if rule.open_entry else None
+    return Reading(failed, ended, None if first is None else first + rule.window_us)
+
+
+def _of_events(measures: RecordMeasures, rule: Rule, now_us: int) -> Reading:
+    pattern = like(rule.pattern) if rule.pattern else ""
+    totals = measures.totals(window(rule, now_us), pattern)
+    value, count, may_rise = _value(rule.condition, totals)
+    # Sums only fall while nothing is recorded; shares and averages may rise, too.
+    changes = rule.open_entry or may_rise
+    oldest = totals.first_us if changes else None
+    return Reading(value, count, None if oldest is None else oldest + rule.window_us)
+
+
+def _value(condition: Condition, totals: Totals) -> tuple[float, int, bool]:
+    """Return the value, how many events it rests on, and whether it may rise by itself."""
+    match condition:
+        case Condition.ERROR_RATE_EXCEEDS:
+            rate = totals.errors / totals.count if totals.count else 0.0
+            return rate, totals.count, 0 < rate < 1
+        case Condition.LATENCY_EXCEEDS:
+            mean = totals.duration_us / totals.timed / 1000 if totals.timed else 0.0
+            return mean, totals.timed, totals.timed > 1
+        case Condition.COST_EXCEEDS:
+            return totals.cost_usd, totals.count, False
+        case Condition.ERROR_PATTERN_EXCEEDS:
+            return totals.matches, totals.count, False
+        case _:
+            return totals.count, totals.count, False
+
+
+@dataclass(slots=True)
+class Trends:
+    """Looks for trends, each rule's once an hour at most.
+
+    Args:
+        reflect: runs the analysis.
+    """
+
+    reflect: Reflects
+    _looked: dict[str, dict[str, tuple[int, Rule, Reading]]] = field(default_factory=dict)
+
+    def read(
+        self, tenant_id: str, rule: Rule, now_us: int, recorded: Callable[[], bool]
+    ) -> Reading:
+        """Return how much worse the measure got over the window, as a share of its average: 0 when
+        no trend is found.
+
+        Args:
+            tenant_id: the tenant.
+            rule: what is looked for.
+            now_us: the time.
+            recorded: tells whether the window holds anything.
+        """
+        looked = self._looked.setdefault(tenant_id, {})
+        known = looked.get(rule.id)
+        if (
+            known is not None
+            and known[1].differing(rule) == []
+            and (now_us < known[0] + TREND_EVERY_US)
+        ):
+            # It is asked again because something was recorded, or because it is triggered.
+            return replace(known[2], next_us=known[0] + TREND_EVERY_US)
+        value = self._worse(tenant_id, rule, now_us) if recorded() else 0.0
+        again = now_us + TREND_EVERY_US if value or rule.open_entry else None
+        reading = Reading(value, next_us=again)
+        looked[rule.id] = (now_us, rule, reading)
+        return reading
+
+    def keep(self, tenant_id: str, rules: Iterable[Rule]) -> None:
+        """Forget what was found for other rules of a tenant's than these."""
+        ids = {rule.id for rule in rules}
+        kept = {
+            rule_id: of for rule_id, of in self._looked.pop(tenant_id, {}).items() if rule_id in ids
+        }
+        if kept:
+            self._looked[tenant_id] = kept
+
+    def _worse(self, tenant_id: str, rule: Rule, now_us: int) -> float:
+        report = self.reflect(tenant_id, PerformanceTrendsParams(), window(rule, now_us), 10)
+        for insight in report.insights:
+            if insight.type == _INSIGHTS[rule.trend] and insight.data["trend"] == "degrading":
+                return insight.strength
+        return 0.0
+
+
+def _earliest(*times: int | None) -> int | None:
+    return min((one for one in times if one is not None), default=None)

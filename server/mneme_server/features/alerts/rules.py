@@ -1,0 +1,217 @@
+"""Keeping rules, and reading what they triggered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from mneme_server.common.clock import later_us, now_us
+from mneme_server.common.errors import (
+    AlreadyExists,
+    FailedPrecondition,
+    InvalidArgument,
+    NotFound,
+    Reason,
+)
+from mneme_server.common.ids import new_id
+from mneme_server.engine.corpus.tenant import OpenTenants
+from mneme_server.engine.scheduling.foreground import Foreground
+from mneme_server.features.alerts.channels import Allowed
+from mneme_server.features.alerts.model import (
+    MAX_RULES,
+    Condition,
+    Delivery,
+    Entry,
+    EntryFilter,
+    Measure,
+    Resolution,
+    Rule,
+    State,
+)
+from mneme_server.features.alerts.ports import AlertsUnit
+
+
+@dataclass(frozen=True, slots=True)
+class AlertRules:
+    """The use cases of rules.
+
+    Args:
+        allowed: what the operator allows.
+        changed: told the tenant when a rule was made or changed.
+    """
+
+    tenants: OpenTenants[AlertsUnit]
+    allowed: Allowed
+    changed: Callable[[str], object] = lambda _tenant: None
+    foreground: Foreground = field(default_factory=Foreground)
+
+    def create(self, tenant_id: str, given: Rule) -> Rule:
+        """Create the rule; an empty id is made. The same content again changes nothing but whose
+        its channels are: they are the key's that sets them last.
+
+        Raises:
+            InvalidArgument: it makes no sense, or a channel is not allowed.
+            AlreadyExists: the id is taken by other content.
+            FailedPrecondition: there are too many.
+        """
+        require_sense(given)
+        self.allowed.require(given.channels)
+        now = now_us()
+        rule = replace(given, id=given.id or new_id(), created_us=now, updated_us=now)
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
+            known = unit.alert_rules.get(rule.id)
+            if known is not None:
+                _require_same(known, rule)
+                return _kept(unit, known, rule.key_id)
+            if unit.alert_rules.count(None) >= MAX_RULES:
+                raise FailedPrecondition(
+                    f"there are {MAX_RULES} rules already; delete one, or widen another's scope"
+                )
+            unit.alert_rules.save(rule)
+        self.changed(tenant_id)
+        return rule
+
+    def get(self, tenant_id: str, rule_id: str) -> Rule:
+        """Return the rule.
+
+        Raises:
+            NotFound: there is no such rule.
+        """
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            return _existing(unit, rule_id)
+
+    def page(
+        self, tenant_id: str, state: State | None, after: tuple[int, str] | None, limit: int
+    ) -> tuple[Sequence[Rule], int]:
+        """Return rules, latest first, after that key; and how many match."""
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            page = unit.alert_rules.page(state, after, limit)
+            return page, unit.alert_rules.count(state)
+
+    def update(
+        self, tenant_id: str, rule_id: str, changes: Mapping[str, Any], key_id: str = ""
+    ) -> Rule:
+        """Change the given fields. Channels that are given, be they the same, are that key's from
+        then on; another change does not make them so: nobody vouches for what they did not name.
+
+        Raises:
+            NotFound: there is no such rule.
+            InvalidArgument: it makes no sense then, or a channel is not allowed.
+        """
+        if "channels" in changes:
+            self.allowed.require(changes["channels"])
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
+            before = _existing(unit, rule_id)
+            after = replace(before, **changes)
+            require_sense(after)
+            if "channels" in changes:
+                after = replace(after, key_id=key_id)
+            if not after.differing(before):
+                return _kept(unit, before, after.key_id)
+            after = replace(after, updated_us=later_us(before.updated_us))
+            if not after.enabled:
+                after = _closed(unit, after, Resolution.DISABLED)
+            unit.alert_rules.save(after)
+        self.changed(tenant_id)
+        return after
+
+    def delete(self, tenant_id: str, rule_id: str) -> Rule:
+        """Delete the rule, and return it as it was. Its history stays.
+
+        Raises:
+            NotFound: there is no such rule.
+        """
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
+            rule = _existing(unit, rule_id)
+            _closed(unit, rule, Resolution.DELETED)
+            unit.alert_rules.remove(rule_id)
+        return rule
+
+    def history(
+        self,
+        tenant_id: str,
+        filter_: EntryFilter,
+        after: tuple[int, str] | None,
+        limit: int,
+    ) -> tuple[Sequence[tuple[Entry, Sequence[Delivery]]], int]:
+        """Return what was triggered, latest first, after that key, with its messages; and how many
+        match."""
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            page = self.foreground.read_page(
+                partial(unit.alert_history.page, filter_),
+                after,
+                limit,
+                lambda one: (one.triggered_us, one.id),
+            )
+            sent = unit.alert_deliveries.of_entries([one.id for one in page])
+            total = unit.alert_history.count(filter_)
+        return [(one, sent.get(one.id, ())) for one in page], total
+
+
+def require_sense(rule: Rule) -> None:
+    """Check that what a rule says fits together.
+
+    Raises:
+        InvalidArgument: it does not.
+    """
+    if rule.resolve_threshold is not None and rule.resolve_threshold > rule.threshold:
+        raise InvalidArgument(
+            "a rule cannot resolve at a value that triggers it: resolve_threshold must be at most"
+            " threshold",
+            reason=Reason.OUT_OF_RANGE,
+            field="resolve_threshold",
+        )
+    if rule.condition is Condition.ERROR_RATE_EXCEEDS and rule.threshold > 1:
+        raise InvalidArgument(
+            "a share is at most 1, so that more than that never happens: 5 % are 0.05",
+            reason=Reason.OUT_OF_RANGE,
+            field="threshold",
+        )
+    needs: tuple[tuple[Condition, str, bool], ...] = (
+        (Condition.ERROR_PATTERN_EXCEEDS, "pattern", bool(rule.pattern.strip())),
+        (Condition.TREND_EXCEEDS, "trend", rule.trend is not Measure.NONE),
+    )
+    for condition, name, given in needs:
+        word = condition.name.lower()
+        if rule.condition is condition and not given:
+            raise InvalidArgument(
+                f"{word} needs a {name}", reason=Reason.MISSING_REQUIRED_FIELD, field=name
+            )
+        if rule.condition is not condition and getattr(rule, name):
+            raise InvalidArgument(f"only {word} has a {name}", field=name)
+
+
+def _existing(unit: AlertsUnit, rule_id: str) -> Rule:
+    rule = unit.alert_rules.get(rule_id)
+    if rule is None:
+        raise NotFound(f"there is no alert rule {rule_id!r}", field="id")
+    return rule
+
+
+def _kept(unit: AlertsUnit, known: Rule, key_id: str) -> Rule:
+    """Return a rule whose channels, the same as before, are a key's from now on."""
+    if known.key_id == key_id:
+        return known
+    mine = replace(known, key_id=key_id, updated_us=later_us(known.updated_us))
+    unit.alert_rules.save(mine)
+    return mine
+
+
+def _require_same(known: Rule, given: Rule) -> None:
+    differing = known.differing(given)
+    if differing:
+        raise AlreadyExists(
+            f"alert rule {known.id!r} exists with another {', '.join(differing)}", field="id"
+        )
+
+
+def _closed(unit: AlertsUnit, rule: Rule, why: Resolution) -> Rule:
+    """Resolve what the rule triggered, if it did; return the rule without it."""
+    entry = unit.alert_history.get(rule.open_entry) if rule.open_entry else None
+    if entry is not None:
+        unit.alert_history.save(
+            replace(entry, resolved_us=max(now_us(), entry.triggered_us), resolution=why)
+        )
+    return replace(rule, open_entry="")

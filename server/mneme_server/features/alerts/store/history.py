@@ -1,0 +1,203 @@
+"""What rules triggered, and the messages about it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, select, tuple_, update
+
+from mneme_server.common.stored import reads, require_times
+from mneme_server.engine.store.reading import read_rows
+from mneme_server.engine.store.rows import chunks, equal_where_given, insert_rows, upsert
+from mneme_server.features.alerts.model import (
+    RECORDED,
+    Condition,
+    Delivered,
+    Delivery,
+    Entry,
+    EntryFilter,
+    Resolution,
+    State,
+)
+from mneme_server.features.alerts.store.tables import alert_deliveries, alert_history
+
+_h = alert_history.c
+_d = alert_deliveries.c
+
+
+class SqlAlertHistory:
+    """Implements `AlertHistoryRepository`."""
+
+    def __init__(self, connection: Connection, tenant_id: str) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def get(self, entry_id: str) -> Entry | None:
+        query = select(alert_history).where(_h.tenant_id == self._tenant_id, _h.id == entry_id)
+        found = read_rows(self._connection, query, _entry, kind="alert")
+        return found[0] if found else None
+
+    def save(self, entry: Entry) -> None:
+        row = {
+            "tenant_id": self._tenant_id,
+            "id": entry.id,
+            "rule_id": entry.rule_id,
+            "rule_name": entry.rule_name,
+            "condition": int(entry.condition),
+            "agent_id": entry.agent_id,
+            "triggered_at": entry.triggered_us,
+            "resolved_at": entry.resolved_us,
+            "current_value": entry.current_value,
+            "resolved_value": entry.resolved_value,
+            "threshold": entry.threshold,
+            "message": entry.message,
+            "resolution": int(entry.resolution),
+        }
+        self._connection.execute(upsert(alert_history), row)
+
+    def page(
+        self, filter_: EntryFilter, after: tuple[int, str] | None, limit: int
+    ) -> Sequence[Entry]:
+        query = self._filtered(select(alert_history), filter_)
+        if after is not None:
+            query = query.where(tuple_(_h.triggered_at, _h.id) < tuple_(*after))
+        query = query.order_by(_h.triggered_at.desc(), _h.id.desc()).limit(limit)
+        return read_rows(self._connection, query, _entry, kind="alert")
+
+    def count(self, filter_: EntryFilter) -> int:
+        query = self._filtered(select(func.count()).select_from(alert_history), filter_)
+        return int(self._connection.execute(query).scalar_one())
+
+    def keep(self, most: int) -> None:
+        surplus = self.count(EntryFilter()) - most
+        if surplus <= 0:
+            return
+        oldest = select(_h.id).where(_h.tenant_id == self._tenant_id, _h.resolved_at.is_not(None))
+        oldest = oldest.order_by(_h.triggered_at, _h.id).limit(surplus)
+        for some in chunks(self._connection.execute(oldest).scalars().all()):
+            self._connection.execute(
+                delete(alert_history).where(_h.tenant_id == self._tenant_id, _h.id.in_(some))
+            )
+
+    def _filtered(self, query: Select[Any], filter_: EntryFilter) -> Select[Any]:
+        conditions: list[ColumnElement[bool]] = [_h.tenant_id == self._tenant_id]
+        conditions += equal_where_given(_h, filter_, ("rule_id",))
+        if filter_.state is not None:
+            is_open = filter_.state is State.TRIGGERED
+            conditions.append(_h.resolved_at.is_(None) if is_open else _h.resolved_at.is_not(None))
+        if filter_.start_us is not None:
+            conditions.append(_h.triggered_at >= filter_.start_us)
+        if filter_.end_us is not None:
+            conditions.append(_h.triggered_at < filter_.end_us)
+        return query.where(*conditions)
+
+
+class SqlAlertDeliveries:
+    """Implements `AlertDeliveryRepository`."""
+
+    def __init__(self, connection: Connection, tenant_id: str) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def add(self, deliveries: Sequence[Delivery]) -> None:
+        rows = [
+            {
+                "tenant_id": self._tenant_id,
+                "id": one.id,
+                "entry_id": one.entry_id,
+                "position": one.position,
+                "channel": one.channel,
+                "key_id": one.key_id,
+                "kind": one.kind,
+                "body": one.body_json,
+                "created_at": one.created_us,
+            }
+            | _progress(one)
+            for one in deliveries
+        ]
+        if rows:
+            insert_rows(self._connection, alert_deliveries, rows)
+
+    def save(self, delivery: Delivery) -> None:
+        mine = update(alert_deliveries).where(_d.tenant_id == self._tenant_id, _d.id == delivery.id)
+        self._connection.execute(mine.values(**_progress(delivery)))
+
+    def of_entries(self, entry_ids: Collection[str]) -> Mapping[str, Sequence[Delivery]]:
+        found: dict[str, list[Delivery]] = {}
+        for some in chunks(entry_ids):
+            query = select(alert_deliveries).where(
+                _d.tenant_id == self._tenant_id, _d.entry_id.in_(some), _d.channel != RECORDED
+            )
+            for one in self._read(query.order_by(_d.entry_id, _d.position)):
+                found.setdefault(one.entry_id, []).append(one)
+        return found
+
+    def due(self, now_us: int, limit: int) -> Sequence[Delivery]:
+        query = select(alert_deliveries).where(
+            _d.tenant_id == self._tenant_id, _d.next_at <= now_us
+        )
+        return self._read(query.order_by(_d.next_at, _d.position, _d.id).limit(limit))
+
+    def waiting(self) -> int:
+        query = select(func.count()).where(_d.tenant_id == self._tenant_id, _d.next_at.is_not(None))
+        return int(self._connection.execute(query).scalar_one())
+
+    def next_us(self) -> int | None:
+        query = select(func.min(_d.next_at)).where(
+            _d.tenant_id == self._tenant_id, _d.next_at.is_not(None)
+        )
+        found: int | None = self._connection.execute(query).scalar_one()
+        return found
+
+    def _read(self, query: Select[Any]) -> list[Delivery]:
+        return read_rows(self._connection, query, _delivery, kind="delivery")
+
+
+def _progress(delivery: Delivery) -> dict[str, Any]:
+    return {
+        "state": int(delivery.state),
+        "attempts": delivery.attempts,
+        "error": delivery.error,
+        "next_at": delivery.next_us,
+        "delivered_at": delivery.delivered_us,
+    }
+
+
+@reads("alert")
+def _entry(row: Row[Any]) -> Entry:
+    require_times(row.triggered_at, row.resolved_at)
+    return Entry(
+        id=row.id,
+        rule_id=row.rule_id,
+        rule_name=row.rule_name,
+        condition=Condition(row.condition),
+        agent_id=row.agent_id,
+        triggered_us=row.triggered_at,
+        current_value=float(row.current_value),
+        threshold=float(row.threshold),
+        message=row.message,
+        resolved_us=row.resolved_at,
+        resolved_value=row.resolved_value,
+        resolution=Resolution(row.resolution),
+    )
+
+
+@reads("delivery")
+def _delivery(row: Row[Any]) -> Delivery:
+    require_times(row.created_at, row.next_at, row.delivered_at)
+    return Delivery(
+        id=row.id,
+        entry_id=row.entry_id,
+        position=row.position,
+        channel=row.channel,
+        key_id=row.key_id,
+        kind=row.kind,
+        body_json=row.body,
+        created_us=row.created_at,
+        state=Delivered(row.state),
+        attempts=row.attempts,
+        error=row.error,
+        next_us=row.next_at,
+        delivered_us=row.delivered_at,
+    )

@@ -1,0 +1,141 @@
+"""Rules, and what webhooks are signed with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, select, tuple_
+
+from mneme_server.common.stored import reads, require_times
+from mneme_server.engine.store.reading import read_rows
+from mneme_server.engine.store.rows import upsert
+from mneme_server.features.alerts.model import Condition, Measure, Rule, Scope, Secret, State
+from mneme_server.features.alerts.store.tables import alert_rules, alert_secrets
+
+_c = alert_rules.c
+
+
+class SqlAlertRules:
+    """Implements `AlertRuleRepository`."""
+
+    def __init__(self, connection: Connection, tenant_id: str) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def get(self, rule_id: str) -> Rule | None:
+        found = self._read(self._of_state(select(alert_rules), None).where(_c.id == rule_id))
+        return found[0] if found else None
+
+    def enabled(self) -> Sequence[Rule]:
+        query = self._of_state(select(alert_rules), None).where(_c.enabled.is_(True))
+        return self._read(query.order_by(_c.created_at, _c.id))
+
+    def save(self, rule: Rule) -> None:
+        self._connection.execute(upsert(alert_rules), _row(rule, self._tenant_id))
+
+    def remove(self, rule_id: str) -> None:
+        self._connection.execute(
+            delete(alert_rules).where(_c.tenant_id == self._tenant_id, _c.id == rule_id)
+        )
+
+    def page(
+        self, state: State | None, after: tuple[int, str] | None, limit: int
+    ) -> Sequence[Rule]:
+        query = self._of_state(select(alert_rules), state)
+        if after is not None:
+            query = query.where(tuple_(_c.created_at, _c.id) < tuple_(*after))
+        return self._read(query.order_by(_c.created_at.desc(), _c.id.desc()).limit(limit))
+
+    def count(self, state: State | None) -> int:
+        query = self._of_state(select(func.count()).select_from(alert_rules), state)
+        return int(self._connection.execute(query).scalar_one())
+
+    def _of_state(self, query: Select[Any], state: State | None) -> Select[Any]:
+        conditions: list[ColumnElement[bool]] = [_c.tenant_id == self._tenant_id]
+        if state is not None:
+            triggered = _c.open_entry != ""
+            conditions.append(triggered if state is State.TRIGGERED else ~triggered)
+        return query.where(*conditions)
+
+    def _read(self, query: Select[Any]) -> list[Rule]:
+        return read_rows(self._connection, query, _rule, kind="alert rule")
+
+
+class SqlAlertSecrets:
+    """Implements `AlertSecretRepository`."""
+
+    def __init__(self, connection: Connection, tenant_id: str) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def get(self) -> Secret | None:
+        query = select(alert_secrets).where(alert_secrets.c.tenant_id == self._tenant_id)
+        found = read_rows(self._connection, query, _secret, kind="webhook secret", key="tenant_id")
+        return found[0] if found else None
+
+    def set(self, secret: Secret) -> None:
+        row = {
+            "tenant_id": self._tenant_id,
+            "secret": secret.text,
+            "created_at": secret.created_us,
+            "old_secret": secret.old_text,
+            "old_until": secret.old_until_us,
+        }
+        self._connection.execute(upsert(alert_secrets), row)
+
+
+@reads("alert rule")
+def _rule(row: Row[Any]) -> Rule:
+    require_times(row.triggered_at, row.created_at, row.updated_at)
+    return Rule(
+        id=row.id,
+        name=row.name,
+        condition=Condition(row.condition),
+        enabled=row.enabled,
+        threshold=float(row.threshold),
+        resolve_threshold=row.resolve_threshold,
+        min_events=row.min_events,
+        window_minutes=row.window_minutes,
+        scope=Scope(row.agent_id, row.project, tuple(json.loads(row.tags))),
+        channels=tuple(json.loads(row.channels)),
+        key_id=row.key_id,
+        pattern=row.pattern,
+        trend=Measure(row.trend),
+        open_entry=row.open_entry,
+        triggered_us=row.triggered_at,
+        created_us=row.created_at,
+        updated_us=row.updated_at,
+    )
+
+
+def _row(rule: Rule, tenant_id: str) -> dict[str, Any]:
+    return {
+        "tenant_id": tenant_id,
+        "id": rule.id,
+        "name": rule.name,
+        "enabled": rule.enabled,
+        "condition": int(rule.condition),
+        "threshold": rule.threshold,
+        "resolve_threshold": rule.resolve_threshold,
+        "min_events": rule.min_events,
+        "window_minutes": rule.window_minutes,
+        "agent_id": rule.scope.agent_id,
+        "project": rule.scope.project,
+        "tags": json.dumps(rule.scope.tags, ensure_ascii=False),
+        "channels": json.dumps(rule.channels, ensure_ascii=False),
+        "key_id": rule.key_id,
+        "pattern": rule.pattern,
+        "trend": int(rule.trend),
+        "open_entry": rule.open_entry,
+        "triggered_at": rule.triggered_us,
+        "created_at": rule.created_us,
+        "updated_at": rule.updated_us,
+    }
+
+
+@reads("webhook secret", "tenant_id")
+def _secret(row: Row[Any]) -> Secret:
+    require_times(row.created_at, row.old_until)
+    return Secret(row.secret, row.created_at, row.old_secret, row.old_until)

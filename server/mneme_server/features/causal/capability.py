@@ -1,0 +1,79 @@
+"""Cause and effect: edges, the chains they make, experiments, and discovery."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from mneme.v1 import causal_service_pb2
+
+from mneme_server.capability import Capability, Figure, Host, Parts
+from mneme_server.edge.grpc.service import Service
+from mneme_server.engine.scheduling.repeating import Repeating
+from mneme_server.engine.store.database import Database
+from mneme_server.features.admin.tenants import Tenants
+from mneme_server.features.causal.chains import QueryEffects
+from mneme_server.features.causal.dependents import DependentEdges
+from mneme_server.features.causal.discovering import Discover
+from mneme_server.features.causal.edges import Edges
+from mneme_server.features.causal.experiments import Experiments
+from mneme_server.features.causal.model import EdgeFilter
+from mneme_server.features.causal.nightly import LOOK_EVERY_S, Nightly
+from mneme_server.features.causal.running import DiscoverLong
+from mneme_server.features.causal.service import CausalServicer
+from mneme_server.features.causal.store.edges import SqlEdges
+from mneme_server.features.causal.store.experiments import SqlExperiments
+from mneme_server.features.causal.store.forgetting import FORGETS
+from mneme_server.features.causal.store.schedules import SqlSchedules
+from mneme_server.features.operations.messages import OperationKinds
+
+
+def _build(host: Host) -> Parts:
+    foreground = host.runtime.foreground
+    edges = Edges(host.tenants, foreground)
+    query = QueryEffects(host.tenants, foreground)
+    experiments = Experiments(host.tenants, foreground)
+    discover = Discover(host.tenants, foreground)
+    operations, tenants = host.get(OperationKinds), host.get(Tenants)
+    schedules = SqlSchedules(host.get(Database))
+    tenants.also_delete(schedules.drop)
+    nightly = Nightly(schedules, operations, tenants.get)
+    looking = Repeating(nightly.look, LOOK_EVERY_S, "nightly-discovery")
+    servicer = CausalServicer(
+        edges=edges,
+        query=query,
+        experiments=experiments,
+        discover=discover,
+        nightly=nightly,
+        jobs=host.runtime.jobs,
+        operations=operations,
+        foreground=foreground,
+    )
+    descriptor = causal_service_pb2.DESCRIPTOR.services_by_name["CausalService"]
+    operations.bring(descriptor, {"discover": DiscoverLong(discover)})
+    return Parts(
+        services=[Service(descriptor, servicer)],
+        offers=[edges, query, experiments, nightly],
+        dependents=[DependentEdges()],
+        figures=[
+            Figure("causal_edges", lambda unit: unit.causal_edges.count(EdgeFilter())),
+            Figure("average_causal_confidence", lambda unit: unit.causal_edges.confidence()),
+        ],
+        resume=partial(_look_now_and_again, nightly, looking),
+        close=looking.stop,
+    )
+
+
+def _look_now_and_again(nightly: Nightly, looking: Repeating) -> None:
+    nightly.look()
+    looking.start()
+
+
+CAPABILITY = Capability(
+    name="causal",
+    build=_build,
+    repositories={"causal_edges": SqlEdges, "experiments": SqlExperiments},
+    migrations=Path(__file__).parent / "migrations",
+    catalog_migrations=Path(__file__).parent / "catalog_migrations",
+    forgets=FORGETS,
+)

@@ -1,0 +1,281 @@
+"""Creating experiments, assigning subjects by chance, recording what came of them."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from mneme_server.common.clock import later_us, now_us
+from mneme_server.common.errors import (
+    AlreadyExists,
+    FailedPrecondition,
+    InvalidArgument,
+    NotFound,
+    Reason,
+)
+from mneme_server.common.ids import new_id
+from mneme_server.engine.corpus.tenant import OpenTenants
+from mneme_server.engine.scheduling.foreground import Foreground, Size
+from mneme_server.features.causal.analyzing import analyzed
+from mneme_server.features.causal.edges import refuse_circle, require_stored
+from mneme_server.features.causal.experiment_model import (
+    Assignment,
+    Experiment,
+    Observation,
+    Result,
+    Status,
+)
+from mneme_server.features.causal.model import Edge, Origin
+from mneme_server.features.causal.ports import CausalUnit
+
+_SEED_BYTES = 16
+_CONTENT = (
+    "name", "cause", "effect", "description", "block_size", "treated_per_block", "metadata_json",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Experiments:
+    """The use cases of experiments."""
+
+    tenants: OpenTenants[CausalUnit]
+    foreground: Foreground = field(default_factory=Foreground)
+
+    def create(self, tenant_id: str, given: Experiment) -> Experiment:
+        """Create the experiment; an empty id and an empty seed are made. The same again changes
+        nothing.
+
+        Raises:
+            InvalidArgument: a block would have no treated or no untreated subject, or cause and
+                effect are the same.
+            NotFound: the cause or the effect is stored here, and does not exist.
+            AlreadyExists: the id is taken by other content.
+        """
+        if not 0 < given.treated_per_block < given.block_size:
+            raise InvalidArgument(
+                f"of a block of {given.block_size} at least 1 must be treated and at most"
+                f" {given.block_size - 1}, not {given.treated_per_block}",
+                reason=Reason.OUT_OF_RANGE,
+                field="treated_per_block",
+            )
+        if given.cause == given.effect:
+            raise InvalidArgument("cause and effect are the same", field="effect")
+        seed = given.seed or secrets.token_hex(_SEED_BYTES)
+        made = replace(given, id=given.id or new_id(), seed=seed, created_us=now_us())
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
+            known = unit.experiments.get(made.id)
+            if known is not None:
+                return _unchanged(known, given)
+            for name in ("cause", "effect"):
+                require_stored(unit, getattr(made, name), name)
+            unit.experiments.save(made)
+        return made
+
+    def get(self, tenant_id: str, experiment_id: str) -> Experiment:
+        """Return the experiment.
+
+        Raises:
+            NotFound: there is no such experiment.
+        """
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            return _existing(unit, experiment_id)
+
+    def page(
+        self, tenant_id: str, status: Status | None, after: tuple[int, str] | None, limit: int
+    ) -> tuple[Sequence[Experiment], int]:
+        """Return experiments, latest first, after that key; and how many match."""
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            page = self.foreground.read_page(
+                partial(unit.experiments.page, status),
+                after,
+                limit,
+                lambda one: (one.created_us, one.id),
+            )
+            return page, unit.experiments.count(status)
+
+    def assign(
+        self, tenant_id: str, experiment_id: str, subject: str, stratum: str
+    ) -> tuple[Assignment, bool]:
+        """Return the subject's arm, and whether it was assigned before.
+
+        Raises:
+            NotFound: there is no such experiment.
+            FailedPrecondition: it is completed, and the subject was not assigned before.
+        """
+        with self.tenants.open(tenant_id) as tenant:
+            with tenant.read() as unit:
+                _existing(unit, experiment_id)
+                known = unit.experiments.assignment(experiment_id, subject)
+            if known is not None:
+                return known, True
+            with tenant.write() as unit:
+                experiment = _existing(unit, experiment_id)
+                known = unit.experiments.assignment(experiment_id, subject)
+                if known is not None:
+                    return known, True
+                _require_running(experiment)
+                place = unit.experiments.assigned_in(experiment_id, stratum)
+                treatment = experiment.treats(stratum, place)
+                made = Assignment(subject, treatment, stratum, place, now_us())
+                unit.experiments.assign(experiment_id, made)
+            return made, False
+
+    def record(
+        self, tenant_id: str, experiment_id: str, given: Observation
+    ) -> tuple[Observation, int]:
+        """Record an observation; return it as it counts, and how many there are now.
+
+        Raises:
+            NotFound: there is no such experiment.
+            InvalidArgument: nobody says the arm.
+            AlreadyExists: the id is taken by another observation.
+            FailedPrecondition: the experiment is completed, or the subject is in the other arm.
+        """
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
+            experiment = _existing(unit, experiment_id)
+            made = _in_its_arm(unit, experiment_id, given)
+            known = unit.experiments.observation(experiment_id, made.id)
+            if known is not None:
+                _require_same(known, made, timed=bool(given.observed_us))
+                return known, experiment.observations
+            _require_running(experiment)
+            made = replace(made, observed_us=made.observed_us or now_us())
+            unit.experiments.observe(experiment_id, made)
+        return made, experiment.observations + 1
+
+    def analyze(self, tenant_id: str, experiment_id: str) -> tuple[Experiment, Result]:
+        """Return the experiment and what its observations say.
+
+        Raises:
+            NotFound: there is no such experiment.
+        """
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            experiment = _existing(unit, experiment_id)
+            return experiment, experiment.result or self._analyzed(unit, experiment_id)
+
+    def _analyzed(self, unit: CausalUnit, experiment_id: str) -> Result:
+        with self.foreground.computing(Size.LARGE):
+            return analyzed(unit.experiments.outcomes(experiment_id))
+
+    def conclude(
+        self, tenant_id: str, experiment_id: str, *, with_edge: bool
+    ) -> tuple[Experiment, Edge | None]:
+        """End the experiment; return it with its result, and the edge that it made.
+
+        Raises:
+            NotFound: there is no such experiment.
+            FailedPrecondition: the edge would close a circle; nothing is changed.
+        """
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
+            experiment = _existing(unit, experiment_id)
+            if experiment.status is Status.COMPLETED:
+                edge = unit.causal_edges.get_many([experiment.edge_id]).get(experiment.edge_id)
+                return experiment, edge
+            result = analyzed(unit.experiments.outcomes(experiment_id))
+            edge = _edge(unit, experiment, result) if with_edge else None
+            done = replace(
+                experiment,
+                status=Status.COMPLETED,
+                result=result,
+                edge_id=edge.id if edge else "",
+                completed_us=now_us(),
+            )
+            unit.experiments.save(done)
+        return done, edge
+
+    def delete(self, tenant_id: str, experiment_id: str) -> Experiment:
+        """Delete the experiment with its observations, and return it as it was.
+
+        Raises:
+            NotFound: there is no such experiment.
+        """
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
+            experiment = _existing(unit, experiment_id)
+            unit.experiments.remove(experiment_id)
+        return experiment
+
+
+def _existing(unit: CausalUnit, experiment_id: str) -> Experiment:
+    experiment = unit.experiments.get(experiment_id)
+    if experiment is None:
+        raise NotFound(f"there is no experiment {experiment_id!r}", field="id")
+    return experiment
+
+
+def _unchanged(known: Experiment, given: Experiment) -> Experiment:
+    names = [*_CONTENT, *(["seed"] if given.seed else [])]
+    differing = [name for name in names if getattr(known, name) != getattr(given, name)]
+    if differing:
+        named = [name.removesuffix("_json") for name in differing]
+        raise AlreadyExists(
+            f"experiment {known.id!r} exists with another {', '.join(named)}", field="id"
+        )
+    return known
+
+
+def _require_running(experiment: Experiment) -> None:
+    if experiment.status is not Status.RUNNING:
+        raise FailedPrecondition(f"experiment {experiment.id!r} is completed", field="id")
+
+
+def _in_its_arm(unit: CausalUnit, experiment_id: str, given: Observation) -> Observation:
+    assigned = unit.experiments.assignment(experiment_id, given.subject) if given.subject else None
+    made = replace(given, id=given.id or new_id(), assigned=assigned is not None)
+    if assigned is not None:
+        if given.treatment not in (None, assigned.treatment):
+            arm = "treated" if assigned.treatment else "untreated"
+            raise FailedPrecondition(
+                f"subject {given.subject!r} was assigned to be {arm}", field="treatment"
+            )
+        return replace(made, treatment=assigned.treatment)
+    if given.treatment is None:
+        who = f"subject {given.subject!r} was not assigned" if given.subject else "no subject"
+        raise InvalidArgument(
+            f"{who}: say whether it was treated",
+            reason=Reason.MISSING_REQUIRED_FIELD,
+            field="treatment",
+        )
+    return made
+
+
+def _require_same(known: Observation, given: Observation, *, timed: bool) -> None:
+    if not timed:
+        given = replace(given, observed_us=known.observed_us)
+    if replace(given, assigned=known.assigned) != known:
+        raise AlreadyExists(
+            f"observation {known.id!r} was recorded with other content", field="observation_id"
+        )
+
+
+def _edge(unit: CausalUnit, experiment: Experiment, result: Result) -> Edge | None:
+    """Save the edge that an experiment ends with, and return it; None if nothing could be tested,
+    or a caller has stated another."""
+    if result.uplift is None or result.p_value is None:
+        return None
+    known = unit.causal_edges.between(experiment.cause, experiment.effect)
+    if known is not None and known.origin is Origin.STATED:
+        return None
+    now = now_us()
+    if known is None:
+        refuse_circle(unit, experiment.cause, experiment.effect)
+        known = Edge(new_id(), experiment.cause, experiment.effect, 0, 0, created_us=now)
+    elif known.origin is Origin.DISCOVERED:
+        # These say what Discover's figures rest on.
+        known = replace(known, evidence_ids=(), metadata_json="{}")
+    edge = replace(
+        known,
+        uplift=result.uplift,
+        confidence=1 - result.p_value,
+        sample_size=result.treatment.count + result.control.count,
+        experiment_ids=tuple(dict.fromkeys([*known.experiment_ids, experiment.id])),
+        confounder_score=None if result.not_assigned else 0.0,
+        origin=Origin.EXPERIMENT,
+        low=result.low,
+        high=result.high,
+        scope="",
+        updated_us=later_us(known.updated_us),
+    )
+    unit.causal_edges.save(edge)
+    return edge

@@ -1,0 +1,215 @@
+"""Edges in a tenant's database."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, or_, select, tuple_
+
+from mneme_server.common.stored import reads, require_times
+from mneme_server.engine.store.reading import read_rows
+from mneme_server.engine.store.rows import chunks, equal_where_given, read_with, upsert
+from mneme_server.engine.store.totals import add_to_total, known, total
+from mneme_server.features.causal.model import Edge, EdgeFilter, Origin, node
+from mneme_server.features.causal.store.tables import causal_edges
+
+_EDGES = "causal_edges"
+_SURE = 0.5
+"""Edges from this confidence on say something of what they begin at."""
+
+
+class SqlEdges:
+    """Implements `EdgeRepository`."""
+
+    def __init__(self, connection: Connection, tenant_id: str) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def get_many(self, edge_ids: Collection[str]) -> dict[str, Edge]:
+        return {edge.id: edge for edge in self._having("id", edge_ids)}
+
+    def between(self, cause: str, effect: str) -> Edge | None:
+        query = self._filtered(select(causal_edges), EdgeFilter(cause=cause, effect=effect))
+        found = read_rows(self._connection, query, _edge, kind="edge")
+        return found[0] if found else None
+
+    def out_of(self, nodes: Collection[str]) -> Sequence[Edge]:
+        return self._having("cause", nodes)
+
+    def into(self, nodes: Collection[str]) -> Sequence[Edge]:
+        return self._having("effect", nodes)
+
+    def _having(self, column: str, values: Collection[str]) -> list[Edge]:
+        return read_with(
+            self._connection, causal_edges, _edge, self._tenant_id, values, kind="edge", key=column
+        )
+
+    def effects_of(self, nodes: Collection[str]) -> Mapping[str, Collection[str]]:
+        return self._next_to(nodes, "cause", "effect")
+
+    def causes_of(self, nodes: Collection[str]) -> Mapping[str, Collection[str]]:
+        return self._next_to(nodes, "effect", "cause")
+
+    def _next_to(
+        self, nodes: Collection[str], here: str, there: str
+    ) -> Mapping[str, Collection[str]]:
+        columns = causal_edges.c
+        found: dict[str, set[str]] = defaultdict(set)
+        for some in chunks(nodes):
+            query = select(columns[here], columns[there]).where(
+                columns.tenant_id == self._tenant_id, columns[here].in_(some)
+            )
+            for node_here, node_there in self._connection.execute(query):
+                found[node_here].add(node_there)
+        return found
+
+    def strongest(self, min_confidence: float, min_uplift: float, limit: int) -> Sequence[Edge]:
+        columns = causal_edges.c
+        query = self._strong(select(causal_edges), min_confidence, min_uplift)
+        weight = columns.confidence * func.abs(columns.uplift)
+        query = query.order_by(weight.desc(), columns.cause, columns.effect).limit(limit)
+        return read_rows(self._connection, query, _edge, kind="edge")
+
+    def count_strong(self, min_confidence: float, min_uplift: float) -> int:
+        query = select(func.count()).select_from(causal_edges)
+        found = self._connection.execute(self._strong(query, min_confidence, min_uplift))
+        return int(found.scalar_one())
+
+    def _strong(self, query: Select[Any], min_confidence: float, min_uplift: float) -> Select[Any]:
+        columns = causal_edges.c
+        return query.where(
+            columns.tenant_id == self._tenant_id,
+            columns.confidence >= min_confidence,
+            func.abs(columns.uplift) >= min_uplift,
+        )
+
+    def uplifts(self, kind: str, ids: Collection[str]) -> Mapping[str, float]:
+        names = {node(kind, one): one for one in ids}
+        best: dict[str, Edge] = {}
+        for edge in self.out_of(names):
+            if edge.confidence < _SURE:
+                continue
+            before = best.get(edge.cause)
+            if before is None or (edge.weight, edge.effect) > (before.weight, before.effect):
+                best[edge.cause] = edge
+        return {names[cause]: edge.uplift for cause, edge in best.items()}
+
+    def of_scope(self, scope: str) -> Sequence[Edge]:
+        columns = causal_edges.c
+        query = select(causal_edges).where(
+            columns.tenant_id == self._tenant_id,
+            columns.scope == scope,
+            columns.origin == int(Origin.DISCOVERED),
+        )
+        return read_rows(self._connection, query, _edge, kind="edge")
+
+    def save(self, edge: Edge) -> None:
+        before = known(self._connection, self._tenant_id, causal_edges.c.id, {edge.id})
+        self._connection.execute(upsert(causal_edges), _edge_row(edge, self._tenant_id))
+        add_to_total(self._connection, self._tenant_id, _EDGES, 1 - before)
+
+    def remove(self, edge_ids: Collection[str]) -> int:
+        removed = 0
+        for some in chunks(edge_ids):
+            gone = self._connection.execute(
+                delete(causal_edges).where(
+                    causal_edges.c.tenant_id == self._tenant_id, causal_edges.c.id.in_(some)
+                )
+            )
+            removed += gone.rowcount
+        add_to_total(self._connection, self._tenant_id, _EDGES, -removed)
+        return removed
+
+    def touching(self, kind: str, ids: Collection[str]) -> Sequence[str]:
+        columns = causal_edges.c
+        found: set[str] = set()
+        for some in chunks([node(kind, one) for one in ids]):
+            query = select(columns.id).where(
+                columns.tenant_id == self._tenant_id,
+                or_(columns.cause.in_(some), columns.effect.in_(some)),
+            )
+            found.update(self._connection.execute(query).scalars())
+        return sorted(found)
+
+    def page(
+        self, filter_: EdgeFilter, after: tuple[int, str] | None, limit: int
+    ) -> Sequence[Edge]:
+        columns = causal_edges.c
+        query = self._filtered(select(causal_edges), filter_)
+        if after is not None:
+            query = query.where(tuple_(columns.created_at, columns.id) < tuple_(*after))
+        query = query.order_by(columns.created_at.desc(), columns.id.desc()).limit(limit)
+        return read_rows(self._connection, query, _edge, kind="edge")
+
+    def count(self, filter_: EdgeFilter) -> int:
+        if filter_ == EdgeFilter():
+            return total(self._connection, self._tenant_id, _EDGES)
+        query = self._filtered(select(func.count()).select_from(causal_edges), filter_)
+        return int(self._connection.execute(query).scalar_one())
+
+    def confidence(self) -> float | None:
+        query = select(func.avg(causal_edges.c.confidence)).where(
+            causal_edges.c.tenant_id == self._tenant_id
+        )
+        average: float | None = self._connection.execute(query).scalar_one()
+        return average
+
+    def _filtered(self, query: Select[Any], filter_: EdgeFilter) -> Select[Any]:
+        columns = causal_edges.c
+        conditions: list[ColumnElement[bool]] = [columns.tenant_id == self._tenant_id]
+        conditions += equal_where_given(columns, filter_, ("cause", "effect"))
+        if filter_.origin is not None:
+            conditions.append(columns.origin == int(filter_.origin))
+        if filter_.min_confidence:
+            conditions.append(columns.confidence >= filter_.min_confidence)
+        return query.where(*conditions)
+
+
+@reads("edge")
+def _edge(row: Row[Any]) -> Edge:
+    require_times(row.created_at, row.updated_at)
+    return Edge(
+        id=row.id,
+        cause=row.cause,
+        effect=row.effect,
+        uplift=float(row.uplift),
+        confidence=float(row.confidence),
+        sample_size=row.sample_size,
+        evidence_ids=tuple(json.loads(row.evidence_ids)),
+        experiment_ids=tuple(json.loads(row.experiment_ids)),
+        confounder_score=row.confounder_score,
+        mechanism=row.mechanism,
+        metadata_json=row.metadata,
+        origin=Origin(row.origin),
+        low=row.low,
+        high=row.high,
+        scope=row.scope,
+        created_us=row.created_at,
+        updated_us=row.updated_at,
+    )
+
+
+def _edge_row(edge: Edge, tenant_id: str) -> dict[str, Any]:
+    return {
+        "tenant_id": tenant_id,
+        "id": edge.id,
+        "cause": edge.cause,
+        "effect": edge.effect,
+        "uplift": edge.uplift,
+        "confidence": edge.confidence,
+        "sample_size": edge.sample_size,
+        "evidence_ids": json.dumps(edge.evidence_ids, ensure_ascii=False),
+        "experiment_ids": json.dumps(edge.experiment_ids, ensure_ascii=False),
+        "confounder_score": edge.confounder_score,
+        "mechanism": edge.mechanism,
+        "metadata": edge.metadata_json,
+        "origin": int(edge.origin),
+        "low": edge.low,
+        "high": edge.high,
+        "scope": edge.scope,
+        "created_at": edge.created_us,
+        "updated_at": edge.updated_us,
+    }

@@ -1,0 +1,259 @@
+"""Experiments, their assignments and observations in a tenant's database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from sqlalchemy import (
+    Connection,
+    Integer,
+    Row,
+    Select,
+    Table,
+    case,
+    cast,
+    delete,
+    func,
+    select,
+    tuple_,
+)
+
+from mneme_server.common.stored import reads, require_times
+from mneme_server.engine.store.reading import read_rows
+from mneme_server.engine.store.rows import upsert
+from mneme_server.engine.store.totals import add_to_total, known, total
+from mneme_server.features.causal.analyzing import Outcomes
+from mneme_server.features.causal.experiment_model import (
+    Assignment,
+    Experiment,
+    Observation,
+    Result,
+    Status,
+)
+from mneme_server.features.causal.store.tables import (
+    causal_assignments,
+    causal_experiments,
+    causal_observations,
+)
+
+_EXPERIMENTS = "causal_experiments"
+
+
+class SqlExperiments:
+    """Implements `ExperimentRepository`."""
+
+    def __init__(self, connection: Connection, tenant_id: str) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def get(self, experiment_id: str) -> Experiment | None:
+        query = self._experiments(select(causal_experiments)).where(
+            causal_experiments.c.id == experiment_id
+        )
+        found = read_rows(self._connection, query, _experiment, kind="experiment")
+        return found[0] if found else None
+
+    def save(self, experiment: Experiment) -> None:
+        ids = {experiment.id}
+        before = known(self._connection, self._tenant_id, causal_experiments.c.id, ids)
+        counted = ("assigned", "observed")
+        row = _experiment_row(experiment, self._tenant_id)
+        self._connection.execute(upsert(causal_experiments, keep=counted), row)
+        add_to_total(self._connection, self._tenant_id, _EXPERIMENTS, 1 - before)
+
+    def remove(self, experiment_id: str) -> None:
+        gone = self._connection.execute(
+            delete(causal_experiments).where(
+                causal_experiments.c.tenant_id == self._tenant_id,
+                causal_experiments.c.id == experiment_id,
+            )
+        )
+        add_to_total(self._connection, self._tenant_id, _EXPERIMENTS, -gone.rowcount)
+
+    def page(
+        self, status: Status | None, after: tuple[int, str] | None, limit: int
+    ) -> Sequence[Experiment]:
+        columns = causal_experiments.c
+        query = self._having(select(causal_experiments), status)
+        if after is not None:
+            query = query.where(tuple_(columns.created_at, columns.id) < tuple_(*after))
+        query = query.order_by(columns.created_at.desc(), columns.id.desc()).limit(limit)
+        return read_rows(self._connection, query, _experiment, kind="experiment")
+
+    def count(self, status: Status | None) -> int:
+        if status is None:
+            return total(self._connection, self._tenant_id, _EXPERIMENTS)
+        query = self._having(select(func.count()).select_from(causal_experiments), status)
+        return int(self._connection.execute(query).scalar_one())
+
+    def _having(self, query: Select[Any], status: Status | None) -> Select[Any]:
+        query = self._experiments(query)
+        if status is None:
+            return query
+        return query.where(causal_experiments.c.status == int(status))
+
+    def _experiments(self, query: Select[Any]) -> Select[Any]:
+        return query.where(causal_experiments.c.tenant_id == self._tenant_id)
+
+    def assignment(self, experiment_id: str, subject: str) -> Assignment | None:
+        query = self._of(causal_assignments, experiment_id).where(
+            causal_assignments.c.subject == subject
+        )
+        found = read_rows(self._connection, query, _assignment, kind="assignment", key="subject")
+        return found[0] if found else None
+
+    def assigned_in(self, experiment_id: str, stratum: str) -> int:
+        columns = causal_assignments.c
+        query = select(func.max(columns.place)).where(
+            columns.tenant_id == self._tenant_id,
+            columns.experiment_id == experiment_id,
+            columns.stratum == stratum,
+        )
+        last = self._connection.execute(query).scalar_one()
+        return 0 if last is None else int(last) + 1
+
+    def assign(self, experiment_id: str, assignment: Assignment) -> None:
+        row = {
+            "tenant_id": self._tenant_id,
+            "experiment_id": experiment_id,
+            "subject": assignment.subject,
+            "treatment": assignment.treatment,
+            "stratum": assignment.stratum,
+            "place": assignment.place,
+            "assigned_at": assignment.assigned_us,
+        }
+        self._connection.execute(causal_assignments.insert(), row)
+        self._count_one(experiment_id, "assigned")
+
+    def observation(self, experiment_id: str, observation_id: str) -> Observation | None:
+        query = self._of(causal_observations, experiment_id).where(
+            causal_observations.c.id == observation_id
+        )
+        found = read_rows(self._connection, query, _observation, kind="observation")
+        return found[0] if found else None
+
+    def observe(self, experiment_id: str, observation: Observation) -> None:
+        row = {
+            "tenant_id": self._tenant_id,
+            "experiment_id": experiment_id,
+            "id": observation.id,
+            "subject": observation.subject,
+            "treatment": observation.treatment,
+            "assigned": observation.assigned,
+            "outcome": observation.outcome,
+            "context": observation.context_json,
+            "observed_at": observation.observed_us,
+        }
+        self._connection.execute(causal_observations.insert(), row)
+        self._count_one(experiment_id, "observed")
+
+    def _count_one(self, experiment_id: str, column: str) -> None:
+        self._connection.execute(
+            causal_experiments.update()
+            .where(
+                causal_experiments.c.tenant_id == self._tenant_id,
+                causal_experiments.c.id == experiment_id,
+            )
+            .values({column: causal_experiments.c[column] + 1})
+        )
+
+    def outcomes(self, experiment_id: str) -> Outcomes:
+        columns = causal_observations.c
+        treated, assigned = (cast(one, Integer) for one in (columns.treatment, columns.assigned))
+        # One without a subject is a subject of its own, told by its id.
+        query = (
+            select(
+                func.min(treated),
+                func.max(treated),
+                func.avg(columns.outcome),
+                func.max(assigned),
+                func.count(),
+            )
+            .where(columns.tenant_id == self._tenant_id, columns.experiment_id == experiment_id)
+            .group_by(columns.subject, case((columns.subject == "", columns.id), else_=""))
+        )
+        rows = self._connection.execute(query).all()
+        of_one_arm = [row for row in rows if row[0] == row[1]]
+        return Outcomes(
+            values=np.array([row[2] for row in of_one_arm], np.float64),
+            treated=np.array([row[0] for row in of_one_arm], np.bool_),
+            assigned=np.array([row[3] for row in of_one_arm], np.bool_),
+            repeated=sum(row[4] > 1 for row in of_one_arm),
+            in_both=len(rows) - len(of_one_arm),
+        )
+
+    def _of(self, table: Table, experiment_id: str) -> Select[Any]:
+        return select(table).where(
+            table.c.tenant_id == self._tenant_id, table.c.experiment_id == experiment_id
+        )
+
+
+@reads("experiment")
+def _experiment(row: Row[Any]) -> Experiment:
+    require_times(row.created_at, row.completed_at)
+    result = json.loads(row.result)
+    return Experiment(
+        id=row.id,
+        name=row.name,
+        cause=row.cause,
+        effect=row.effect,
+        description=row.description,
+        block_size=row.block_size,
+        treated_per_block=row.treated_per_block,
+        seed=row.seed,
+        metadata_json=row.metadata,
+        status=Status(row.status),
+        assigned=row.assigned,
+        observations=row.observed,
+        result=Result.of(result) if result else None,
+        edge_id=row.edge_id,
+        created_us=row.created_at,
+        completed_us=row.completed_at,
+    )
+
+
+def _experiment_row(experiment: Experiment, tenant_id: str) -> dict[str, Any]:
+    result = {} if experiment.result is None else asdict(experiment.result)
+    return {
+        "tenant_id": tenant_id,
+        "id": experiment.id,
+        "name": experiment.name,
+        "cause": experiment.cause,
+        "effect": experiment.effect,
+        "description": experiment.description,
+        "block_size": experiment.block_size,
+        "treated_per_block": experiment.treated_per_block,
+        "seed": experiment.seed,
+        "metadata": experiment.metadata_json,
+        "status": int(experiment.status),
+        "assigned": experiment.assigned,
+        "observed": experiment.observations,
+        "result": json.dumps(result, ensure_ascii=False),
+        "edge_id": experiment.edge_id,
+        "created_at": experiment.created_us,
+        "completed_at": experiment.completed_us,
+    }
+
+
+@reads("assignment", "subject")
+def _assignment(row: Row[Any]) -> Assignment:
+    require_times(row.assigned_at)
+    return Assignment(row.subject, row.treatment, row.stratum, row.place, row.assigned_at)
+
+
+@reads("observation")
+def _observation(row: Row[Any]) -> Observation:
+    require_times(row.observed_at)
+    return Observation(
+        id=row.id,
+        outcome=float(row.outcome),
+        subject=row.subject,
+        treatment=row.treatment,
+        assigned=row.assigned,
+        context_json=row.context,
+        observed_us=row.observed_at,
+    )

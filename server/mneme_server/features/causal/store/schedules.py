@@ -1,0 +1,100 @@
+"""When tenants have the server discover by itself, in the catalog."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Index,
+    Integer,
+    MetaData,
+    Row,
+    String,
+    Table,
+    Text,
+    delete,
+    select,
+    update,
+)
+
+from mneme_server.common.canonical import canonical_json
+from mneme_server.common.stored import reads, require_times
+from mneme_server.engine.store.database import Database
+from mneme_server.engine.store.portable import insert
+from mneme_server.features.causal.discovery_model import Question
+from mneme_server.features.causal.nightly import Schedule
+
+metadata = MetaData()
+
+discovery_schedules = Table(
+    "discovery_schedules",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("minute", Integer, nullable=False),
+    Column("question", Text, nullable=False),
+    Column("next_at", BigInteger),
+    Column("last_at", BigInteger),
+    Column("last_operation", String, nullable=False),
+    Index("ix_discovery_schedules_next", "next_at"),
+)
+
+_c = discovery_schedules.c
+
+
+class SqlSchedules:
+    """Implements `features.causal.nightly.Schedules`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def get(self, tenant_id: str) -> Schedule | None:
+        query = select(discovery_schedules).where(_c.tenant_id == tenant_id)
+        with self._database.read() as connection:
+            row = connection.execute(query).first()
+        return None if row is None else _schedule(row)
+
+    def set(self, tenant_id: str, schedule: Schedule) -> None:
+        asked = {
+            "minute": schedule.minute,
+            "question": canonical_json(schedule.question.as_json()),
+            "next_at": schedule.next_us,
+        }
+        new = {"tenant_id": tenant_id, "last_at": None, "last_operation": ""}
+        statement = insert(discovery_schedules).values(**new, **asked)
+        with self._database.write() as connection:
+            connection.execute(
+                statement.on_conflict_do_update(index_elements=["tenant_id"], set_=asked)
+            )
+
+    def due(self, now_us: int) -> Sequence[str]:
+        query = select(_c.tenant_id).where(_c.next_at <= now_us)
+        with self._database.read() as connection:
+            return connection.execute(query.order_by(_c.next_at, _c.tenant_id)).scalars().all()
+
+    def started(self, tenant_id: str, before: Schedule, after: Schedule) -> None:
+        mine = update(discovery_schedules).where(_c.tenant_id == tenant_id)
+        last = mine.values(last_at=after.last_us, last_operation=after.last_operation)
+        again = mine.where(_c.next_at == before.next_us).values(next_at=after.next_us)
+        with self._database.write() as connection:
+            connection.execute(last)
+            connection.execute(again)
+
+    def drop(self, tenant_id: str) -> None:
+        with self._database.write() as connection:
+            connection.execute(delete(discovery_schedules).where(_c.tenant_id == tenant_id))
+
+
+@reads("discovery schedule", "tenant_id")
+def _schedule(row: Row[Any]) -> Schedule:
+    require_times(row.next_at, row.last_at)
+    return Schedule(
+        minute=row.minute,
+        question=Question.of(json.loads(row.question)),
+        next_us=row.next_at,
+        last_us=row.last_at,
+        last_operation=row.last_operation,
+    )

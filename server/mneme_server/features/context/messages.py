@@ -1,0 +1,264 @@
+"""Between the context service's messages and the domain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from mneme.v1 import context_service_pb2 as pb
+from mneme.v1 import reflection_pb2
+
+from mneme_server.common.stored import reads
+from mneme_server.edge.grpc.convert.time import time_range, to_timestamp
+from mneme_server.features.context.experience import Attempt, ProvenSkill
+from mneme_server.features.context.model import (
+    Awakening,
+    Decision,
+    Evidence,
+    Handover,
+    KeyEvent,
+    LockedContext,
+    PastSession,
+    Related,
+    SessionSummary,
+    Todo,
+)
+from mneme_server.features.context.retrieval import ContextSession, FoundContext, FoundSession
+from mneme_server.features.context.timeline import TimelineEntry
+from mneme_server.features.context.words import cut
+from mneme_server.features.events import messages as events
+from mneme_server.features.events.activity import ActivityFilter, active_us
+from mneme_server.features.learn.messages import lessons, reflections
+
+_RELATED_CHARS = 300
+_EXPERIENCE_CHARS = 600
+_LISTS = {
+    "progress": pb.HANDOVER_LIST_PROGRESS,
+    "completed_todos": pb.HANDOVER_LIST_COMPLETED_TODOS,
+    "open_todos": pb.HANDOVER_LIST_OPEN_TODOS,
+    "decisions": pb.HANDOVER_LIST_DECISIONS,
+    "files": pb.HANDOVER_LIST_FILES,
+    "unresolved_errors": pb.HANDOVER_LIST_UNRESOLVED_ERRORS,
+}
+
+
+def activity_filter(request: Any) -> ActivityFilter:
+    """Return the filter of a request that has these fields; those that it lacks do not filter."""
+    start_us, end_us = time_range(request)
+    return ActivityFilter(
+        user_id=getattr(request, "user_id", ""),
+        agent_id=request.agent_id,
+        project=request.project,
+        start_us=start_us,
+        end_us=end_us,
+    )
+
+
+def handover_given(request: pb.SleepRequest) -> Handover:
+    """Return the handover that a request stores."""
+    return Handover(
+        session_id=request.session_id,
+        project=request.project,
+        agent_id=request.agent_id,
+        progress=tuple(request.progress),
+        completed_todos=tuple(request.completed_todos),
+        open_todos=tuple(Todo(todo.content, todo.priority) for todo in request.open_todos),
+        decisions=tuple(Decision(d.decision, d.rationale) for d in request.decisions),
+        locked_contexts=tuple(LockedContext(c.label, c.version) for c in request.locked_contexts),
+        files=tuple(dict.fromkeys(request.files)),
+    )
+
+
+@reads("handover", "session_id")
+def handover(stored: Handover) -> pb.Handover:
+    """Return the message of a handover."""
+    return pb.Handover(
+        session_id=stored.session_id,
+        project=stored.project,
+        agent_id=stored.agent_id,
+        progress=stored.progress,
+        completed_todos=stored.completed_todos,
+        open_todos=[
+            pb.Todo(content=todo.content, priority=todo.priority) for todo in stored.open_todos
+        ],
+        decisions=[
+            pb.Decision(decision=d.decision, rationale=d.rationale) for d in stored.decisions
+        ],
+        locked_contexts=[
+            pb.LockedContext(label=c.label, version=c.version) for c in stored.locked_contexts
+        ],
+        files=stored.files,
+        unresolved_errors=stored.unresolved_errors,
+        collected=[
+            pb.CollectedEntry(kind=_LISTS[one.kind], index=one.index, event_ids=one.event_ids)
+            for one in stored.collected
+        ],
+        tools=stored.tools,
+        duration_seconds=stored.duration_s,
+        summary=stored.summary,
+        created_at=to_timestamp(stored.created_us) if stored.created_us else None,
+    )
+
+
+@reads("summary", "session_id")
+def summary(made: SessionSummary) -> pb.SessionSummary:
+    """Return the message of a summary."""
+    return pb.SessionSummary(
+        session_id=made.session_id,
+        summary=made.text,
+        topics=made.topics,
+        tool_sequence=made.tool_sequence,
+        error_summary=made.error_summary,
+        outcome=cast("reflection_pb2.Outcome", made.outcome),
+        updated_at=to_timestamp(made.updated_us),
+    )
+
+
+def context(found: FoundContext) -> pb.GetContextResponse:
+    """Return the message of what bears on a topic."""
+    return pb.GetContextResponse(
+        sessions=[_context_session(one) for one in found.sessions],
+        lessons=[lessons.found_lesson(one) for one in found.lessons],
+        reflections=[reflections.found_reflection(one) for one in found.reflections],
+        total_sessions=found.total,
+        prompt=found.prompt,
+        words_only=found.words_only,
+        episodes=[_context_episode(one) for one in found.attempts],
+        skills=[_context_skill(one) for one in found.skills],
+    )
+
+
+def awakening(woken: Awakening) -> pb.WakeUpResponse:
+    """Return the message of what an agent needs."""
+    last = woken.last
+    return pb.WakeUpResponse(
+        last_handover=handover(last.handover) if last and last.handover else None,
+        last_summary=summary(last.summary) if last and last.summary else None,
+        related=[_related(one) for one in woken.related],
+        patterns=[
+            pb.WorkPattern(
+                type=pattern.type,
+                description=pattern.description,
+                session_ids=pattern.evidence.session_ids,
+                event_ids=pattern.evidence.event_ids,
+            )
+            for pattern in woken.patterns
+        ],
+        suggestions=[_suggestion(s.type, s.description, s.evidence) for s in woken.suggestions],
+        narrative=woken.narrative,
+        sessions_considered=woken.considered,
+        not_compared=woken.not_compared,
+    )
+
+
+def found_session(found: FoundSession) -> pb.FoundSession:
+    """Return the message of a session that was found."""
+    return pb.FoundSession(
+        session=events.session(found.past.session),
+        summary=_optional_summary(found.past),
+        score=found.score,
+        similarity=found.similarity,
+    )
+
+
+def timeline_entry(entry: TimelineEntry) -> pb.TimelineEntry:
+    """Return the message of a session in its time."""
+    return pb.TimelineEntry(
+        session=events.session(entry.past.session),
+        summary=_optional_summary(entry.past),
+        related=[
+            pb.SessionLink(session_id=link.session_id, similarity=link.similarity)
+            for link in entry.related
+        ],
+    )
+
+
+def _context_session(found: ContextSession) -> pb.ContextSession:
+    session, made = found.past.session, found.past.summary
+    return pb.ContextSession(
+        session_id=session.id,
+        summary=made.text if made else "",
+        relevance_score=found.score,
+        similarity=found.similarity,
+        started_at=to_timestamp(session.started_us),
+        ended_at=None if session.ended_us is None else to_timestamp(session.ended_us),
+        key_events=_key_events(found.key_events),
+        agent_id=session.agent_id,
+        outcome=cast("reflection_pb2.Outcome", made.outcome if made else 0),
+    )
+
+
+def _context_episode(found: Attempt) -> pb.ContextEpisode:
+    return pb.ContextEpisode(
+        episode_id=found.episode_id,
+        task=cut(found.task, _EXPERIENCE_CHARS),
+        success=found.success,
+        reward=found.reward,
+        critique=cut(found.critique, _EXPERIENCE_CHARS),
+        occurred_at=to_timestamp(found.occurred_us),
+        score=found.score,
+        similarity=found.similarity,
+    )
+
+
+def _context_skill(found: ProvenSkill) -> pb.ContextSkill:
+    return pb.ContextSkill(
+        skill_id=found.skill_id,
+        name=found.name,
+        description=cut(found.description, _EXPERIENCE_CHARS),
+        use_count=found.uses,
+        success_count=found.successes,
+        success_low=found.low,
+        success_high=found.high,
+        score=found.score,
+        similarity=found.similarity,
+    )
+
+
+def _key_events(chosen: Sequence[KeyEvent]) -> list[pb.KeyEvent]:
+    return [
+        pb.KeyEvent(
+            event_id=event.event_id,
+            event_type=event.event_type,
+            summary=event.text,
+            timestamp=to_timestamp(event.timestamp_us),
+        )
+        for event in chosen
+    ]
+
+
+def _related(one: Related) -> pb.RelatedSession:
+    past = one.past
+    said = past.handover.summary if past.handover else past.summary.text if past.summary else ""
+    pinned = past.handover.locked_contexts if past.handover else ()
+    return pb.RelatedSession(
+        session_id=past.session.id,
+        summary=cut(said, _RELATED_CHARS),
+        created_at=to_timestamp(
+            past.handover.created_us if past.handover else active_us(past.session)
+        ),
+        similarity=one.similarity,
+        recency=one.recency,
+        importance=one.importance,
+        score=one.score,
+        files=past.files,
+        tools=past.tools,
+        contexts=[locked.label for locked in pinned],
+    )
+
+
+def _suggestion(kind: str, description: str, evidence: Evidence) -> pb.Suggestion:
+    return pb.Suggestion(
+        type=kind,
+        description=description,
+        session_ids=evidence.session_ids,
+        event_ids=evidence.event_ids,
+        lesson_ids=evidence.lesson_ids,
+        reflection_ids=evidence.reflection_ids,
+        episode_ids=evidence.episode_ids,
+        skill_ids=evidence.skill_ids,
+    )
+
+
+def _optional_summary(past: PastSession) -> pb.SessionSummary | None:
+    return summary(past.summary) if past.summary else None

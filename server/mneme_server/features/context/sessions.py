@@ -1,0 +1,183 @@
+"""Finding past sessions: the latest, those that resemble another, and what is known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mneme_server.common.clock import DAY_US
+from mneme_server.engine.corpus.document import DocumentFilter
+from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.ports import (
+    CorpusIndex,
+    Matrix,
+    Rows,
+    Scores,
+    Selection,
+    TextEmbedder,
+)
+from mneme_server.features.context.kinds import SESSION
+from mneme_server.features.context.model import PastSession, Related
+from mneme_server.features.context.ports import ContextUnit
+from mneme_server.features.events.activity import ActivityFilter
+
+MIN_SIMILARITY = 0.35
+"""About where unrelated summaries end under the default model."""
+SIMILARITY_WEIGHT = 0.6
+RECENCY_WEIGHT = 0.3
+IMPORTANCE_WEIGHT = 0.1
+FULL_IMPORTANCE = 10
+"""Progress and decisions from which a session is as important as can be."""
+MEASURED = 20_000
+"""Up to so many sessions each one is measured; of more only the most similar `NEAREST`."""
+NEAREST = 1_000
+_LOOKED_UP = 200
+DECAY_DAYS = 30.0
+_GATHERED = 5_000
+
+
+def document_filter(filter_: ActivityFilter, kind: MemoryKind = SESSION) -> DocumentFilter:
+    """Return the filter for the documents of these sessions."""
+    return DocumentFilter(
+        kinds=frozenset({kind}),
+        agent_id=filter_.agent_id,
+        user_id=filter_.user_id,
+        project=filter_.project,
+        start_us=filter_.start_us,
+        end_us=filter_.end_us,
+    )
+
+
+def load(unit: ContextUnit, session_ids: Collection[str]) -> dict[str, PastSession]:
+    """Return what is known of these sessions, by id; those that are gone, and those that no agent
+    ran, are left out."""
+    sessions = unit.sessions.get_many(session_ids)
+    summaries = unit.summaries.get_many(session_ids)
+    handovers = unit.handovers.get_many(session_ids)
+    return {
+        key: PastSession(session, summaries.get(key), handovers.get(key))
+        for key, session in sessions.items()
+        if not session.system
+    }
+
+
+def source_ids(unit: ContextUnit, index: CorpusIndex, rows: Rows) -> list[str]:
+    """Return the sessions of rows of the index; "" for those that were removed meanwhile."""
+    doc_ids = [int(doc_id) for doc_id in index.columns.doc_id[rows]]
+    known = unit.summaries.sessions_of(doc_ids)
+    return [known.get(doc_id, "") for doc_id in doc_ids]
+
+
+def latest(unit: ContextUnit, index: CorpusIndex, filter_: ActivityFilter, limit: int) -> list[str]:
+    """Return the sessions with a summary that were active last, the latest first."""
+    rows = np.flatnonzero(index.select(document_filter(filter_)).mask)
+    times, doc_ids = index.columns.timestamp_us[rows], index.columns.doc_id[rows]
+    newest = rows[np.lexsort((-doc_ids, -times))[:limit]]
+    return [key for key in source_ids(unit, index, newest) if key]
+
+
+def vectors_of(
+    unit: ContextUnit, embedder: TextEmbedder, texts: Sequence[str]
+) -> dict[str, Matrix]:
+    """Return the vectors (d,) of summaries, by text; those that are stored cost no inference.
+
+    What has none and cannot be embedded soon is left out.
+    """
+    known = dict(unit.queue.known_vectors(texts))
+    missing = [text for text in dict.fromkeys(texts) if text not in known]
+    made = embedder.embed(missing) if missing else None
+    if made is not None:
+        known |= dict(zip(missing, made, strict=True))
+    return known
+
+
+def nearest(
+    index: CorpusIndex, vector: Matrix, selection: Selection, limit: int
+) -> tuple[Rows, Scores]:
+    """Return the selected rows nearest to a vector (d,), the best first, with their cosines."""
+    if selection.count > _GATHERED:
+        return index.search_dense(vector, limit, selection, exact=False)
+    # To look at each of a few is faster than to search among all for them.
+    rows = np.flatnonzero(selection.mask)
+    cosines = np.nan_to_num(index.similarities(vector, rows), nan=-1.0)
+    best = np.lexsort((-index.columns.doc_id[rows], -cosines))[:limit]
+    return rows[best], cosines[best]
+
+
+def before(selection: Selection, index: CorpusIndex, at_us: int) -> Selection:
+    """Return the rows of a selection that lie before a time."""
+    mask = selection.mask & (index.columns.timestamp_us[: len(selection.mask)] < at_us)
+    return Selection(mask, int(np.count_nonzero(mask)), everything=False)
+
+
+def related_to(
+    unit: ContextUnit,
+    index: CorpusIndex,
+    vector: Matrix,
+    filter_: ActivityFilter,
+    *,
+    without: str,
+    min_similarity: float,
+    limit: int,
+    now_us: int,
+) -> tuple[list[Related], int]:
+    """Return the sessions that resemble a vector (d,), the best first, and how many there are.
+
+    The rank is 0.6 similarity + 0.3 recency + 0.1 importance. Every session is measured; their
+    importance is looked up in the order of the other two terms, until none of the rest can reach
+    the last one wanted.
+    """
+    selection = index.select(document_filter(filter_))
+    rows, similarity = _measured(index, vector, selection)
+    enough = similarity >= min_similarity
+    rows, similarity = rows[enough], similarity[enough]
+    age_us = np.maximum(now_us - index.columns.timestamp_us[rows], 0)
+    recent = 1.0 / (1.0 + age_us / DAY_US / DECAY_DAYS)
+    partial = SIMILARITY_WEIGHT * similarity + RECENCY_WEIGHT * recent
+    order = np.lexsort((-index.columns.doc_id[rows], -partial))
+    best: list[tuple[float, int, str, float]] = []
+    for start in range(0, len(order), _LOOKED_UP):
+        some = order[start : start + _LOOKED_UP]
+        if len(best) >= limit and partial[some[0]] + IMPORTANCE_WEIGHT <= best[-1][0]:
+            break
+        ids = source_ids(unit, index, rows[some])
+        weights = unit.handovers.weights([key for key in ids if key])
+        for place, key in zip(some.tolist(), ids, strict=True):
+            if key and key != without:
+                share = importance(weights.get(key, 0))
+                score = float(partial[place]) + IMPORTANCE_WEIGHT * share
+                best.append((score, place, key, share))
+        best.sort(key=lambda item: (-item[0], item[1]))
+        del best[limit:]
+    known = load(unit, [key for _, _, key, _ in best])
+    found = [
+        Related(known[key], float(similarity[place]), float(recent[place]), share, score)
+        for score, place, key, share in best
+        if key in known
+    ]
+    return found, selection.count
+
+
+def _measured(
+    index: CorpusIndex, vector: Matrix, selection: Selection
+) -> tuple[Rows, NDArray[np.float64]]:
+    """Return rows and their cosines, those without a vector left out."""
+    if selection.count > MEASURED:
+        hits = index.search_dense(vector, NEAREST, selection, exact=False)
+        return hits.rows, hits.scores.astype(np.float64)
+    rows = np.flatnonzero(selection.mask)
+    cosines = index.similarities(vector, rows).astype(np.float64)
+    known = ~np.isnan(cosines)
+    return rows[known], cosines[known]
+
+
+def recency(at_us: int, now_us: int) -> float:
+    """Return 1 / (1 + age in days / 30); 1 for what is new or in the future."""
+    return 1.0 / (1.0 + max(0, now_us - at_us) / DAY_US / DECAY_DAYS)
+
+
+def importance(weight: int) -> float:
+    """Return min(progress and decisions, counted, over 10; 1)."""
+    return min(weight / FULL_IMPORTANCE, 1.0)

@@ -1,0 +1,82 @@
+"""Events and sessions: what agents did, recorded for good."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mneme.v1 import event_service_pb2
+
+from mneme_server.capability import Capability, Figure, Host, Parts
+from mneme_server.edge.grpc.service import Service
+from mneme_server.features.events import messages
+from mneme_server.features.events.kinds import EVENT
+from mneme_server.features.events.reading import ReadEvents
+from mneme_server.features.events.recording import RecordEvents
+from mneme_server.features.events.service import EventServicer
+from mneme_server.features.events.session_listeners import SessionListeners
+from mneme_server.features.events.sessions import EndSession, StartSession
+from mneme_server.features.events.store.activity import SqlActivity
+from mneme_server.features.events.store.agents import SqlAgents
+from mneme_server.features.events.store.details import event_details
+from mneme_server.features.events.store.events import SqlEvents
+from mneme_server.features.events.store.forgetting import FORGETS
+from mneme_server.features.events.store.forgotten import SqlForgotten
+from mneme_server.features.events.store.history import SqlHistory
+from mneme_server.features.events.store.measures import SqlRecordMeasures
+from mneme_server.features.events.store.sessions import SqlSessions
+from mneme_server.features.events.verifying import VerifyEvents
+from mneme_server.features.events.watching import Watches
+
+
+def _build(host: Host) -> Parts:
+    runtime = host.runtime
+    listeners = SessionListeners()
+    watches = Watches(
+        host.tenants, runtime.steps.run, begun=messages.watch_begun, made=messages.watched
+    )
+    runtime.listen(watches)
+    runtime.also_follow(watches.watched)
+    record = RecordEvents(host.tenants, listeners, runtime.foreground, runtime.writing)
+    verify = VerifyEvents(host.tenants)
+    servicer = EventServicer(
+        start_session=StartSession(host.tenants, listeners),
+        end_session=EndSession(host.tenants, listeners),
+        record_events=record,
+        read=ReadEvents(host.tenants, runtime.foreground),
+        watches=watches,
+        verify_events=verify,
+        foreground=runtime.foreground,
+        watchdog=runtime.watchdog,
+    )
+    return Parts(
+        figures=[
+            Figure("events", lambda unit: unit.events.total()),
+            Figure("sessions", lambda unit: unit.sessions.total()),
+        ],
+        services=[
+            Service(
+                event_service_pb2.DESCRIPTOR.services_by_name["EventService"],
+                servicer,
+            )
+        ],
+        offers=[listeners, record, verify],
+        purge=watches.purge,
+    )
+
+
+CAPABILITY = Capability(
+    name="events",
+    build=_build,
+    kinds={EVENT: event_details},
+    repositories={
+        "sessions": SqlSessions,
+        "events": SqlEvents,
+        "agents": SqlAgents,
+        "forgotten": SqlForgotten,
+        "history": SqlHistory,
+        "measures": SqlRecordMeasures,
+        "activity": SqlActivity,
+    },
+    migrations=Path(__file__).parent / "migrations",
+    forgets=FORGETS,
+)

@@ -1,0 +1,174 @@
+"""Starting and ending sessions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from mneme_server.common.canonical import JsonObject, canonical_json
+from mneme_server.common.clock import now_us
+from mneme_server.common.errors import AlreadyExists, FailedPrecondition, NotFound, Reason
+from mneme_server.common.ids import new_id
+from mneme_server.engine.corpus.tenant import OpenTenants
+from mneme_server.features.events.kinds import EVENT
+from mneme_server.features.events.model import Agent, Session, SessionStatus
+from mneme_server.features.events.ports import EventsUnit
+from mneme_server.features.events.recording import opened
+from mneme_server.features.events.session_listeners import Committed, SessionListeners
+from mneme_server.features.events.users import user_in, user_in_json
+
+
+@dataclass(frozen=True, slots=True)
+class NewSession:
+    """A session as a caller gives it. Empty and None fields were not given."""
+
+    id: str = ""
+    agent_id: str = ""
+    agent_name: str = ""
+    user_id: str = ""
+    project: str = ""
+    tags: tuple[str, ...] = ()
+    metadata: JsonObject | None = None
+    started_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StartSession:
+    """Starts sessions."""
+
+    tenants: OpenTenants[EventsUnit]
+    listeners: SessionListeners = field(default_factory=SessionListeners)
+
+    def __call__(self, tenant_id: str, new: NewSession) -> Session:
+        """Start the session, or complete one that its events opened.
+
+        Raises:
+            AlreadyExists: it was started with different content.
+        """
+        new = replace(new, user_id=new.user_id or user_in(new.metadata or {}))
+        session_id = new.id or new_id()
+        committed: Committed | None = None
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
+            known = unit.sessions.get(session_id)
+            if known is not None and known.declared:
+                _require_same(known, new)
+                return known
+            session = _merged(known or opened(unit, session_id, now_us()), new)
+            unit.sessions.save([session])
+            unit.agents.add_activity(_activity(session, known))
+            if session.user_id and (known is None or not known.user_id):
+                unit.documents.set_user(session.id, session.user_id)
+            if known is not None:
+                if session.user_id or session.project or session.tags:
+                    unit.documents.set_session(
+                        EVENT,
+                        session.id,
+                        user_id=session.user_id,
+                        project=session.project,
+                        tags=session.tags,
+                    )
+                # Agent and metadata matter too: a reward says how it ended.
+                committed = self.listeners.changed(unit, [session], now_us())
+        if committed is not None:
+            committed(tenant_id)
+        return session
+
+
+@dataclass(frozen=True, slots=True)
+class EndSession:
+    """Ends sessions."""
+
+    tenants: OpenTenants[EventsUnit]
+    listeners: SessionListeners = field(default_factory=SessionListeners)
+
+    def __call__(
+        self, tenant_id: str, session_id: str, status: SessionStatus, ended_us: int | None
+    ) -> Session:
+        """End the session.
+
+        Raises:
+            NotFound: there is no such session.
+            FailedPrecondition: it has ended with another status.
+        """
+        committed: Committed | None = None
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
+            session = unit.sessions.get(session_id)
+            if session is None:
+                raise session_not_found(session_id)
+            if session.status == SessionStatus.ACTIVE:
+                ended = now_us() if ended_us is None else ended_us
+                session = replace(session, status=status, ended_us=ended)
+                unit.sessions.save([session])
+                committed = self.listeners.changed(unit, [session], now_us())
+            elif session.status != status:
+                raise FailedPrecondition(
+                    f"session {session_id} has ended with status {session.status.name}",
+                    field="status",
+                )
+        if committed is not None:
+            committed(tenant_id)
+        return session
+
+
+def session_not_found(session_id: str) -> NotFound:
+    """Return the error for a session that this tenant does not have."""
+    return NotFound(
+        f"there is no session {session_id!r}", reason=Reason.SESSION_NOT_FOUND, field="session_id"
+    )
+
+
+def _merged(session: Session, new: NewSession) -> Session:
+    opened_by_events = session.event_count > 0
+    started_us = session.started_us if opened_by_events else now_us()
+    return replace(
+        session,
+        agent_id=new.agent_id or session.agent_id,
+        agent_name=new.agent_name,
+        user_id=new.user_id or session.user_id,  # Its events may have named one.
+        project=new.project,
+        tags=tuple(sorted(set(new.tags))),
+        metadata_json=canonical_json(new.metadata or {}),
+        started_us=started_us if new.started_us is None else new.started_us,
+        declared=True,
+        system=False,
+    )
+
+
+def _activity(session: Session, known: Session | None) -> dict[str, Agent]:
+    """Return what the start of a session changes in its agent, and in the one it is taken from."""
+    before = known.agent_id if known is not None else ""
+    moved = before != session.agent_id
+    counted = {session.agent_id: int(moved)} | ({before: -1} if moved else {})
+    return {
+        agent_id: Agent(
+            agent_id,
+            name=session.agent_name if agent_id == session.agent_id else "",
+            first_seen_us=session.started_us,
+            last_seen_us=session.started_us,
+            session_count=count,
+        )
+        for agent_id, count in counted.items()
+        if agent_id
+    }
+
+
+def _user(known: Session) -> str:
+    return known.user_id or user_in_json(known.metadata_json)
+
+
+def _require_same(known: Session, new: NewSession) -> None:
+    given = {
+        "agent_id": (new.agent_id, known.agent_id if new.agent_id else ""),
+        "agent_name": (new.agent_name, known.agent_name),
+        "user_id": (new.user_id, _user(known) if new.user_id else ""),
+        "project": (new.project, known.project),
+        "tags": (tuple(sorted(set(new.tags))), known.tags),
+        "metadata": (canonical_json(new.metadata or {}), known.metadata_json),
+    }
+    differing = [name for name, (now, before) in given.items() if now != before]
+    if new.started_us is not None and new.started_us != known.started_us:
+        differing.append("started_at")
+    if differing:
+        raise AlreadyExists(
+            f"session {known.id} was started with different content ({', '.join(differing)})",
+            field="session_id",
+        )

@@ -1,0 +1,174 @@
+"""Events in a tenant's database."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, select, tuple_
+
+from mneme_server.common.stored import reads, require_enum, require_times
+from mneme_server.engine.store.numbering import insert_numbered
+from mneme_server.engine.store.reading import read_rows
+from mneme_server.engine.store.rows import equal_where_given, read_with, written_out
+from mneme_server.engine.store.totals import add_to_total, total
+from mneme_server.engine.store.unindexed import unindexed
+from mneme_server.features.events.event_types import require_name
+from mneme_server.features.events.model import Event, EventFilter, Severity
+from mneme_server.features.events.store.tables import events, sessions
+
+_SEVERITIES = frozenset(map(int, Severity))
+
+
+class SqlEvents:
+    """Implements `EventRepository`."""
+
+    def __init__(self, connection: Connection, tenant_id: str) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def total(self) -> int:
+        return total(self._connection, self._tenant_id, "events")
+
+    def by_ids(self, event_ids: Collection[str]) -> dict[str, Event]:
+        found = read_with(
+            self._connection, events, event_of, self._tenant_id, event_ids, kind="event"
+        )
+        return {event.id: event for event in found}
+
+    def append(self, appended: Sequence[Event]) -> None:
+        rows = [_event_row(event, self._tenant_id) for event in appended]
+        insert_numbered(self._connection, self._tenant_id, events, rows)
+        add_to_total(self._connection, self._tenant_id, "events", len(rows))
+
+    def page(
+        self, filter_: EventFilter, after: tuple[int, int] | None, limit: int, *, descending: bool
+    ) -> Sequence[Event]:
+        key = tuple_(events.c.timestamp, events.c.cursor)
+        query = self._filtered(filter_)
+        if after is not None:
+            query = query.where(key < tuple_(*after) if descending else key > tuple_(*after))
+        order = (events.c.timestamp, events.c.cursor)
+        query = query.order_by(*(column.desc() for column in order) if descending else order)
+        return self._read(query.limit(limit))
+
+    def recorded_after(self, cursor: int, filter_: EventFilter, limit: int) -> Sequence[Event]:
+        # By the primary key: what is new is little, whatever is looked for in it.
+        conditions = self._conditions(filter_, unindexed(events.c.tenant_id))
+        query = select(events).where(events.c.cursor > cursor, *conditions)
+        query = query.order_by(events.c.cursor).limit(limit)
+        return self._read(query)
+
+    def last_cursor(self) -> int:
+        query = select(events.c.cursor).where(unindexed(events.c.tenant_id) == self._tenant_id)
+        last = query.order_by(events.c.cursor.desc()).limit(1)
+        return self._connection.execute(last).scalar() or 0
+
+    def chain(self, session_id: str, after_sequence: int, limit: int) -> Sequence[Event]:
+        query = (
+            select(events)
+            .where(
+                events.c.tenant_id == self._tenant_id,
+                events.c.session_id == session_id,
+                events.c.sequence > after_sequence,
+            )
+            .order_by(events.c.sequence)
+            .limit(limit)
+        )
+        return self._read(query)
+
+    def _read(self, query: Select[Any]) -> list[Event]:
+        return read_rows(self._connection, query, event_of, kind="event")
+
+    def _filtered(self, filter_: EventFilter) -> Select[Any]:
+        return select(events).where(*self._conditions(filter_, events.c.tenant_id))
+
+    def _conditions(
+        self, filter_: EventFilter, tenant: ColumnElement[str]
+    ) -> list[ColumnElement[bool]]:
+        columns = events.c
+        conditions: list[ColumnElement[bool]] = [tenant == self._tenant_id]
+        conditions += equal_where_given(columns, filter_, ("session_id", "agent_id", "name"))
+        if filter_.project:
+            of_project = select(sessions.c.id).where(
+                sessions.c.tenant_id == self._tenant_id, sessions.c.project == filter_.project
+            )
+            conditions.append(columns.session_id.in_(of_project))
+        if filter_.event_types:
+            conditions.append(columns.event_type.in_(filter_.event_types))
+        if filter_.min_severity is not None:
+            conditions.append(columns.severity >= int(filter_.min_severity))
+            if filter_.min_severity >= Severity.ERROR:  # In the words of the partial index.
+                conditions.append(columns.severity >= written_out(int(Severity.ERROR)))
+        if filter_.start_us is not None:
+            conditions.append(columns.timestamp >= filter_.start_us)
+        if filter_.end_us is not None:
+            conditions.append(columns.timestamp < filter_.end_us)
+        return conditions
+
+
+@reads("event")
+def event_of(row: Row[Any]) -> Event:
+    """Return the event of a row."""
+    require_name(row.event_type)
+    require_enum(_SEVERITIES, row.severity, "its severity")
+    require_times(row.timestamp, row.recorded_at)
+    return Event(
+        id=row.id,
+        session_id=row.session_id,
+        agent_id=row.agent_id,
+        event_type=row.event_type,
+        severity=row.severity,
+        timestamp_us=row.timestamp,
+        text=row.text,
+        name=row.name,
+        call_id=row.call_id,
+        error=row.error,
+        model=row.model,
+        input_tokens=row.input_tokens,
+        output_tokens=row.output_tokens,
+        cost_usd=row.cost_usd,
+        duration_us=row.duration,
+        payload_json=row.payload,
+        metadata_json=row.metadata,
+        searchable=row.searchable,
+        sequence=row.sequence,
+        recorded_us=row.recorded_at,
+        prev_hash=row.prev_hash,
+        hash=row.hash,
+        hash_version=row.hash_version,
+        salt=row.salt or b"",
+        commitment=row.commitment or b"",
+        cursor=row.cursor,
+    )
+
+
+def _event_row(event: Event, tenant_id: str) -> dict[str, Any]:
+    return {
+        "tenant_id": tenant_id,
+        "id": event.id,
+        "session_id": event.session_id,
+        "sequence": event.sequence,
+        "agent_id": event.agent_id,
+        "event_type": event.event_type,
+        "severity": int(event.severity),
+        "timestamp": event.timestamp_us,
+        "text": event.text,
+        "name": event.name,
+        "call_id": event.call_id,
+        "error": event.error,
+        "model": event.model,
+        "input_tokens": event.input_tokens,
+        "output_tokens": event.output_tokens,
+        "cost_usd": event.cost_usd,
+        "duration": event.duration_us,
+        "payload": event.payload_json,
+        "metadata": event.metadata_json,
+        "searchable": event.searchable,
+        "recorded_at": event.recorded_us,
+        "prev_hash": event.prev_hash,
+        "hash": event.hash,
+        "hash_version": event.hash_version,
+        "salt": event.salt,
+        "commitment": event.commitment,
+    }

@@ -1,0 +1,204 @@
+"""Sessions in a tenant's database."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, func, select, tuple_
+
+from mneme_server.common.stored import reads, require_times
+from mneme_server.engine.store.guard import Prepared
+from mneme_server.engine.store.portable import insert
+from mneme_server.engine.store.reading import read_first, read_rows
+from mneme_server.engine.store.rows import (
+    decode_tags,
+    encode_tags,
+    equal_where_given,
+    read_with,
+    upsert,
+)
+from mneme_server.engine.store.totals import add_to_total, known, total
+from mneme_server.features.events.model import Session, SessionFilter, SessionStatus
+from mneme_server.features.events.store.tables import session_tags, sessions
+
+
+class SqlSessions:
+    """Implements `SessionRepository`."""
+
+    def __init__(self, connection: Connection, tenant_id: str) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+        # Which sessions there are, of those that this transaction has looked for.
+        self._there: dict[str, bool] = {}
+
+    def total(self) -> int:
+        return total(self._connection, self._tenant_id, "sessions")
+
+    def get(self, session_id: str) -> Session | None:
+        wanted = {"tenant": self._tenant_id, "id": session_id}
+        found = read_first(self._connection, _session(), session_of, wanted, kind="session")
+        self._there[session_id] = found is not None
+        return found
+
+    def get_many(self, session_ids: Collection[str]) -> dict[str, Session]:
+        found = read_with(
+            self._connection, sessions, session_of, self._tenant_id, session_ids, kind="session"
+        )
+        by_id = {session.id: session for session in found}
+        self._there |= {session_id: session_id in by_id for session_id in session_ids}
+        return by_id
+
+    def save(self, saved: Collection[Session]) -> None:
+        rows = [_session_row(session, self._tenant_id) for session in saved]
+        new = self._new_ones({session.id for session in saved})
+        _upsert().insert(self._connection, rows)
+        add_to_total(self._connection, self._tenant_id, "sessions", new)
+        # Tags are given once, when a session is started, and never change after.
+        tags = [
+            {"tenant_id": self._tenant_id, "session_id": session.id, "tag": tag}
+            for session in saved
+            for tag in session.tags
+        ]
+        if tags:
+            self._connection.execute(insert(session_tags).on_conflict_do_nothing(), tags)
+
+    def _new_ones(self, saved: set[str]) -> int:
+        """Return how many of these are not there yet; they are, from now on."""
+        asked = saved - self._there.keys()
+        there = known(self._connection, self._tenant_id, sessions.c.id, asked)
+        new = len(asked) - there + sum(not self._there[name] for name in saved - asked)
+        self._there |= dict.fromkeys(saved, True)
+        return new
+
+    def page(
+        self, filter_: SessionFilter, after: tuple[int, str] | None, limit: int
+    ) -> Sequence[Session]:
+        query = self._filtered(select(sessions), filter_)
+        if after is not None:
+            query = query.where(tuple_(sessions.c.started_at, sessions.c.id) < tuple_(*after))
+        query = query.order_by(sessions.c.started_at.desc(), sessions.c.id.desc()).limit(limit)
+        return self._read(query)
+
+    def count(self, filter_: SessionFilter) -> int:
+        if filter_ == SessionFilter(with_system=True):
+            return self.total()
+        if filter_ == SessionFilter():
+            return self.total() - system_count(self._connection, self._tenant_id)
+        query = self._filtered(select(func.count()).select_from(sessions), filter_)
+        return int(self._connection.execute(query).scalar_one())
+
+    def ids(self) -> Iterator[str]:
+        last = ""
+        while True:
+            query = (
+                select(sessions.c.id)
+                .where(sessions.c.tenant_id == self._tenant_id, sessions.c.id > last)
+                .order_by(sessions.c.id)
+                .limit(1000)
+            )
+            page = self._connection.execute(query).scalars().all()
+            if not page:
+                return
+            yield from page
+            last = page[-1]
+
+    def _read(self, query: Select[Any]) -> list[Session]:
+        return read_rows(self._connection, query, session_of, kind="session")
+
+    def _filtered(self, query: Select[Any], filter_: SessionFilter) -> Select[Any]:
+        columns = sessions.c
+        conditions: list[ColumnElement[bool]] = [columns.tenant_id == self._tenant_id]
+        conditions += equal_where_given(columns, filter_, ("agent_id", "user_id", "project"))
+        if not filter_.with_system:
+            conditions.append(~columns.system)
+        if filter_.status is not None:
+            conditions.append(columns.status == int(filter_.status))
+        if filter_.start_us is not None:
+            conditions.append(columns.started_at >= filter_.start_us)
+        if filter_.end_us is not None:
+            conditions.append(columns.started_at < filter_.end_us)
+        for tag in filter_.tags:
+            tagged = select(session_tags.c.session_id).where(
+                session_tags.c.tenant_id == self._tenant_id, session_tags.c.tag == tag
+            )
+            conditions.append(columns.id.in_(tagged))
+        return query.where(*conditions)
+
+
+def system_count(connection: Connection, tenant_id: str) -> int:
+    """Return how many sessions Mneme itself has recorded: one for each alert rule that fired."""
+    query = select(func.count()).select_from(sessions)
+    query = query.where(sessions.c.tenant_id == tenant_id, sessions.c.system)
+    return int(connection.execute(query).scalar_one())
+
+
+@cache
+def _upsert() -> Prepared:
+    return Prepared(upsert(sessions), [column.name for column in sessions.columns])
+
+
+@cache
+def _session() -> Prepared:
+    return Prepared(
+        select(sessions).where(
+            sessions.c.tenant_id == bindparam("tenant"), sessions.c.id == bindparam("id")
+        )
+    )
+
+
+@reads("session")
+def session_of(row: Row[Any]) -> Session:
+    """Return the session of a row."""
+    require_times(row.started_at, row.ended_at, row.last_event_at)
+    return Session(
+        id=row.id,
+        agent_id=row.agent_id,
+        agent_name=row.agent_name,
+        user_id=row.user_id,
+        project=row.project,
+        tags=decode_tags(row.tags),
+        metadata_json=row.metadata,
+        status=SessionStatus(row.status),
+        started_us=row.started_at,
+        ended_us=row.ended_at,
+        last_event_us=row.last_event_at,
+        event_count=row.event_count,
+        tool_call_count=row.tool_call_count,
+        error_count=row.error_count,
+        llm_call_count=row.llm_call_count,
+        total_cost_usd=row.total_cost_usd,
+        total_input_tokens=row.total_input_tokens,
+        total_output_tokens=row.total_output_tokens,
+        head_hash=row.head_hash,
+        declared=bool(row.declared),
+        system=bool(row.system),
+    )
+
+
+def _session_row(session: Session, tenant_id: str) -> dict[str, Any]:
+    return {
+        "tenant_id": tenant_id,
+        "id": session.id,
+        "agent_id": session.agent_id,
+        "agent_name": session.agent_name,
+        "user_id": session.user_id,
+        "project": session.project,
+        "tags": encode_tags(session.tags),
+        "metadata": session.metadata_json,
+        "status": int(session.status),
+        "started_at": session.started_us,
+        "ended_at": session.ended_us,
+        "last_event_at": session.last_event_us,
+        "event_count": session.event_count,
+        "tool_call_count": session.tool_call_count,
+        "error_count": session.error_count,
+        "llm_call_count": session.llm_call_count,
+        "total_cost_usd": session.total_cost_usd,
+        "total_input_tokens": session.total_input_tokens,
+        "total_output_tokens": session.total_output_tokens,
+        "head_hash": session.head_hash,
+        "declared": session.declared,
+        "system": session.system,
+    }

@@ -1,0 +1,322 @@
+"""Lessons: saved with their embedding, so that the next search finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from mneme_server.common import deadline
+from mneme_server.common.answers import least_bytes
+from mneme_server.common.clock import later_us, now_us
+from mneme_server.common.errors import Aborted, FailedPrecondition, NotFound
+from mneme_server.common.ids import new_id
+from mneme_server.engine.corpus.document import Document, DocumentFilter
+from mneme_server.engine.corpus.importing import Import, ImportReport, OnConflict, import_of
+from mneme_server.engine.corpus.ports import TextEmbedder
+from mneme_server.engine.corpus.tenant import OpenTenants
+from mneme_server.engine.scheduling.foreground import Foreground, Size
+from mneme_server.features.learn.kinds import LESSON
+from mneme_server.features.learn.lesson_model import (
+    FoundLesson,
+    Lesson,
+    LessonFilter,
+    folded,
+)
+from mneme_server.features.learn.ports import LessonsUnit
+from mneme_server.features.learn.usage import Usage
+from mneme_server.features.recall.search import Answer, Recall, RecallQuery
+
+_EXPORT_PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Lessons:
+    """The use cases of lessons."""
+
+    tenants: OpenTenants[LessonsUnit]
+    embedder: TextEmbedder
+    recall: Recall
+    usage: Usage
+    foreground: Foreground = field(default_factory=Foreground)
+
+    def create(self, tenant_id: str, lesson: Lesson) -> Lesson:
+        """Save the lesson; an empty id is made. The same content again changes nothing.
+
+        Raises:
+            AlreadyExists: the id is taken by a lesson with other content.
+            ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is saved.
+        """
+        saved = self._save(tenant_id, [lesson], OnConflict.FAIL)
+        return self.usage.shown(tenant_id, saved.stored[saved.report.ids[0]])
+
+    def get(self, tenant_id: str, lesson_id: str, *, counted: bool = True) -> Lesson:
+        """Return the lesson, and count the access if it is to be `counted`.
+
+        Raises:
+            NotFound: there is no such lesson.
+        """
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            lesson = _existing(unit, lesson_id)
+        if counted:
+            self.usage.lessons_read(tenant_id, [lesson_id])
+        return self.usage.shown(tenant_id, lesson)
+
+    def page(
+        self,
+        tenant_id: str,
+        filter_: LessonFilter,
+        after: tuple[int, str] | None,
+        limit: int,
+        words: str = "",
+    ) -> tuple[Sequence[Lesson], int]:
+        """Return lessons, latest update first, after (updated_us, id); and how many match.
+
+        With `words`, only those that hold each of them in their title or content.
+        """
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            read, total = self._reading(unit, filter_, folded(words).split())
+            page = self.foreground.read_page(
+                read,
+                after,
+                limit,
+                lambda one: (one.updated_us, one.id),
+                lambda one: least_bytes(len(one.content), len(one.context_json)),
+            )
+        return [self.usage.shown(tenant_id, lesson) for lesson in page], total
+
+    def _reading(
+        self, unit: LessonsUnit, filter_: LessonFilter, words: Sequence[str]
+    ) -> tuple[Callable[[tuple[int, str] | None, int], Sequence[Lesson]], int]:
+        """Return what reads lessons after a key, and how many there are.
+
+        For words all are looked through here: databases tell upper from lower case in English
+        alone, or not at all.
+        """
+        if not words:
+            return partial(unit.lessons.page, filter_), unit.lessons.count(filter_)
+        matching: list[tuple[int, str]] = []
+        for some in unit.lessons.texts(filter_):
+            deadline.check()
+            with self.foreground.computing(Size.LARGE):
+                matching += [(one.updated_us, one.id) for one in some if one.holds(words)]
+        matching.sort(reverse=True)
+        return partial(_of, unit, matching), len(matching)
+
+    def search(
+        self,
+        tenant_id: str,
+        query: str,
+        filter_: LessonFilter,
+        *,
+        limit: int,
+        min_score: float,
+        counted: bool = True,
+    ) -> tuple[Sequence[FoundLesson], Answer]:
+        """Return the lessons that fit best, and what recall said; count the accesses if they are to
+        be `counted`."""
+        answer = self.recall(
+            tenant_id,
+            RecallQuery(
+                text=query, filter=_document_filter(filter_), limit=limit, min_score=min_score
+            ),
+        )
+        ids = [result.document.source_id for result in answer.results]
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            lessons = unit.lessons.get_many(ids)
+        if counted:
+            self.usage.lessons_read(tenant_id, lessons)
+        found = [
+            FoundLesson(
+                self.usage.shown(tenant_id, lessons[result.document.source_id]),
+                result.score,
+                result.similarity,
+            )
+            for result in answer.results
+            if result.document.source_id in lessons
+        ]
+        return found, answer
+
+    def update(
+        self, tenant_id: str, lesson_id: str, changes: Mapping[str, Any], *, etag: str = ""
+    ) -> Lesson:
+        """Change the given fields, of those in `lesson_model.CONTENT_FIELDS`.
+
+        What others change meanwhile is kept; with an `etag` it is the reason to refuse.
+
+        Raises:
+            NotFound: there is no such lesson.
+            Aborted: `etag` is given and is not the lesson's any more.
+            FailedPrecondition: it is archived.
+            ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is changed.
+        """
+        with self.tenants.open(tenant_id) as tenant:
+            while True:
+                with tenant.read() as unit:
+                    before = _existing(unit, lesson_id, etag)
+                _require_active(before)
+                after = replace(before, **changes)
+                if after.same_content(before):
+                    return self.usage.shown(tenant_id, before)
+                after = replace(after, updated_us=later_us(before.updated_us))
+                vectors = self.embedder.embed([after.text])  # Before the lock: it may take long.
+                if vectors is None:
+                    tenant.require_room(1)
+                with tenant.write() as unit:
+                    now = _existing(unit, lesson_id, etag)
+                    if now.etag != before.etag:
+                        continue  # Somebody else changed it meanwhile: start from that.
+                    after = replace(
+                        after, access_count=now.access_count, last_accessed_us=now.last_accessed_us
+                    )
+                    unit.lessons.save([after])
+                    unit.documents.remove(LESSON, [lesson_id])
+                    unit.documents.add([_document(after)], vectors)
+                return self.usage.shown(tenant_id, after)
+
+    def archive(self, tenant_id: str, lesson_id: str, *, etag: str = "") -> Lesson:
+        """Archive the lesson; doing so again changes nothing.
+
+        Raises:
+            NotFound: there is no such lesson.
+            Aborted: `etag` is given and is not the lesson's any more.
+        """
+        return self._set_archived(tenant_id, lesson_id, now_us(), etag)
+
+    def restore(self, tenant_id: str, lesson_id: str, *, etag: str = "") -> Lesson:
+        """Bring an archived lesson back; one that is not archived stays as it is.
+
+        Raises:
+            NotFound: there is no such lesson.
+            Aborted: `etag` is given and is not the lesson's any more.
+        """
+        return self._set_archived(tenant_id, lesson_id, None, etag)
+
+    def _set_archived(
+        self, tenant_id: str, lesson_id: str, archived_us: int | None, etag: str
+    ) -> Lesson:
+        """Save since when the lesson is archived, unless it already is what is wanted.
+
+        Its document keeps its vector: nothing is embedded.
+        """
+        archived = archived_us is not None
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
+            lesson = _existing(unit, lesson_id, etag)
+            if archived != (lesson.archived_us is not None):
+                lesson = replace(lesson, archived_us=archived_us)
+                unit.lessons.save([lesson])
+                unit.documents.set_archived(LESSON, lesson_id, archived=archived)
+        return self.usage.shown(tenant_id, lesson)
+
+    def import_(
+        self, tenant_id: str, lessons: Sequence[Lesson], on_conflict: OnConflict
+    ) -> ImportReport:
+        """Bring in lessons, all or none.
+
+        Raises:
+            AlreadyExists: an id is taken by other content, and `on_conflict` is FAIL.
+            ResourceExhausted: they cannot be embedded soon, and too much waits; nothing is brought
+                in.
+            FailedPrecondition: the same, and they are more than the queue holds.
+        """
+        return self._save(tenant_id, lessons, on_conflict).report
+
+    def export(self, tenant_id: str, filter_: LessonFilter) -> Iterator[Lesson]:
+        """Yield lessons by id."""
+        after = ""
+        with self.tenants.open(tenant_id) as tenant:
+            while True:
+                with tenant.read() as unit:
+                    page = unit.lessons.by_id(filter_, after, _EXPORT_PAGE)
+                if not page:
+                    return
+                yield from (self.usage.shown(tenant_id, lesson) for lesson in page)
+                after = page[-1].id
+
+    def _save(
+        self, tenant_id: str, lessons: Sequence[Lesson], on_conflict: OnConflict
+    ) -> Import[Lesson]:
+        now = now_us()
+        given = [_completed(lesson, now) for lesson in lessons]
+        vectors = self.embedder.embed([lesson.text for lesson in given])
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
+            deadline.check()  # It may have waited for the tenant's other writes.
+            if vectors is None:
+                tenant.require_room(len(given))
+            stored = unit.lessons.get_many([lesson.id for lesson in given])
+            done = import_of(given, stored, Lesson.same_content, on_conflict, "lesson")
+            if done.rows:
+                unit.lessons.save([given[row] for row in done.rows])
+                unit.documents.remove(LESSON, list(done.replaced))
+                unit.documents.add(
+                    [_document(given[row]) for row in done.rows],
+                    None if vectors is None else vectors[done.rows],
+                )
+        return done
+
+
+def _completed(lesson: Lesson, now: int) -> Lesson:
+    created = lesson.created_us or now
+    return replace(
+        lesson,
+        id=lesson.id or new_id(),
+        tags=tuple(sorted(set(lesson.tags))),
+        created_us=created,
+        updated_us=lesson.updated_us or created,
+    )
+
+
+def _existing(unit: LessonsUnit, lesson_id: str, etag: str = "") -> Lesson:
+    """Return the lesson, which must still have this etag, if one is given."""
+    lesson = unit.lessons.get_many([lesson_id]).get(lesson_id)
+    if lesson is None:
+        raise NotFound(f"there is no lesson {lesson_id!r}", field="id")
+    if etag and etag != lesson.etag:
+        raise Aborted(
+            f"lesson {lesson_id!r} has changed: {etag!r} is no longer its etag; read the lesson"
+            " again before you change it"
+        )
+    return lesson
+
+
+def _require_active(lesson: Lesson) -> None:
+    if lesson.archived_us is not None:
+        raise FailedPrecondition(f"lesson {lesson.id!r} is archived", field="id")
+
+
+def _document(lesson: Lesson) -> Document:
+    return Document(
+        doc_id=0,
+        kind=LESSON,
+        source_id=lesson.id,
+        text=lesson.text,
+        timestamp_us=lesson.updated_us,
+        agent_id=lesson.agent_id,
+        project=lesson.project,
+        category=lesson.category,
+        importance=int(lesson.importance),
+        archived=lesson.archived_us is not None,
+        tags=lesson.tags,
+    )
+
+
+def _of(
+    unit: LessonsUnit, keys: Sequence[tuple[int, str]], after: tuple[int, str] | None, limit: int
+) -> Sequence[Lesson]:
+    """Return the lessons of the keys that come after one, in their order."""
+    some = [key for key in keys if after is None or key < after][:limit]
+    lessons = unit.lessons.get_many([lesson_id for _, lesson_id in some])
+    return [lessons[lesson_id] for _, lesson_id in some]
+
+
+def _document_filter(filter_: LessonFilter) -> DocumentFilter:
+    return DocumentFilter(
+        kinds=frozenset({LESSON}),
+        agent_id=filter_.agent_id,
+        project=filter_.project,
+        categories=frozenset({filter_.category} if filter_.category else ()),
+        importance=int(filter_.importance or 0),
+        tags=frozenset(filter_.tags),
+        include_archived=filter_.include_archived,
+    )

@@ -1,0 +1,213 @@
+"""Lessons in a tenant's database."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    Update,
+    bindparam,
+    delete,
+    func,
+    select,
+    tuple_,
+    update,
+)
+
+from mneme_server.common.counting import MAX_COUNT, counted
+from mneme_server.common.stored import reads
+from mneme_server.engine.store.portable import greatest, insert, least
+from mneme_server.engine.store.reading import read_rows
+from mneme_server.engine.store.rows import (
+    chunks,
+    decode_tags,
+    encode_tags,
+    equal_where_given,
+    read_with,
+    upsert,
+)
+from mneme_server.engine.store.totals import add_to_total, total
+from mneme_server.features.learn.lesson_model import (
+    Access,
+    Importance,
+    Lesson,
+    LessonFilter,
+    LessonText,
+)
+from mneme_server.features.learn.store.tables import lesson_tags, lessons
+
+_TEXTS = 500
+"""Lessons whose texts are read at a time."""
+
+
+class SqlLessons:
+    """Implements `LessonRepository`."""
+
+    def __init__(self, connection: Connection, tenant_id: str) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def total(self) -> int:
+        return total(self._connection, self._tenant_id, "lessons")
+
+    def get_many(self, lesson_ids: Collection[str]) -> dict[str, Lesson]:
+        found = read_with(
+            self._connection, lessons, _lesson, self._tenant_id, lesson_ids, kind="lesson"
+        )
+        return {lesson.id: lesson for lesson in found}
+
+    def save(self, saved: Collection[Lesson]) -> None:
+        rows = [_lesson_row(lesson, self._tenant_id) for lesson in saved]
+        before = self._archived(lesson.id for lesson in saved)
+        self._connection.execute(upsert(lessons), rows)
+        after = {lesson.id: lesson.archived_us is not None for lesson in saved}
+        for name, archived in (("lessons", False), ("lessons_archived", True)):
+            more = operator.countOf(after.values(), archived)
+            fewer = operator.countOf(before.values(), archived)
+            add_to_total(self._connection, self._tenant_id, name, more - fewer)
+        self._save_tags(saved)
+
+    def _archived(self, lesson_ids: Iterable[str]) -> dict[str, bool]:
+        """Return which of these lessons there are, and whether they are archived."""
+        found: dict[str, bool] = {}
+        for some in chunks(set(lesson_ids)):
+            query = select(lessons.c.id, lessons.c.archived_at).where(
+                lessons.c.tenant_id == self._tenant_id, lessons.c.id.in_(some)
+            )
+            rows = self._connection.execute(query)
+            found |= {row.id: row.archived_at is not None for row in rows}
+        return found
+
+    def count_accesses(self, accesses: Mapping[str, Access]) -> None:
+        if accesses:
+            rows = [
+                {"mine": self._tenant_id, "which": id_, "times": one.times, "last": one.last_us}
+                for id_, one in accesses.items()
+            ]
+            self._connection.execute(_count_accesses(), rows)
+
+    def page(
+        self, filter_: LessonFilter, after: tuple[int, str] | None, limit: int
+    ) -> Sequence[Lesson]:
+        query = self._filtered(select(lessons), filter_)
+        if after is not None:
+            query = query.where(tuple_(lessons.c.updated_at, lessons.c.id) < tuple_(*after))
+        query = query.order_by(lessons.c.updated_at.desc(), lessons.c.id.desc()).limit(limit)
+        return read_rows(self._connection, query, _lesson, kind="lesson")
+
+    def by_id(self, filter_: LessonFilter, after: str, limit: int) -> Sequence[Lesson]:
+        query = self._filtered(select(lessons), filter_).where(lessons.c.id > after)
+        query = query.order_by(lessons.c.id).limit(limit)
+        return read_rows(self._connection, query, _lesson, kind="lesson")
+
+    def texts(self, filter_: LessonFilter) -> Iterator[Sequence[LessonText]]:
+        columns, last = lessons.c, ""
+        query = select(columns.updated_at, columns.id, columns.title, columns.content)
+        query = self._filtered(query, filter_).order_by(columns.id).limit(_TEXTS)
+        while some := self._connection.execute(query.where(columns.id > last)).all():
+            yield [LessonText(*row) for row in some]
+            last = some[-1].id
+
+    def count(self, filter_: LessonFilter) -> int:
+        if filter_ == LessonFilter():
+            return self.total()
+        if filter_ == LessonFilter(include_archived=True):
+            return total(self._connection, self._tenant_id, "lessons", "lessons_archived")
+        query = self._filtered(select(func.count()).select_from(lessons), filter_)
+        return int(self._connection.execute(query).scalar_one())
+
+    def _save_tags(self, saved: Collection[Lesson]) -> None:
+        for some in chunks([lesson.id for lesson in saved]):
+            self._connection.execute(
+                delete(lesson_tags).where(
+                    lesson_tags.c.tenant_id == self._tenant_id, lesson_tags.c.lesson_id.in_(some)
+                )
+            )
+        tags = [
+            {"tenant_id": self._tenant_id, "lesson_id": lesson.id, "tag": tag}
+            for lesson in saved
+            for tag in lesson.tags
+        ]
+        if tags:
+            self._connection.execute(insert(lesson_tags), tags)
+
+    def _filtered(self, query: Select[Any], filter_: LessonFilter) -> Select[Any]:
+        columns = lessons.c
+        conditions: list[ColumnElement[bool]] = [columns.tenant_id == self._tenant_id]
+        conditions += equal_where_given(columns, filter_, ("agent_id", "category", "project"))
+        if filter_.importance is not None:
+            conditions.append(columns.importance == int(filter_.importance))
+        if not filter_.include_archived:
+            conditions.append(columns.archived_at.is_(None))
+        for tag in filter_.tags:
+            tagged = select(lesson_tags.c.lesson_id).where(
+                lesson_tags.c.tenant_id == self._tenant_id, lesson_tags.c.tag == tag
+            )
+            conditions.append(columns.id.in_(tagged))
+        return query.where(*conditions)
+
+
+@cache
+def _count_accesses() -> Update:
+    columns = lessons.c
+    return (
+        update(lessons)
+        .where(columns.tenant_id == bindparam("mine"), columns.id == bindparam("which"))
+        .values(
+            access_count=least(columns.access_count + bindparam("times"), MAX_COUNT),
+            last_accessed_at=greatest(
+                func.coalesce(columns.last_accessed_at, 0), bindparam("last")
+            ),
+        )
+    )
+
+
+@reads("lesson")
+def _lesson(row: Row[Any]) -> Lesson:
+    return Lesson(
+        id=row.id,
+        title=row.title,
+        content=row.content,
+        category=row.category,
+        importance=Importance(row.importance),
+        agent_id=row.agent_id,
+        project=row.project,
+        tags=decode_tags(row.tags),
+        context_json=row.context,
+        source_session_id=row.source_session_id,
+        source_event_id=row.source_event_id,
+        access_count=counted(row.access_count),
+        last_accessed_us=row.last_accessed_at,
+        created_us=row.created_at,
+        updated_us=row.updated_at,
+        archived_us=row.archived_at,
+    )
+
+
+def _lesson_row(lesson: Lesson, tenant_id: str) -> dict[str, Any]:
+    return {
+        "tenant_id": tenant_id,
+        "id": lesson.id,
+        "agent_id": lesson.agent_id,
+        "project": lesson.project,
+        "category": lesson.category,
+        "title": lesson.title,
+        "content": lesson.content,
+        "context": lesson.context_json,
+        "tags": encode_tags(lesson.tags),
+        "importance": int(lesson.importance),
+        "source_session_id": lesson.source_session_id,
+        "source_event_id": lesson.source_event_id,
+        "access_count": lesson.access_count,
+        "last_accessed_at": lesson.last_accessed_us,
+        "created_at": lesson.created_us,
+        "updated_at": lesson.updated_us,
+        "archived_at": lesson.archived_us,
+    }

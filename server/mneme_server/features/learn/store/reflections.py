@@ -1,0 +1,251 @@
+"""Reflections, their sayings and the counters in a tenant's database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, select, tuple_
+
+from mneme_server.common.stored import reads
+from mneme_server.engine.corpus.ports import Matrix
+from mneme_server.engine.store.portable import insert
+from mneme_server.engine.store.reading import read_rows
+from mneme_server.engine.store.rows import (
+    chunks,
+    decode_tags,
+    encode_tags,
+    equal_where_given,
+    read_with,
+)
+from mneme_server.engine.store.served import sessions_of_user
+from mneme_server.engine.store.totals import add_to_total, total
+from mneme_server.engine.store.vectors import STORED_VECTOR
+from mneme_server.features.events.outcome import Outcome
+from mneme_server.features.learn.reflection_model import (
+    Reflection,
+    ReflectionFilter,
+    ReflectionLimits,
+    Saying,
+)
+from mneme_server.features.learn.store.tables import counters, reflection_tags, reflections, sayings
+
+
+class SqlReflections:
+    """Implements `ReflectionRepository`."""
+
+    def __init__(self, connection: Connection, tenant_id: str) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def get_many(self, reflection_ids: Collection[str]) -> dict[str, Reflection]:
+        found = read_with(
+            self._connection,
+            reflections,
+            _reflection,
+            self._tenant_id,
+            reflection_ids,
+            kind="reflection",
+        )
+        return {reflection.id: reflection for reflection in found}
+
+    def add(self, reflection: Reflection, said: Matrix | None) -> None:
+        mine = {"tenant_id": self._tenant_id}
+        self._connection.execute(reflections.insert(), mine | _reflection_row(reflection))
+        add_to_total(self._connection, self._tenant_id, "reflections", 1)
+        key = mine | {"reflection_id": reflection.id}
+        if reflection.tags:
+            self._connection.execute(
+                reflection_tags.insert(), [key | {"tag": tag} for tag in reflection.tags]
+            )
+        rows = [
+            key | {"worked": worked, "place": place, "text": text}
+            for worked, texts in (
+                (True, reflection.what_worked),
+                (False, reflection.what_did_not_work),
+            )
+            for place, text in enumerate(texts)
+        ]
+        if said is None:
+            stored = [_NO_VECTOR] * len(rows)
+        else:
+            stored = [row.tobytes() for row in np.ascontiguousarray(said, dtype=STORED_VECTOR)]
+        for row, vector in zip(rows, stored, strict=True):
+            row["vector"] = vector
+        if rows:
+            self._connection.execute(sayings.insert(), rows)
+
+    def remove(self, reflection_ids: Collection[str]) -> None:
+        for some in chunks(reflection_ids):
+            gone = self._connection.execute(
+                delete(reflections).where(
+                    reflections.c.tenant_id == self._tenant_id, reflections.c.id.in_(some)
+                )
+            )
+            add_to_total(self._connection, self._tenant_id, "reflections", -gone.rowcount)
+
+    def attempts(self, session_id: str, task_key: str) -> int:
+        query = self._filtered(select(func.max(reflections.c.attempt_number))).where(
+            reflections.c.session_id == session_id, reflections.c.task_key == task_key
+        )
+        return int(self._connection.execute(query).scalar_one() or 0)
+
+    def beyond(self, newest: Reflection, limits: ReflectionLimits) -> Sequence[str]:
+        columns = reflections.c
+        spans = [(columns.session_id == newest.session_id, limits.per_session)]
+        if newest.project:
+            spans.append((columns.project == newest.project, limits.per_project))
+        surplus: dict[str, None] = {}
+        for condition, kept in spans:
+            query = (
+                self._filtered(select(columns.id))
+                .where(condition)
+                .order_by(columns.created_at.desc(), columns.id.desc())
+                .offset(kept)
+            )
+            surplus |= dict.fromkeys(self._connection.execute(query).scalars())
+        return list(surplus)
+
+    def page(
+        self, filter_: ReflectionFilter, after: tuple[int, str] | None, limit: int
+    ) -> Sequence[Reflection]:
+        query = self._filtered(select(reflections), filter_)
+        if after is not None:
+            query = query.where(tuple_(reflections.c.created_at, reflections.c.id) < tuple_(*after))
+        query = query.order_by(reflections.c.created_at.desc(), reflections.c.id.desc())
+        return read_rows(self._connection, query.limit(limit), _reflection, kind="reflection")
+
+    def count(self, filter_: ReflectionFilter) -> int:
+        if filter_ == ReflectionFilter():
+            return total(self._connection, self._tenant_id, "reflections")
+        query = self._filtered(select(func.count()).select_from(reflections), filter_)
+        return int(self._connection.execute(query).scalar_one())
+
+    def outcomes(self, filter_: ReflectionFilter) -> Mapping[Outcome, int]:
+        query = self._filtered(select(reflections.c.outcome, func.count()), filter_)
+        rows = self._connection.execute(query.group_by(reflections.c.outcome))
+        return {Outcome(outcome): count for outcome, count in rows}
+
+    def sayings(
+        self, filter_: ReflectionFilter, *, worked: bool, outcomes: Collection[Outcome]
+    ) -> tuple[Sequence[Saying], Matrix]:
+        query = (
+            self._filtered(
+                select(
+                    sayings.c.text,
+                    reflections.c.id,
+                    reflections.c.created_at,
+                    sayings.c.vector,
+                ).join(
+                    sayings,
+                    (sayings.c.tenant_id == reflections.c.tenant_id)
+                    & (sayings.c.reflection_id == reflections.c.id),
+                ),
+                filter_,
+            )
+            .where(
+                sayings.c.worked == worked,
+                reflections.c.outcome.in_([int(outcome) for outcome in outcomes]),
+            )
+            .order_by(reflections.c.created_at, reflections.c.id, sayings.c.place)
+        )
+        rows = self._connection.execute(query).all()
+        said = [Saying(row.text, row.id, row.created_at) for row in rows]
+        size = max((len(row.vector) for row in rows), default=0)
+        joined = b"".join(row.vector or bytes(size) for row in rows)
+        dimensions = size // STORED_VECTOR.itemsize
+        return said, np.frombuffer(joined, STORED_VECTOR).reshape(len(said), dimensions)
+
+    def _filtered(self, query: Select[Any], filter_: ReflectionFilter | None = None) -> Select[Any]:
+        columns = reflections.c
+        conditions: list[ColumnElement[bool]] = [columns.tenant_id == self._tenant_id]
+        if filter_ is None:
+            return query.where(*conditions)
+        conditions += equal_where_given(columns, filter_, ("session_id", "project", "agent_id"))
+        if filter_.user_id:
+            served = sessions_of_user(self._tenant_id, filter_.user_id)
+            conditions.append(columns.session_id.in_(served))
+        if filter_.outcomes:
+            conditions.append(columns.outcome.in_([int(one) for one in filter_.outcomes]))
+        for tag in filter_.tags:
+            tagged = select(reflection_tags.c.reflection_id).where(
+                reflection_tags.c.tenant_id == self._tenant_id, reflection_tags.c.tag == tag
+            )
+            conditions.append(columns.id.in_(tagged))
+        return query.where(*conditions)
+
+
+_NO_VECTOR = b""
+
+
+class SqlCounters:
+    """Implements `CounterRepository`."""
+
+    def __init__(self, connection: Connection, tenant_id: str) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def add(self, counts: Mapping[str, int]) -> None:
+        rows = [
+            {"tenant_id": self._tenant_id, "name": name, "value": value}
+            for name, value in counts.items()
+            if value
+        ]
+        if not rows:
+            return
+        statement = insert(counters)
+        self._connection.execute(
+            statement.on_conflict_do_update(
+                index_elements=["tenant_id", "name"],
+                set_={"value": counters.c.value + statement.excluded.value},
+            ),
+            rows,
+        )
+
+    def all(self) -> dict[str, int]:
+        query = select(counters.c.name, counters.c.value).where(
+            counters.c.tenant_id == self._tenant_id
+        )
+        return {row.name: row.value for row in self._connection.execute(query)}
+
+
+@reads("reflection")
+def _reflection(row: Row[Any]) -> Reflection:
+    return Reflection(
+        id=row.id,
+        session_id=row.session_id,
+        project=row.project,
+        agent_id=row.agent_id,
+        task_description=row.task_description,
+        attempt_number=row.attempt_number,
+        outcome=Outcome(row.outcome),
+        what_worked=tuple(json.loads(row.what_worked)),
+        what_did_not_work=tuple(json.loads(row.what_did_not_work)),
+        next_strategy=row.next_strategy,
+        tags=decode_tags(row.tags),
+        related_entity_ids=tuple(json.loads(row.related_entity_ids)),
+        applied_reflection_ids=tuple(json.loads(row.applied_reflection_ids)),
+        created_us=row.created_at,
+    )
+
+
+def _reflection_row(reflection: Reflection) -> dict[str, Any]:
+    return {
+        "id": reflection.id,
+        "session_id": reflection.session_id,
+        "project": reflection.project,
+        "agent_id": reflection.agent_id,
+        "task_description": reflection.task_description,
+        "task_key": reflection.task_key,
+        "attempt_number": reflection.attempt_number,
+        "outcome": int(reflection.outcome),
+        "what_worked": json.dumps(reflection.what_worked, ensure_ascii=False),
+        "what_did_not_work": json.dumps(reflection.what_did_not_work, ensure_ascii=False),
+        "next_strategy": reflection.next_strategy,
+        "tags": encode_tags(reflection.tags),
+        "related_entity_ids": json.dumps(reflection.related_entity_ids, ensure_ascii=False),
+        "applied_reflection_ids": json.dumps(reflection.applied_reflection_ids, ensure_ascii=False),
+        "created_at": reflection.created_us,
+    }

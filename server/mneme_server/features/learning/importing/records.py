@@ -1,0 +1,220 @@
+"""What was recorded, as experience is made of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from mneme_server.common.canonical import Json, JsonObject
+from mneme_server.engine.corpus.tenant import OpenTenant
+from mneme_server.features.events.activity import ActivityReader, EventDigest
+from mneme_server.features.events.event_types import Part, traits_of
+from mneme_server.features.events.model import Session, SessionFilter, Severity
+from mneme_server.features.events.outcome import reward_of
+from mneme_server.features.events.ports import EventsUnit
+from mneme_server.features.learning.importing.plan import RecordKind, Selection
+from mneme_server.features.learning.ports import LearningUnit
+from mneme_server.features.skills.episode_model import Episode, EpisodeFilter
+from mneme_server.features.skills.ports import EpisodeRepository
+
+MOST_CALLS = 10_000
+"""Calls of a record that can be imported."""
+_KEYS = 1_000
+_PAGE = 2_000
+
+
+class ImportUnit(LearningUnit, EventsUnit, Protocol):
+    """One transaction, as far as importing is concerned."""
+
+    @property
+    def activity(self) -> ActivityReader:
+        """What the tenant's sessions held."""
+        ...
+
+    @property
+    def episodes(self) -> EpisodeRepository:
+        """The tenant's episodes."""
+        ...
+
+
+@dataclass(slots=True)
+class ToolCall:
+    """A call of a tool."""
+
+    tool: str
+    call_id: str = ""
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A recorded session or an episode.
+
+    Args:
+        id: its own.
+        facts: what is known of it, by name.
+        tags: its labels.
+        reward: how it ended; None if that is not known.
+        calls: the tools that were called, in their order, `MOST_CALLS` + 1 at most.
+    """
+
+    id: str
+    facts: JsonObject
+    tags: Sequence[str]
+    reward: float | None
+    calls: Sequence[ToolCall]
+
+
+class Records:
+    """The records of a tenant, oldest first.
+
+    Args:
+        tenant: the tenant.
+        kind: what they are.
+        selection: which ones.
+    """
+
+    def __init__(
+        self, tenant: OpenTenant[ImportUnit], kind: RecordKind, selection: Selection
+    ) -> None:
+        self._tenant = tenant
+        self._kind = kind
+        self._selection = selection
+        self._ids = self._all_ids()
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._ids)
+
+    def parts(self, size: int, *, with_calls: bool) -> Iterator[Sequence[Record]]:
+        """Yield them in parts; those that were deleted meanwhile are missing."""
+        for first in range(0, len(self._ids), size):
+            ids = self._ids[first : first + size]
+            with self._tenant.read() as unit:
+                if self._kind is RecordKind.EPISODES:
+                    episodes = unit.episodes.get_many(ids)
+                    yield [_of_episode(episodes[one]) for one in ids if one in episodes]
+                    continue
+                sessions = unit.sessions.get_many(ids)
+            yield [
+                self._of_session(sessions[one], with_calls=with_calls)
+                for one in ids
+                if one in sessions
+            ]
+
+    def _all_ids(self) -> list[str]:
+        found: list[str] = []
+        after: tuple[int, str] | None = None
+        while True:
+            page = self._keys(after)
+            found += [key[1] for key in page]
+            if len(page) < _KEYS:
+                return found[::-1]
+            after = page[-1]
+
+    def _keys(self, after: tuple[int, str] | None) -> Sequence[tuple[int, str]]:
+        """Return when records were, and their ids, latest first."""
+        of = self._selection
+        with self._tenant.read() as unit:
+            if self._kind is RecordKind.EPISODES:
+                episodes = unit.episodes.digests(
+                    EpisodeFilter(
+                        agent_id=of.agent_id,
+                        user_id=of.user_id,
+                        project=of.project,
+                        tags=of.tags,
+                        start_us=of.start_us,
+                        end_us=of.end_us,
+                    ),
+                    after,
+                    _KEYS,
+                )
+                return [(one.occurred_us, one.id) for one in episodes]
+            sessions = unit.sessions.page(
+                SessionFilter(
+                    agent_id=of.agent_id,
+                    user_id=of.user_id,
+                    project=of.project,
+                    tags=of.tags,
+                    start_us=of.start_us,
+                    end_us=of.end_us,
+                ),
+                after,
+                _KEYS,
+            )
+            return [(one.started_us, one.id) for one in sessions]
+
+    def _of_session(self, session: Session, *, with_calls: bool) -> Record:
+        return Record(
+            id=session.id,
+            facts=_facts(
+                session.metadata_json,
+                agent_id=session.agent_id,
+                agent_name=session.agent_name,
+                user_id=session.user_id,
+                project=session.project,
+                tags=session.tags,
+            ),
+            tags=session.tags,
+            reward=reward_of(session.status, session.metadata_json),
+            calls=self._calls(session.id) if with_calls else (),
+        )
+
+    def _calls(self, session_id: str) -> Sequence[ToolCall]:
+        calls: list[ToolCall] = []
+        last = 0
+        while len(calls) <= MOST_CALLS:
+            with self._tenant.read() as unit:
+                page = unit.activity.digests(session_id, last, _PAGE)
+            for event in page:
+                _note(event, calls)
+            if len(page) < _PAGE:
+                break
+            last = page[-1].sequence
+        return calls
+
+
+def _note(event: EventDigest, calls: list[ToolCall]) -> None:
+    """Note a call of a tool, or that one failed."""
+    traits = traits_of(event.event_type)
+    if traits.part is Part.CALL:
+        if event.name:
+            calls.append(ToolCall(event.name, event.call_id))
+    elif traits.answers_call and (traits.part is Part.FAILURE or event.severity >= Severity.ERROR):
+        failed = next((one for one in reversed(calls) if _answers(event, one)), None)
+        if failed is not None:
+            failed.failed = True
+
+
+def _answers(event: EventDigest, call: ToolCall) -> bool:
+    if event.call_id and call.call_id:
+        return event.call_id == call.call_id
+    return event.name in ("", call.tool)
+
+
+def _of_episode(episode: Episode) -> Record:
+    return Record(
+        id=episode.id,
+        facts=_facts(
+            episode.metadata_json,
+            agent_id=episode.agent_id,
+            user_id=episode.user_id,
+            project=episode.project,
+            session_id=episode.session_id,
+            task=episode.task,
+            tags=episode.tags,
+        ),
+        tags=episode.tags,
+        reward=episode.reward,
+        calls=[ToolCall(tool) for tool in episode.tools],
+    )
+
+
+def _facts(metadata_json: str, *, tags: Sequence[str], **facts: str) -> JsonObject:
+    """Return what is known of a record; what is empty is not known."""
+    found: dict[str, Json] = {name: value for name, value in facts.items() if value}
+    if tags:
+        found["tags"] = dict.fromkeys(tags, True)
+    return {**found, "metadata": json.loads(metadata_json)}

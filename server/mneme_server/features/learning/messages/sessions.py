@@ -1,0 +1,149 @@
+"""Sessions, algorithms and metrics."""
+
+from __future__ import annotations
+
+import math
+from typing import cast
+
+from google.protobuf.duration_pb2 import Duration
+from mneme.v1 import learning_pb2 as pb
+from mneme.v1 import learning_service_pb2 as service_pb
+
+from mneme_server.common.clock import MICROSECONDS
+from mneme_server.edge.grpc.convert.json import json_of, struct_of_object
+from mneme_server.edge.grpc.convert.time import to_timestamp
+from mneme_server.features.learning.algorithm import Algorithm, Key
+from mneme_server.features.learning.catalogue import missing
+from mneme_server.features.learning.exporting import Model, file_name
+from mneme_server.features.learning.measuring import Metrics
+from mneme_server.features.learning.messages.spaces import space, space_message
+from mneme_server.features.learning.messages.values import action
+from mneme_server.features.learning.model import Mode, Point, Session
+from mneme_server.features.learning.sessions import NewSession
+from mneme_server.features.learning.spaces import Box, OpenLabels, OpenObject
+
+
+def new_session(request: service_pb.LearningServiceStartSessionRequest) -> NewSession:
+    """Return the session that a request starts."""
+    return NewSession(
+        id=request.session_id,
+        algorithm=request.algorithm,
+        config=json_of(request, "config"),
+        states=space(request.state_space, "state_space", OpenObject()),
+        actions=space(request.action_space, "action_space", OpenLabels()),
+        seed=request.seed,
+        mode=Mode(request.learning),
+    )
+
+
+def session(stored: Session, *, with_actions: bool = True) -> pb.LearningSession:
+    """Return the message of a session."""
+    definition, counts = stored.definition, stored.counts
+    known = () if isinstance(definition.actions, Box) or not with_actions else stored.seen
+    return pb.LearningSession(
+        id=stored.id,
+        algorithm=definition.algorithm,
+        config=struct_of_object(definition.config),
+        state_space=space_message(definition.states),
+        action_space=space_message(definition.actions),
+        seed=definition.seed,
+        learning=cast("pb.LearningMode", definition.mode),
+        status=cast("pb.LearningStatus", stored.status),
+        trained=stored.progress.learned > 0 or stored.progress.updates > 0,
+        transitions=counts.transitions,
+        learned=stored.progress.learned,
+        episodes_completed=counts.episodes,
+        total_reward=counts.total_reward,
+        avg_reward=average(stored),
+        known_actions=[action(one) for one in known],
+        experience_bytes=counts.bytes,
+        created_at=to_timestamp(stored.created_us),
+        updated_at=to_timestamp(stored.updated_us),
+        ended_at=None if stored.ended_us is None else to_timestamp(stored.ended_us),
+    )
+
+
+def exported(model: Model) -> pb.ExportedModel:
+    """Return the message that says what was exported."""
+    export = model.export
+    return pb.ExportedModel(
+        name=file_name(model.session),
+        size_bytes=export.size,
+        sha256=export.digest.hex(),
+        exported_at=to_timestamp(export.exported_us),
+    )
+
+
+def average(stored: Session) -> float:
+    """Return the mean reward of a session's episodes; 0 without any."""
+    counts = stored.counts
+    return counts.ended_reward / counts.episodes if counts.episodes else 0.0
+
+
+def description(algorithm: Algorithm) -> service_pb.AlgorithmDescription:
+    """Return the message of an algorithm."""
+    lacking = missing(algorithm)
+    return service_pb.AlgorithmDescription(
+        name=algorithm.name,
+        summary=algorithm.summary,
+        source=algorithm.source,
+        discrete_actions=algorithm.discrete,
+        continuous_actions=algorithm.continuous,
+        open_actions=algorithm.open_actions,
+        on_policy=algorithm.on_policy,
+        keys=[_key(key) for key in algorithm.keys],
+        available=not lacking,
+        missing=lacking,
+    )
+
+
+def _key(key: Key) -> service_pb.AlgorithmKey:
+    message = service_pb.AlgorithmKey(name=key.name, meaning=key.meaning, choices=key.choices)
+    if isinstance(key.default, str):
+        message.text = key.default
+        return message
+    message.number = key.default
+    message.whole = isinstance(key.default, int)
+    message.low = key.low
+    if math.isfinite(key.high):
+        message.high = key.high
+    return message
+
+
+def metrics(found: Metrics) -> pb.LearningMetrics:
+    """Return the message of metrics."""
+    stored = found.session
+    return pb.LearningMetrics(
+        episodes_completed=stored.counts.episodes,
+        transitions=stored.counts.transitions,
+        total_reward=stored.counts.total_reward,
+        avg_reward=average(stored),
+        moving_avg_reward=found.moving_average,
+        convergence_score=found.convergence,
+        convergence_status=cast("pb.ConvergenceStatus", found.status),
+        loss_trend=cast("pb.LossTrend", found.trend),
+        exploration_rate=found.exploration,
+        updates=stored.progress.updates,
+        training_time=duration(stored.progress.training_us),
+        history=[_point(point) for point in found.history],
+    )
+
+
+def _point(point: Point) -> pb.MetricsPoint:
+    return pb.MetricsPoint(
+        episode=point.episode,
+        transitions=point.transitions,
+        episode_reward=point.reward,
+        moving_avg_reward=point.moving_average,
+        loss=point.loss,
+        value_mean=point.value,
+        gradient_norm=point.gradient_norm,
+        exploration_rate=point.exploration,
+        recorded_at=to_timestamp(point.recorded_us),
+    )
+
+
+def duration(microseconds: int) -> Duration:
+    """Return the message of a duration."""
+    seconds, rest = divmod(microseconds, MICROSECONDS)
+    return Duration(seconds=seconds, nanos=rest * 1_000)

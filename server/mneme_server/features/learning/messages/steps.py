@@ -1,0 +1,141 @@
+"""Questions, predictions, and what came of them."""
+
+from __future__ import annotations
+
+import numpy as np
+from mneme.v1 import learning_pb2 as pb
+from mneme.v1 import learning_service_pb2 as service_pb
+
+from mneme_server.common.canonical import canonical_json
+from mneme_server.common.ids import new_id
+from mneme_server.edge.grpc.convert.json import json_of, struct_of
+from mneme_server.edge.grpc.convert.time import to_timestamp
+from mneme_server.features.learning.acting import Answer, Message
+from mneme_server.features.learning.live import Asked, Chosen
+from mneme_server.features.learning.messages.trust import baseline, verdict
+from mneme_server.features.learning.messages.values import action, given, value_of
+from mneme_server.features.learning.model import Told, ToldTrajectory, Trajectory
+from mneme_server.features.learning.predicting import Predicted
+
+
+def asked(request: service_pb.PredictRequest) -> Asked:
+    """Return the question of a request."""
+    return _asked(request, "")
+
+
+def _asked(message: service_pb.PredictRequest | service_pb.ActState, field: str) -> Asked:
+    return Asked(
+        state=value_of(message.state, f"{field}state"),
+        allowed=[
+            value_of(one, f"{field}allowed_actions[{place}]")
+            for place, one in enumerate(message.allowed_actions)
+        ],
+        actor=message.actor_id,
+        target_return=message.target_return if message.HasField("target_return") else None,
+    )
+
+
+def act_message(request: service_pb.ActRequest, session_id: str) -> Message:
+    """Return what a message of a stream says; `session_id` is the stream's."""
+    return Message(
+        session_id=session_id,
+        feedback=[told(step, f"feedback[{place}].") for place, step in enumerate(request.feedback)],
+        states=[_asked(one, f"states[{place}].") for place, one in enumerate(request.states)],
+        explore=request.explore,
+        with_ids=not request.without_feedback,
+        baseline=baseline(request),
+    )
+
+
+def act_answer(answer: Answer, *, scores: bool) -> service_pb.ActResponse:
+    """Return the message of an answer."""
+    response = service_pb.ActResponse(
+        predictions=[prediction(made, scores=scores) for made in answer.predictions]
+    )
+    gate = verdict(answer.verdict)
+    if gate is not None:
+        response.gate.CopyFrom(gate)
+    recorded = answer.recorded
+    if recorded is not None:
+        response.transitions = recorded.counts.transitions
+        response.episodes_completed = recorded.counts.episodes
+        response.updates = recorded.learned.updates
+        if recorded.learned.loss is not None:
+            response.loss = recorded.learned.loss
+    return response
+
+
+def told(message: pb.Experience | service_pb.FeedbackRequest, field: str) -> Told:
+    """Return what a message tells; `field` is its path in the request, with a dot behind it."""
+    return Told(
+        reward=message.reward,
+        prediction_id=message.prediction_id,
+        state=given(message, "state", field),
+        action=given(message, "action", field),
+        next_state=given(message, "next_state", field),
+        terminated=message.terminated,
+        truncated=message.truncated,
+        actor=message.actor_id,
+        probability=message.probability if message.HasField("probability") else None,
+        allowed=[
+            value_of(one, f"{field}next_allowed_actions[{place}]")
+            for place, one in enumerate(message.next_allowed_actions)
+        ],
+        available=[
+            value_of(one, f"{field}allowed_actions[{place}]")
+            for place, one in enumerate(message.allowed_actions)
+        ],
+    )
+
+
+def trajectory(
+    message: service_pb.RecordExperienceRequest | service_pb.RecordTrajectoriesRequest,
+) -> ToldTrajectory:
+    """Return the trajectory of a message; without an id it is given one."""
+    return ToldTrajectory(
+        id=message.trajectory_id or new_id(),
+        steps=[told(step, f"steps[{place}].") for place, step in enumerate(message.steps)],
+        metadata_json=canonical_json(json_of(message, "metadata")),
+    )
+
+
+def recorded_trajectory(kept: Trajectory) -> pb.Trajectory:
+    """Return the message of a trajectory."""
+    return pb.Trajectory(
+        id=kept.id,
+        metadata=struct_of(kept.metadata_json),
+        steps=kept.steps,
+        total_reward=kept.total_reward,
+        first_transition=kept.first,
+        recorded_at=to_timestamp(kept.recorded_us),
+    )
+
+
+def prediction(made: Predicted, *, scores: bool) -> pb.Prediction:
+    """Return the message of a prediction, with what is thought of each action if `scores`."""
+    chosen = made.chosen
+    return pb.Prediction(
+        prediction_id=made.id,
+        action=action(chosen.action),
+        confidence=chosen.confidence,
+        probability=chosen.probability,
+        explored=chosen.explored,
+        trained=chosen.trained,
+        actions=_scores(chosen) if scores else (),
+    )
+
+
+def _scores(chosen: Chosen) -> list[pb.ActionScore]:
+    """Return what is thought of each action, the best first."""
+    if not chosen.labels:
+        return []
+    valued = len(chosen.values) > 0
+    order = np.argsort(-(chosen.values if valued else chosen.policy), kind="stable")
+    return [
+        pb.ActionScore(
+            action=action(chosen.labels[place]),
+            value=float(chosen.values[place]) if valued else None,
+            probability=float(chosen.policy[place]),
+        )
+        for place in order.tolist()
+    ]

@@ -1,0 +1,220 @@
+"""Starting, showing, ending and deleting sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from mneme_server.common import deadline
+from mneme_server.common.canonical import Json
+from mneme_server.common.clock import later_us, now_us
+from mneme_server.common.errors import AlreadyExists, FailedPrecondition, Reason, ResourceExhausted
+from mneme_server.common.ids import new_id
+from mneme_server.engine.corpus.tenant import OpenTenants
+from mneme_server.features.learning.algorithm import Algorithm
+from mneme_server.features.learning.catalogue import algorithm_named, configured, missing
+from mneme_server.features.learning.live_session import Tenant, telling, unknown
+from mneme_server.features.learning.model import Definition, Mode, Session, Status
+from mneme_server.features.learning.open_sessions import OpenSessions
+from mneme_server.features.learning.ports import LearningUnit, ModelFiles, SessionFilter
+from mneme_server.features.learning.sealing import new_secret
+from mneme_server.features.learning.space_checks import check_actions, check_space
+from mneme_server.features.learning.spaces import Space
+
+_RETRY_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class NewSession:
+    """A session as a caller wants it, not checked yet."""
+
+    id: str
+    algorithm: str
+    config: Mapping[str, Json]
+    states: Space
+    actions: Space
+    seed: int
+    mode: Mode
+
+
+class StartSession:
+    """The use case: start a session, or resume it.
+
+    Args:
+        tenants: where tenants are.
+        sessions: those in memory.
+        most: active sessions of a tenant.
+    """
+
+    def __init__(
+        self, tenants: OpenTenants[LearningUnit], sessions: OpenSessions, most: int
+    ) -> None:
+        self._tenants = tenants
+        self._sessions = sessions
+        self._most = most
+
+    def __call__(self, tenant_id: str, given: NewSession) -> tuple[Session, bool]:
+        """Return the session, and whether it existed before.
+
+        Raises:
+            InvalidArgument: there is no such algorithm, it does not work on the spaces, or its
+                config has an unknown key or a value that is not valid.
+            FailedPrecondition: this server lacks what the algorithm needs.
+            AlreadyExists: the id is taken by a session with another definition.
+            ResourceExhausted: the tenant has as many active sessions as it may.
+        """
+        algorithm = algorithm_named(given.algorithm)
+        definition = _defined(algorithm, given)
+        session_id = given.id or new_id()
+        with self._tenants.open(tenant_id) as tenant:
+            with tenant.read() as unit:
+                known = unit.learning_sessions.get(session_id)
+            if known is None:
+                _require(algorithm)
+                started = self._added(tenant, algorithm, definition, session_id)
+                if started is not None:
+                    return started, False
+            return self._resumed(tenant, session_id, definition), True
+
+    def _added(
+        self, tenant: Tenant, algorithm: Algorithm, definition: Definition, session_id: str
+    ) -> Session | None:
+        """Insert a session; return None if another call was faster."""
+        now = now_us()
+        with tenant.write() as unit:
+            if unit.learning_sessions.get(session_id) is not None:
+                return None
+            self._require_place(unit)
+            return unit.learning_sessions.add(
+                Session(
+                    number=0,
+                    id=session_id,
+                    definition=definition,
+                    version=algorithm.version,
+                    secret=new_secret(),
+                    created_us=now,
+                    updated_us=now,
+                )
+            )
+
+    def _resumed(self, tenant: Tenant, session_id: str, asked: Definition) -> Session:
+        with self._sessions.use(tenant, session_id) as live, telling(live):
+            session = live.session
+            if session.definition != asked:
+                raise AlreadyExists(
+                    f"the learning session {session_id!r} exists with another definition:"
+                    f" {_difference(session.definition, asked)} differs",
+                    field="session_id",
+                )
+            if session.status is Status.ENDED:
+                with tenant.write() as unit:
+                    self._require_place(unit)
+                    now = later_us(session.updated_us)
+                    live.session = replace(
+                        session, status=Status.ACTIVE, updated_us=now, ended_us=None
+                    )
+                    unit.learning_sessions.update(live.current())
+            return live.current()
+
+    def _require_place(self, unit: LearningUnit) -> None:
+        if unit.learning_sessions.count(Status.ACTIVE) >= self._most:
+            raise ResourceExhausted(
+                f"{self._most} learning sessions are active, as many as a tenant may have"
+                " (MNEME_LEARNING_SESSIONS); end one or delete one",
+                reason=Reason.QUOTA_EXCEEDED,
+                retry_after_s=_RETRY_S,
+            )
+
+
+class Sessions:
+    """The use cases that show and remove sessions."""
+
+    def __init__(
+        self, tenants: OpenTenants[LearningUnit], sessions: OpenSessions, files: ModelFiles
+    ) -> None:
+        self._tenants = tenants
+        self._sessions = sessions
+        self._files = files
+
+    def get(self, tenant_id: str, session_id: str) -> Session:
+        """Return a session as it stands.
+
+        Raises:
+            NotFound: there is none.
+        """
+        with self._tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            session = unit.learning_sessions.get(session_id)
+        if session is None:
+            raise unknown(session_id)
+        return self._as_it_stands(tenant_id, session)
+
+    def page(
+        self, tenant_id: str, filter_: SessionFilter, before: int | None, limit: int
+    ) -> Sequence[Session]:
+        """Return sessions, the last started first."""
+        with self._tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            found = unit.learning_sessions.page(filter_, before, limit)
+        return [self._as_it_stands(tenant_id, session) for session in found]
+
+    def delete(self, tenant_id: str, session_id: str) -> None:
+        """Delete a session with all that it was told.
+
+        Raises:
+            NotFound: there is none.
+        """
+        with self._tenants.open(tenant_id) as tenant, self._sessions.leading(tenant_id):
+            while True:
+                with self._sessions.nobody_opening(tenant_id, session_id):
+                    live = self._sessions.find(tenant_id, session_id)
+                    if live is None:  # It may be damaged, and must not be opened to be deleted.
+                        self._delete(tenant, session_id)
+                        return
+                with deadline.holding(live.telling):
+                    if self._sessions.find(tenant_id, session_id) is live:  # Else it was parked.
+                        self._delete(tenant, session_id)
+                        self._sessions.drop(tenant_id, live)
+                        return
+
+    def _delete(self, tenant: Tenant, session_id: str) -> None:
+        with tenant.write() as unit:
+            session = unit.learning_sessions.get(session_id)
+            if session is None:
+                raise unknown(session_id)
+            unit.learning_sessions.delete(session.number)
+        self._files.remove(tenant.tenant_id, session)
+
+    def _as_it_stands(self, tenant_id: str, session: Session) -> Session:
+        live = self._sessions.find(tenant_id, session.id)
+        if live is not None and live.session.number == session.number:
+            return replace(session, progress=live.policy.progress)
+        if session.definition.mode is Mode.BACKGROUND:
+            return session
+        # What it was told is learned when it is opened, before anybody asks it.
+        learned = replace(session.progress, learned=session.counts.transitions)
+        return replace(session, progress=learned)
+
+
+def _defined(algorithm: Algorithm, given: NewSession) -> Definition:
+    config = configured(algorithm, given.config)
+    check_space(given.states, "state_space")
+    check_space(given.actions, "action_space")
+    check_actions(given.actions, algorithm, "action_space")
+    return Definition(given.algorithm, config, given.states, given.actions, given.seed, given.mode)
+
+
+def _require(algorithm: Algorithm) -> None:
+    lacking = missing(algorithm)
+    if lacking:
+        raise FailedPrecondition(
+            f"{algorithm.name} {lacking}", reason=Reason.ALGORITHM_NOT_SUPPORTED
+        )
+
+
+def _difference(one: Definition, other: Definition) -> str:
+    for name, words in (
+        ("algorithm", "the algorithm"), ("config", "the config"), ("states", "the state space"),
+        ("actions", "the action space"), ("seed", "the seed"),
+    ):  # fmt: skip
+        if getattr(one, name) != getattr(other, name):
+            return words
+    return "when it learns"

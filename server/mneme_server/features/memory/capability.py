@@ -1,0 +1,61 @@
+"""Memories: what agents remember, apart from any session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mneme.v1 import memory_service_pb2
+
+from mneme_server.capability import Capability, Figure, Host, Parts
+from mneme_server.edge.grpc.service import Service
+from mneme_server.features.memory.changing import Memories
+from mneme_server.features.memory.deleting import DeleteMemories
+from mneme_server.features.memory.inserting import InsertMemories
+from mneme_server.features.memory.kinds import MEMORY
+from mneme_server.features.memory.model import MemoryFilter
+from mneme_server.features.memory.searching import SearchMemories
+from mneme_server.features.memory.service import MemoryServicer
+from mneme_server.features.memory.similar import Similar
+from mneme_server.features.memory.store.details import MEMORY_DETAILS
+from mneme_server.features.memory.store.forgetting import FORGETS
+from mneme_server.features.memory.store.memories import SqlMemories
+from mneme_server.features.memory.vectors import Vectors
+from mneme_server.features.recall.search import Recall
+
+_MEMORIES = Figure(
+    "memories", lambda unit: unit.remembered.count(MemoryFilter(include_superseded=True))
+)
+
+
+def _build(host: Host) -> Parts:
+    runtime, foreground = host.runtime, host.runtime.foreground
+    vectors = Vectors(runtime.writing, runtime.embedder)
+    similar = Similar(host.get(Recall).scale, foreground)
+    insert = InsertMemories(host.tenants, vectors, similar, foreground)
+    delete = DeleteMemories(host.tenants, foreground, host.dependents)
+    search = SearchMemories(host.tenants, runtime.questions, foreground)
+    servicer = MemoryServicer(
+        insert=insert,
+        memories=Memories(host.tenants, vectors, foreground),
+        search=search,
+        delete=delete,
+        dimension=runtime.model.dimensions,
+        foreground=foreground,
+        watchdog=runtime.watchdog,
+    )
+    descriptor = memory_service_pb2.DESCRIPTOR.services_by_name["MemoryService"]
+    return Parts(
+        services=[Service(descriptor, servicer)],
+        offers=[insert, delete, search],
+        figures=[_MEMORIES],
+    )
+
+
+CAPABILITY = Capability(
+    name="memory",
+    build=_build,
+    kinds={MEMORY: MEMORY_DETAILS},
+    repositories={"remembered": SqlMemories},
+    migrations=Path(__file__).parent / "migrations",
+    forgets=FORGETS,
+)

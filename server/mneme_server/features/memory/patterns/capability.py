@@ -1,0 +1,41 @@
+"""Patterns: what to look for in memories, kept under a name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mneme.v1 import memory_service_pb2
+
+from mneme_server.capability import Capability, Figure, Host, Parts
+from mneme_server.edge.grpc.service import Service
+from mneme_server.features.memory.patterns.kept import KeptMatchers
+from mneme_server.features.memory.patterns.patterns import Patterns
+from mneme_server.features.memory.patterns.service import PatternCalls
+from mneme_server.features.memory.patterns.store.forgetting import FORGETS
+from mneme_server.features.memory.patterns.store.patterns import SqlPatterns
+from mneme_server.features.memory.patterns.usage import PatternUsage
+from mneme_server.features.memory.searching import SearchMemories
+
+
+def _build(host: Host) -> Parts:
+    foreground = host.runtime.foreground
+    usage, kept = PatternUsage(), KeptMatchers()
+    host.runtime.before_closing(usage.write)
+    patterns = Patterns(host.tenants, host.get(SearchMemories), usage, kept, foreground)
+    descriptor = memory_service_pb2.DESCRIPTOR.services_by_name["MemoryService"]
+    return Parts(
+        calls=[Service(descriptor, PatternCalls(patterns, foreground))],
+        offers=[patterns, kept],
+        figures=[Figure("patterns", lambda unit: unit.patterns.count())],
+        jobs={"pattern-usage": usage.writer(host.tenants)},
+        purge=lambda tenant, _found: kept.clear(tenant),
+    )
+
+
+CAPABILITY = Capability(
+    name="patterns",
+    build=_build,
+    repositories={"patterns": SqlPatterns},
+    migrations=Path(__file__).parent / "migrations",
+    forgets=FORGETS,
+)

@@ -1,0 +1,132 @@
+"""Between the messages of patterns and the domain."""
+
+from __future__ import annotations
+
+from mneme.v1 import memory_service_pb2 as memory_pb
+from mneme.v1 import pattern_pb2 as pb
+
+from mneme_server.common.canonical import JsonObject, canonical_json
+from mneme_server.common.errors import InvalidArgument, Reason
+from mneme_server.common.stored import reads
+from mneme_server.edge.grpc.convert.json import json_of, struct_of
+from mneme_server.edge.grpc.convert.time import to_timestamp
+from mneme_server.edge.grpc.paging import fitting
+from mneme_server.features.memory import messages as memories
+from mneme_server.features.memory.patterns.model import (
+    Definition,
+    Found,
+    Match,
+    MatchedMemory,
+    Pattern,
+    PatternStats,
+    Regex,
+    Semantic,
+    Structural,
+    StructureOf,
+)
+
+_MS = 1_000
+_KINDS = ("regex", "semantic", "structural")
+
+
+def new_pattern(request: pb.StorePatternRequest) -> Pattern:
+    """Return the pattern that a request stores.
+
+    Raises:
+        InvalidArgument: it says not exactly one thing to look for.
+    """
+    schema = json_of(request.structural, "schema", "structural")
+    given = [kind for kind in _KINDS if request.HasField(kind)]
+    if len(given) != 1:
+        raise InvalidArgument(
+            f"give exactly one of {', '.join(_KINDS)}",
+            reason=Reason.INVALID_PARAMETER if given else Reason.MISSING_REQUIRED_FIELD,
+            field=given[1] if given else _KINDS[0],
+        )
+    return Pattern("", request.name, _definition(request, given[0], schema), request.description)
+
+
+def _definition(request: pb.StorePatternRequest, kind: str, schema: JsonObject) -> Definition:
+    if kind == "regex":
+        if not request.regex.expression:
+            raise _missing("regex.expression")
+        return Regex(request.regex.expression)
+    if kind == "semantic":
+        if not request.semantic.text.strip():
+            raise _missing("semantic.text")
+        return Semantic(request.semantic.text, request.semantic.threshold)
+    if not request.structural.HasField("schema"):
+        raise _missing("structural.schema")
+    return Structural(canonical_json(schema), StructureOf(request.structural.target))
+
+
+def _missing(field: str) -> InvalidArgument:
+    return InvalidArgument(
+        f"{field} is required", reason=Reason.MISSING_REQUIRED_FIELD, field=field
+    )
+
+
+@reads("pattern")
+def pattern(stored: Pattern) -> pb.Pattern:
+    """Return the message of a pattern."""
+    definition = stored.definition
+    message = pb.Pattern(
+        id=stored.id,
+        name=stored.name,
+        description=stored.description,
+        created_at=to_timestamp(stored.created_us),
+    )
+    if isinstance(definition, Regex):
+        message.regex.expression = definition.expression
+    elif isinstance(definition, Semantic):
+        message.semantic.text = definition.text
+        message.semantic.threshold = definition.threshold
+    else:
+        schema = struct_of(definition.schema_json)
+        message.structural.SetInParent()
+        message.structural.schema.SetInParent()  # `{}` is a schema, too.
+        if schema is not None:
+            message.structural.schema.CopyFrom(schema)
+        message.structural.target = definition.of.value  # type: ignore[assignment]
+    return message
+
+
+def stats(found: PatternStats) -> pb.PatternStats:
+    """Return the message of a pattern's statistics."""
+    use, (low, high) = found.use, found.interval
+    return pb.PatternStats(
+        pattern=pattern(found.pattern),
+        uses=use.times,
+        match_count=use.matches,
+        average_ms=use.took_us / use.times / _MS if use.times else None,
+        last_used_at=to_timestamp(use.last_us) if use.last_us else None,
+        right_count=found.right,
+        wrong_count=found.wrong,
+        success_rate=found.success_rate,
+        lower_bound=low,
+        upper_bound=high,
+    )
+
+
+def search_response(found: Found) -> memory_pb.SearchPatternResponse:
+    """Return the message of what a search found."""
+    return memory_pb.SearchPatternResponse(
+        results=fitting(map(_matched, found.results)),
+        total_matches=found.total,
+        matches_capped=found.capped,
+        searched_count=found.searched,
+        search_ms=found.took_s * _MS,
+        partial=found.partial,
+    )
+
+
+def _matched(one: MatchedMemory) -> memory_pb.MatchedMemory:
+    return memory_pb.MatchedMemory(
+        memory=memories.memory(one.memory),
+        matches=map(_match, one.matches),
+        similarity=one.similarity,
+    )
+
+
+def _match(match: Match) -> pb.PatternMatch:
+    return pb.PatternMatch(text=match.text, start=match.start, end=match.end, groups=match.groups)

@@ -1,0 +1,226 @@
+"""Storing patterns, and searching memories with them."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mneme_server.common import deadline
+from mneme_server.common.clock import now_us
+from mneme_server.common.errors import AlreadyExists, NotFound, Reason, ResourceExhausted
+from mneme_server.common.ids import new_id
+from mneme_server.engine.corpus.tenant import OpenTenants
+from mneme_server.engine.scheduling.foreground import Foreground, Size
+from mneme_server.features.memory.model import Memory, MemoryFilter, Text
+from mneme_server.features.memory.patterns.kept import KeptMatchers, matcher_of
+from mneme_server.features.memory.patterns.model import (
+    Found,
+    Match,
+    MatchedMemory,
+    Pattern,
+    PatternStats,
+    Regex,
+    Semantic,
+    Structural,
+    StructureOf,
+)
+from mneme_server.features.memory.patterns.ports import PatternsUnit
+from mneme_server.features.memory.patterns.regex import RegexMatcher
+from mneme_server.features.memory.patterns.usage import PatternUsage
+from mneme_server.features.memory.searching import SearchMemories
+
+MOST_PATTERNS = 1_000
+_PART = 2_000
+"""Memories looked at in one turn, in a few milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What a search was asked for, and when; `matches`: where the texts match, too."""
+
+    tenant_id: str
+    filter_: MemoryFilter
+    limit: int
+    matches: bool
+    began_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    """The use cases of patterns."""
+
+    tenants: OpenTenants[PatternsUnit]
+    search_memories: SearchMemories
+    usage: PatternUsage
+    kept: KeptMatchers = field(default_factory=KeptMatchers)
+    foreground: Foreground = field(default_factory=Foreground)
+
+    def store(self, tenant_id: str, given: Pattern) -> Pattern:
+        """Store the pattern; its id is made. The same again changes nothing.
+
+        Raises:
+            InvalidArgument: it cannot be used.
+            AlreadyExists: the name is taken by another.
+            ResourceExhausted: there are too many.
+        """
+        if not isinstance(given.definition, Semantic):
+            matcher_of(given.definition)
+        pattern = Pattern(
+            new_id(), given.name, given.definition, given.description, created_us=now_us()
+        )
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
+            deadline.check()
+            known = unit.patterns.named(pattern.name)
+            if known is not None:
+                return _unchanged(known.pattern, pattern)
+            if unit.patterns.count() >= MOST_PATTERNS:
+                raise ResourceExhausted(
+                    f"the tenant has {MOST_PATTERNS} patterns; delete some first",
+                    reason=Reason.QUOTA_EXCEEDED,
+                )
+            unit.patterns.add(pattern)
+        return pattern
+
+    def get(self, tenant_id: str, name: str) -> PatternStats:
+        """Return the pattern of this name, with its statistics.
+
+        Raises:
+            NotFound: there is none.
+        """
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            return self.usage.shown(tenant_id, _existing(unit, name))
+
+    def page(self, tenant_id: str, after: str, limit: int) -> tuple[Sequence[PatternStats], int]:
+        """Return patterns by name, after that name; and how many there are."""
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            page = [self.usage.shown(tenant_id, one) for one in unit.patterns.page(after, limit)]
+            return page, unit.patterns.count()
+
+    def delete(self, tenant_id: str, name: str) -> Pattern:
+        """Delete the pattern, and return it.
+
+        Raises:
+            NotFound: there is none.
+        """
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
+            pattern = _existing(unit, name).pattern
+            unit.patterns.remove(pattern.id)
+        return pattern
+
+    def report(self, tenant_id: str, name: str, verdicts: Mapping[str, bool]) -> PatternStats:
+        """Note of memories, by id, whether the pattern matched them rightly.
+
+        Raises:
+            NotFound: there is no such pattern, or no such memory.
+        """
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
+            pattern = _existing(unit, name).pattern
+            there = unit.remembered.successors(verdicts)
+            for place, memory_id in enumerate(verdicts):
+                if memory_id not in there:
+                    raise NotFound(
+                        f"there is no memory {memory_id!r}", field="memory_id", item=place
+                    )
+            unit.patterns.judge(pattern.id, verdicts, now_us())
+            return self.usage.shown(tenant_id, _existing(unit, name))
+
+    def search(
+        self,
+        tenant_id: str,
+        name: str,
+        filter_: MemoryFilter,
+        *,
+        limit: int,
+        matches: bool,
+        counted: bool = True,
+    ) -> Found:
+        """Return the memories that the pattern matches; with `matches`, where. Count the use if it
+        is to be `counted`.
+
+        Raises:
+            NotFound: there is no such pattern.
+            EmbeddingError: it is semantic, and the embedding backend failed.
+        """
+        asked = _Search(tenant_id, filter_, limit, matches, time.perf_counter())
+        pattern = self.get(tenant_id, name).pattern
+        definition = pattern.definition
+        if isinstance(definition, Semantic):
+            found = self._by_meaning(asked, definition)
+        else:
+            found = self._one_by_one(asked, definition)
+        if counted:
+            self.usage.used(tenant_id, pattern.id, found.total, found.took_s)
+        return found
+
+    def _by_meaning(self, asked: _Search, definition: Semantic) -> Found:
+        near = self.search_memories(
+            asked.tenant_id,
+            definition.text,
+            asked.filter_,
+            limit=asked.limit,
+            min_similarity=definition.threshold,
+        )
+        results = [
+            MatchedMemory(one.memory, _whole(one.memory) if asked.matches else (), one.similarity)
+            for one in near.results
+        ]
+        took_s = time.perf_counter() - asked.began_s
+        return Found(results, near.matches, near.searched, took_s, near.capped, near.partial)
+
+    def _one_by_one(self, asked: _Search, definition: Regex | Structural) -> Found:
+        matcher = self.kept.of(asked.tenant_id, definition)
+        of_metadata = isinstance(definition, Structural) and definition.of is StructureOf.METADATA
+        what = Text.METADATA if of_metadata else Text.TEXT
+        found: list[tuple[int, str]] = []
+        searched, after = 0, ""
+        with self.tenants.open(asked.tenant_id) as tenant, tenant.read() as unit:
+            while True:
+                with self.foreground.computing(Size.LARGE):
+                    part = unit.remembered.texts(asked.filter_, what, after, _PART)
+                    places = matcher.matching(part.joined) if part.count else ()
+                    if places:
+                        found += unit.remembered.stamps(asked.filter_, after, _PART, places)
+                searched += part.count
+                if part.count < _PART:
+                    break
+                after = part.last_id
+            best = [memory_id for _, memory_id in heapq.nlargest(asked.limit, found)]
+            memories = unit.remembered.get_many(best)
+        results = [
+            MatchedMemory(memories[one], _places(definition, matcher, memories[one], asked.matches))
+            for one in best
+        ]
+        return Found(results, len(found), searched, time.perf_counter() - asked.began_s)
+
+
+def _places(
+    definition: Regex | Structural, matcher: object, memory: Memory, wanted: bool
+) -> Sequence[Match]:
+    if not wanted:
+        return ()
+    if isinstance(matcher, RegexMatcher):
+        return matcher.matches(memory.text)
+    of_text = isinstance(definition, Structural) and definition.of is StructureOf.TEXT
+    return _whole(memory) if of_text else ()
+
+
+def _whole(memory: Memory) -> Sequence[Match]:
+    return (Match(memory.text, 0, len(memory.text)),)
+
+
+def _existing(unit: PatternsUnit, name: str) -> PatternStats:
+    found = unit.patterns.named(name)
+    if found is None:
+        raise NotFound(f"there is no pattern {name!r}", field="name")
+    return found
+
+
+def _unchanged(known: Pattern, given: Pattern) -> Pattern:
+    if (known.definition, known.description) != (given.definition, given.description):
+        raise AlreadyExists(
+            f"there is another pattern {known.name!r}; delete it first, or choose another name",
+            field="name",
+        )
+    return known

@@ -1,0 +1,45 @@
+"""How memories are forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from mneme_server.engine.corpus.forgetting import TAG, Items
+from mneme_server.engine.store.forgetting import Forgets, Rows, SqlForgetter
+from mneme_server.features.memory.deleting import remove
+from mneme_server.features.memory.kinds import MEMORY
+from mneme_server.features.memory.store.tables import memories, memory_tags, memory_values
+
+
+class MemoryForgetter(SqlForgetter):
+    """Forgets memories. What a forgotten one superseded is passed on, as when it is deleted."""
+
+    rows = (
+        Rows(
+            MEMORY.name, memories.c.id,
+            user=memories.c.user_id, agent=memories.c.agent_id, project=memories.c.project,
+            document=MEMORY,
+        ),
+    )  # fmt: skip
+
+    def erase(self, found: Items, unit: Any) -> None:
+        """See `Forgetter`."""
+        if gone := found.get(MEMORY.name):
+            remove(unit, unit.remembered.successors(gone), named=False)
+
+    def names(self, what: str) -> Iterator[str]:
+        """See `Forgetter`."""
+        yield from super().names(what)
+        if what == TAG:
+            yield from self.distinct(memory_tags.c.tag)
+
+
+FORGETS = Forgets(
+    MemoryForgetter,
+    {
+        memories: "deleted",
+        memory_tags: "deleted with their memory",
+        memory_values: "deleted with their memory",
+    },
+)

@@ -1,0 +1,73 @@
+"""Upkeep of a tenant's memory: beginning, counting, clearing what is kept to be faster."""
+
+from __future__ import annotations
+
+from mneme.v1 import memory_service_pb2
+
+from mneme_server.capability import Capability, Host, Parts
+from mneme_server.edge.grpc.service import Service
+from mneme_server.engine.embedding.cache import Owner, VectorCache
+from mneme_server.engine.settings import ServerSettings
+from mneme_server.engine.store.database import Database
+from mneme_server.engine.store.migrate import newest_versions
+from mneme_server.features.admin.moving import Moving
+from mneme_server.features.admin.store.backups import BackupFiles
+from mneme_server.features.memory.patterns.kept import KeptMatchers
+from mneme_server.features.memory.searching import SearchMemories
+from mneme_server.features.memory.upkeep.beginning import BeginMemory
+from mneme_server.features.memory.upkeep.clearing import ClearCaches
+from mneme_server.features.memory.upkeep.files import TenantFolders
+from mneme_server.features.memory.upkeep.model import Cache
+from mneme_server.features.memory.upkeep.reporting import ReportMemory
+from mneme_server.features.memory.upkeep.service import UpkeepCalls
+
+
+class _Cached:
+    """Tells of a tenant's part of the cache of vectors."""
+
+    def __init__(self, cache: VectorCache) -> None:
+        self._cache = cache
+
+    def of(self, tenant_id: str) -> tuple[int, int, int]:
+        """Return entries, hits and misses."""
+        stats = self._cache.stats_of(tenant_id)
+        return stats.entries, stats.hits, stats.misses
+
+
+def _build(host: Host) -> Parts:
+    runtime = host.runtime
+    cache, kept = runtime.embedder.cache, host.get(KeptMatchers)
+    shared, moving = host.get(Database).shared, host.get(Moving)
+    folders = TenantFolders(
+        host.settings(ServerSettings).data_dir,
+        lambda tenant: shared or bool(moving.place_of(tenant)),
+        runtime.stores.shared_bytes,
+    )
+    report = ReportMemory(
+        host.tenants,
+        host.figures,
+        folders,
+        host.get(SearchMemories),
+        _Cached(cache),
+        runtime.model.model_id,
+        runtime.model.dimensions,
+        ",".join(newest_versions(*runtime.schema.migrations)),
+    )
+    clear = ClearCaches(
+        host.tenants,
+        folders,
+        {
+            Cache.EMBEDDINGS: lambda tenant, age_s: cache.clear_of(Owner(tenant), age_s),
+            Cache.SEARCH: lambda tenant, age_s: cache.clear_of(Owner(tenant, asked=True), age_s),
+            Cache.PATTERNS: kept.clear,
+        },
+    )
+    begin = BeginMemory(report, host.get(BackupFiles))
+    descriptor = memory_service_pb2.DESCRIPTOR.services_by_name["MemoryService"]
+    return Parts(
+        calls=[Service(descriptor, UpkeepCalls(begin, report, clear, host.services))],
+        offers=[report],
+    )
+
+
+CAPABILITY = Capability(name="upkeep", build=_build)

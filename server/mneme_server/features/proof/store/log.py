@@ -1,0 +1,334 @@
+"""The log in a tenant's database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection, Row, select, update
+
+from mneme_server.common.clock import now_us
+from mneme_server.common.stored import reads
+from mneme_server.engine.corpus.change import CorpusChange
+from mneme_server.engine.corpus.ports import MemoryReader
+from mneme_server.engine.store.portable import array_of
+from mneme_server.engine.store.rows import chunks, insert_rows, upsert
+from mneme_server.engine.store.tables import documents
+from mneme_server.features.events.kinds import EVENT
+from mneme_server.features.proof.merkle import (
+    TILE_WIDTH,
+    Tile,
+    Tree,
+    appended,
+    leaf_hash,
+    width_of,
+)
+from mneme_server.features.proof.ports import Leaf, LogName
+from mneme_server.features.proof.store import log_queries as queries
+from mneme_server.features.proof.store.tables import log_leaves, log_runs, log_state
+from mneme_server.features.proof.versions import Version, removal_of, version_of
+
+
+class SqlLog:
+    """Implements `LogRepository`, and gives what a transaction changed its leaves."""
+
+    def __init__(self, connection: Connection, tenant_id: str) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+        self._forgotten: set[tuple[str, str]] = set()
+
+    def seal(self, change: CorpusChange, memories: MemoryReader) -> None:
+        """Log what a transaction changed, before it is committed.
+
+        An event comes with its commitment. All else gets one here, by what is stored of it by now;
+        the feed's row covers both.
+        """
+        gone = set(change.removed)
+        events = [one for one in change.saved if one.commitment and one.doc_id not in gone]
+        others = sorted(
+            {
+                one.doc_id
+                for one in change.saved
+                if not (one.commitment or one.kind.commits or one.doc_id in gone)
+            }
+        )
+        versions = {
+            doc_id: version_of(memory)
+            for some in chunks(others)
+            for doc_id, memory in sorted(memories.get_many(some).items())
+        }
+        if versions:
+            change.saved[:] = [
+                replace(one, commitment=versions[one.doc_id].commitment)
+                if one.doc_id in versions
+                else one
+                for one in change.saved
+            ]
+        there = {(one.kind, one.source_id) for one in versions.values()}
+        if events:
+            first = self._append([one.commitment for one in events])
+            self._add_runs(enumerate((one.doc_id for one in events), first))
+        newer = [*versions.values(), *self._removals(change, there)]
+        if newer:
+            self._supersede(newer)
+            self.add(newer)
+
+    def _removals(
+        self, change: CorpusChange, there: Collection[tuple[str, str]]
+    ) -> Sequence[Version]:
+        """Return a version for each item that was removed; what came and went in one transaction
+        was never there."""
+        if not change.gone:
+            return []
+        known, came = self._forgotten.union(there), {one.doc_id for one in change.saved}
+        gone = {
+            (kind, source_id): None
+            for kind, doc_ids, source_ids in change.gone
+            for doc_id, source_id in zip(doc_ids, source_ids, strict=False)  # Forgotten: no names.
+            if doc_id not in came
+        }
+        now = now_us()
+        return [removal_of(*item, now) for item in gone if item not in known]
+
+    def add(self, versions: Sequence[Version]) -> None:
+        """Append a leaf for each."""
+        first = self._append([version.commitment for version in versions])
+        insert_rows(self._connection, log_leaves, self._rows(versions, first))
+
+    def _append(self, commitments: Sequence[bytes]) -> int:
+        """Append leaves to the tree; return the index of the first."""
+        last = queries.last_tile().first(self._connection, {"tenant": self._tenant_id})
+        tile, full = (b"", 0) if last is None else (bytes(last.hashes), last.number)
+        size = full * TILE_WIDTH + width_of(tile)
+
+        def read(level: int, number: int) -> Tile:
+            return self._tile(level, number) if level else tile
+
+        tiles = appended(size, [leaf_hash(one) for one in commitments], read)
+        queries.put_tile().insert(
+            self._connection,
+            [
+                {"tenant_id": self._tenant_id, "level": level, "number": number, "hashes": tile}
+                for (level, number), tile in tiles.items()
+            ],
+        )
+        return size
+
+    def _add_runs(self, places: Iterable[tuple[int, int]]) -> None:
+        runs = [{"tenant_id": self._tenant_id} | run for run in _runs(places)]
+        if runs:
+            insert_rows(self._connection, log_runs, runs)
+
+    def _rows(self, versions: Sequence[Version], first: int) -> list[dict[str, Any]]:
+        now = now_us()
+        return [
+            {
+                "tenant_id": self._tenant_id,
+                "leaf": leaf,
+                "kind": version.kind,
+                "source_id": version.source_id,
+                "commitment": version.commitment,
+                "salt": version.salt,
+                "content": version.content,
+                "logged_at": now,
+            }
+            for leaf, version in enumerate(versions, first)
+        ]
+
+    def _supersede(self, versions: Sequence[Version]) -> None:
+        """Erase what is kept of the versions before these: only the newest can be shown."""
+        for kind, source_ids in _by_kind(versions).items():
+            self._erase(kind, source_ids, {"salt": None, "content": None})
+
+    def _erase(self, kind: str, source_ids: Collection[str], values: Mapping[str, Any]) -> None:
+        for some in chunks(source_ids):
+            self._connection.execute(
+                update(log_leaves)
+                .where(
+                    log_leaves.c.tenant_id == self._tenant_id,
+                    log_leaves.c.kind == kind,
+                    log_leaves.c.source_id.in_(some),
+                )
+                .values(values)
+            )
+
+    def name(self) -> LogName | None:
+        state = self._state()
+        if "log" not in state:
+            return None
+        return LogName(state["log"], int(state["generation"], 16))
+
+    def begin(self, name: LogName) -> None:
+        self._set("log", name.id)
+        self._set("generation", f"{name.generation:x}")
+
+    def size(self) -> int:
+        row = queries.last_tile().first(self._connection, {"tenant": self._tenant_id})
+        return 0 if row is None else row.number * TILE_WIDTH + width_of(row.hashes)
+
+    def tree(self, size: int | None = None) -> Tree:
+        return Tree(self.size() if size is None else size, self._tile)
+
+    def _tile(self, level: int, number: int) -> Tile:
+        wanted = {"tenant": self._tenant_id, "level": level, "number": number}
+        row = queries.tile().first(self._connection, wanted)
+        return b"" if row is None else bytes(row.hashes)
+
+    def at(self, index: int) -> Leaf | None:
+        tree = self.tree()
+        if not 0 <= index < tree.size:
+            return None
+        mine = (log_leaves.c.tenant_id == self._tenant_id, log_leaves.c.leaf == index)
+        row = self._connection.execute(select(log_leaves).where(*mine)).first()
+        if row is not None:
+            return self._leaf(row, tree)
+        run = self._connection.execute(
+            select(log_runs.c.first_leaf, log_runs.c.leaves, log_runs.c.first_doc)
+            .where(log_runs.c.tenant_id == self._tenant_id, log_runs.c.first_leaf <= index)
+            .order_by(log_runs.c.first_leaf.desc())
+            .limit(1)
+        ).first()
+        if run is None or index >= run.first_leaf + run.leaves:
+            return Leaf(index, tree.leaf(index), "", "")
+        doc_id = run.first_doc + index - run.first_leaf
+        document = self._connection.execute(
+            select(documents.c.kind, documents.c.source_id).where(
+                documents.c.tenant_id == self._tenant_id, documents.c.doc_id == doc_id
+            )
+        ).first()
+        kind, source_id = ("", "") if document is None else document
+        return Leaf(index, tree.leaf(index), kind, source_id)
+
+    def leaves_of(self, kind: str, source_ids: Collection[str]) -> Mapping[str, Sequence[Leaf]]:
+        tree = self.tree()
+        found: dict[str, list[Leaf]] = {}
+        for some in chunks(source_ids):
+            rows = self._connection.execute(
+                select(log_leaves)
+                .where(
+                    log_leaves.c.tenant_id == self._tenant_id,
+                    log_leaves.c.kind == kind,
+                    log_leaves.c.source_id.in_(some),
+                )
+                .order_by(log_leaves.c.leaf)
+            )
+            for row in rows:
+                found.setdefault(row.source_id, []).append(self._leaf(row, tree))
+            for source_id, index in self._in_runs(kind, some):
+                leaf = Leaf(index, tree.leaf(index), kind, source_id)
+                found.setdefault(source_id, []).append(leaf)
+        return found
+
+    def newest(self, kind: str, source_ids: Collection[str]) -> Mapping[str, Leaf]:
+        tree = self.tree()
+        rows = queries.newest().all(self._connection, self._named(kind, source_ids))
+        found = {row.source_id: self._leaf(row, tree) for row in rows}
+        in_runs = self._in_runs(kind, [one for one in source_ids if one not in found])
+        return found | {
+            source_id: Leaf(index, tree.leaf(index), kind, source_id)
+            for source_id, index in in_runs
+        }
+
+    def _in_runs(self, kind: str, source_ids: Collection[str]) -> Iterable[tuple[str, int]]:
+        if source_ids:
+            for row in queries.in_runs().all(self._connection, self._named(kind, source_ids)):
+                if row.doc_id < row.first_doc + row.leaves:
+                    yield row.source_id, row.first_leaf + row.doc_id - row.first_doc
+
+    def _named(self, kind: str, source_ids: Collection[str]) -> Mapping[str, str]:
+        ids = array_of(source_ids)
+        return {"tenant": self._tenant_id, "kind": kind, "ids": ids}
+
+    def unaccounted(self) -> int:
+        wanted = {"tenant": self._tenant_id, "event": EVENT.name}
+        counts = queries.accounts().first(self._connection, wanted)
+        assert counts is not None
+        of_nothing = self.size() - counts.in_runs - counts.in_rows
+        return int(of_nothing + abs(counts.in_runs - counts.recallable - counts.forgotten))
+
+    def events_of(self, session_id: str) -> int:
+        wanted = {"tenant": self._tenant_id, "event": EVENT.name, "session": session_id}
+        found = queries.events_of().first(self._connection, wanted)
+        return 0 if found is None else int(found.events)
+
+    def any_forgotten(self, indexes: Collection[int]) -> bool:
+        given = {"tenant": self._tenant_id, "leaves": json.dumps(list(indexes))}
+        return queries.forgotten().first(self._connection, given) is not None
+
+    def forget(
+        self, kind: str, source_ids: Collection[str], now_us: int
+    ) -> Mapping[str, Sequence[Leaf]]:
+        found = self.leaves_of(kind, source_ids)
+        self._forgotten |= {(kind, source_id) for source_id in source_ids}
+        gone = {"salt": None, "content": None, "source_id": "", "forgotten_at": now_us}
+        self._erase(kind, source_ids, gone)
+        rows = [
+            {
+                "tenant_id": self._tenant_id,
+                "leaf": leaf.index,
+                "kind": kind,
+                "source_id": "",
+                "commitment": None,
+                "salt": None,
+                "content": None,
+                "logged_at": now_us,
+                "forgotten_at": now_us,
+            }
+            for leaves in found.values()
+            for leaf in leaves
+            if not leaf.commitment
+        ]
+        if rows:  # Of what keeps its own salt there was no row yet.
+            insert_rows(self._connection, log_leaves, rows)
+        return found
+
+    def _state(self) -> Mapping[str, str]:
+        rows = queries.state().all(self._connection, {"tenant": self._tenant_id})
+        return {row.key: row.value for row in rows}
+
+    def _set(self, key: str, value: str) -> None:
+        row = {"tenant_id": self._tenant_id, "key": key, "value": value}
+        self._connection.execute(upsert(log_state), row)
+
+    def _leaf(self, row: Row[Any], tree: Tree) -> Leaf:
+        return _decoded(row, tree.leaf(row.leaf))
+
+
+def _decoded(row: Row[Any], hash_: bytes) -> Leaf:
+    @reads("leaf of the log", "leaf")
+    def leaf_of(row: Row[Any]) -> Leaf:
+        return Leaf(
+            row.leaf,
+            hash_,
+            row.kind,
+            row.source_id,
+            bytes(row.commitment or b""),
+            bytes(row.salt or b""),
+            row.content or "",
+            row.forgotten_at,
+        )
+
+    return leaf_of(row)
+
+
+def _runs(places: Iterable[tuple[int, int]]) -> Iterable[dict[str, int]]:
+    """Yield the runs of leaves, each with its document, whose documents are numbered alike."""
+    first_leaf = first_doc = leaves = 0
+    for leaf, doc_id in places:
+        if leaves and leaf == first_leaf + leaves and doc_id == first_doc + leaves:
+            leaves += 1
+            continue
+        if leaves:
+            yield {"first_leaf": first_leaf, "leaves": leaves, "first_doc": first_doc}
+        first_leaf, first_doc, leaves = leaf, doc_id, 1
+    if leaves:
+        yield {"first_leaf": first_leaf, "leaves": leaves, "first_doc": first_doc}
+
+
+def _by_kind(versions: Sequence[Version]) -> Mapping[str, Sequence[str]]:
+    found: dict[str, list[str]] = {}
+    for version in versions:
+        found.setdefault(version.kind, []).append(version.source_id)
+    return found

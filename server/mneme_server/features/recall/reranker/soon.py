@@ -1,0 +1,112 @@
+"""Reranking for callers who can do without: in time, or not at all."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotInTime
+from enum import Enum
+
+import numpy as np
+import structlog
+
+from mneme_server.common.deadline import time_left
+from mneme_server.common.fairness import on_behalf_of
+from mneme_server.features.recall.reranker.port import Relevance, Reranker, RerankingError
+
+_PAUSE_S = 2.0
+"""After a failure nobody asks for so long: a service that is down costs a call now and then."""
+_AT_ONCE = 6
+"""Calls that are reranked at once; others go on without, rather than queue. A tenant takes another
+seat only while more are free than it has: alone it gets three, and leaves others room."""
+
+_log = structlog.get_logger(__name__)
+
+
+class Reranking(Enum):
+    """Whether a reranker ordered the best; the names are those of `mneme.v1.Reranking`."""
+
+    DONE = "done"
+    LATE = "it was not done in time, or busy"
+    FAILED = "it failed"
+
+
+class SoonReranker:
+    """Orders candidates unless that takes too long. Thread-safe.
+
+    Args:
+        reranker: the model.
+        patience_s: how long a call waits for it; never more than half of the time its caller gives.
+    """
+
+    def __init__(self, reranker: Reranker, *, patience_s: float) -> None:
+        self._reranker = reranker
+        self._patience_s = patience_s
+        self._seating = threading.Lock()  # Guards the next.
+        self._seated: Counter[str] = Counter()  # Calls that are being reranked, by tenant.
+        self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="rerank")
+        self._again_s = 0.0
+
+    def order(self, query: str, texts: Sequence[str]) -> tuple[Sequence[int] | None, Reranking]:
+        """Return the places of the texts, the best answer first, equal ones as they came; None when
+        that is not to be had soon. And why.
+        """
+        if time.monotonic() < self._again_s:
+            return None, Reranking.FAILED
+        patience_s, left = self._patience_s, time_left()
+        if left is not None:
+            patience_s = min(patience_s, left / 2)
+        tenant_id = on_behalf_of()
+        if not self._take_seat(tenant_id):
+            return None, Reranking.LATE
+        until_s = time.monotonic() + patience_s
+        try:
+            pending = self._pool.submit(self._relevance, tenant_id, query, texts, until_s)
+        except RuntimeError:  # Closed by another thread.
+            self._leave(tenant_id)
+            return None, Reranking.FAILED
+        try:
+            values = pending.result(max(0.0, until_s - time.monotonic()))
+        except (NotInTime, CancelledError):  # Cancelled: closed before it began.
+            return None, Reranking.LATE
+        except RerankingError as error:
+            return None, self._failed(error, late=time.monotonic() >= until_s)
+        return np.argsort(-values, kind="stable").tolist(), Reranking.DONE
+
+    def close(self) -> None:
+        """Close the model; callers go on without."""
+        self._reranker.close()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _relevance(
+        self, tenant_id: str, query: str, texts: Sequence[str], until_s: float
+    ) -> Relevance:
+        try:
+            return self._reranker.relevance(query, texts, until_s=until_s)
+        finally:
+            self._leave(tenant_id)
+
+    def _take_seat(self, tenant_id: str) -> bool:
+        with self._seating:
+            free = _AT_ONCE - self._seated.total()
+            if self._seated[tenant_id] >= free:
+                return False
+            self._seated[tenant_id] += 1
+            return True
+
+    def _leave(self, tenant_id: str) -> None:
+        with self._seating:
+            self._seated[tenant_id] -= 1
+            self._seated += Counter()  # Without those who have none.
+
+    def _failed(self, error: RerankingError, *, late: bool) -> Reranking:
+        if late:
+            return Reranking.LATE
+        self._again_s = time.monotonic() + _PAUSE_S
+        _log.warning(
+            "not reranked, going on without", model=self._reranker.model_id, error=str(error)
+        )
+        return Reranking.FAILED

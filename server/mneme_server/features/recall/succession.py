@@ -1,0 +1,142 @@
+"""What was replaced comes after what replaced it, which is brought in where it was not found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from mneme_server.engine.corpus.document import Document, Memory
+from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.features.recall.model import Recalled, Term
+
+NEWER = "newer"
+
+ReadSources: TypeAlias = Callable[[MemoryKind, Sequence[str]], Mapping[str, Memory]]
+"""Returns memories of a kind by the ids of their sources."""
+
+
+def in_place_of(there: Recalled, result: Recalled) -> Recalled:
+    """Return a result as it is shown in the place of another: with the score of that one."""
+    return replace(result, score=there.score, terms=gained(result.terms, there.terms))
+
+
+def gained(terms: Sequence[Term], there: Sequence[Term]) -> Sequence[Term]:
+    """Return a result's terms, with what it gains in the place of one with the terms `there`."""
+    if not terms and not there:
+        return terms
+    more = sum(t.contribution for t in there) - sum(t.contribution for t in terms)
+    return by_contribution([*terms, Term(NEWER, 1.0 if more > 0 else -1.0, more)])
+
+
+def by_contribution(terms: Sequence[Term]) -> list[Term]:
+    """Return the terms, the largest contribution first."""
+    return sorted(terms, key=lambda term: -abs(term.contribution))
+
+
+def successors_first(
+    shown: Sequence[Recalled],
+    found: Sequence[Recalled],
+    read: ReadSources,
+    passes: Callable[[Document], bool],
+    *,
+    limit: int,
+    own_scores: bool,
+) -> list[Recalled]:
+    """Return the results with what replaced one of them in front of it, and both naming the other.
+
+    Args:
+        shown: the results.
+        found: all that were found, in their order, those shown among them.
+        read: reads memories that were not found.
+        passes: whether the query's filters let a document through.
+        limit: how many results there may be; what is brought in takes a place among them.
+        own_scores: leave those that move up their own scores.
+    """
+    if not any(_successor(result.document, result.details) for result in shown):
+        return list(shown)
+    ordered, known = list(shown), {result.document.doc_id: result for result in found}
+    latest_of = _Latest(read, found)
+    for replaced in shown:
+        latest = latest_of(replaced)
+        if latest is None:
+            continue
+        ids = [result.document.doc_id for result in ordered]
+        old, new = ids.index(replaced.document.doc_id), latest.document.doc_id
+        if new in ids and ids.index(new) < old:
+            continue
+        if new in ids:
+            moved = ordered.pop(ids.index(new))
+        elif passes(latest.document):
+            moved = known.get(new) or _brought_in(latest, replaced)
+        else:
+            continue
+        ordered.insert(old, moved if own_scores else in_place_of(replaced, moved))
+    return _naming(ordered[:limit], latest_of)
+
+
+def _naming(results: Sequence[Recalled], latest_of: _Latest) -> list[Recalled]:
+    """Have what was replaced name what replaced it, and that the newest that it replaced."""
+    named = list(results)
+    places = {result.document.doc_id: place for place, result in enumerate(named)}
+    newest: dict[int, Document] = {}
+    for place, replaced in enumerate(results):
+        latest = latest_of(replaced)
+        there = None if latest is None else places.get(latest.document.doc_id)
+        if there is not None:
+            named[place] = replace(named[place], newer=named[there].document)
+            known = newest.get(there)
+            if known is None or known.timestamp_us < replaced.document.timestamp_us:
+                newest[there] = replaced.document
+    for place, older in newest.items():
+        if named[place].older is None:
+            named[place] = replace(named[place], older=older)
+    return named
+
+
+class _Latest:
+    """Tells what replaced a result, and was not replaced itself.
+
+    Results are often of one chain, in which each was replaced by the next: each is read once, and
+    those that were found are not read again.
+    """
+
+    def __init__(self, read: ReadSources, found: Sequence[Recalled]) -> None:
+        self._read = read
+        self._known = {
+            (result.document.kind, result.document.source_id): result for result in found
+        }
+        self._ends: dict[tuple[MemoryKind, str], Memory] = {}
+
+    def __call__(self, replaced: Recalled) -> Memory | None:
+        """Return it; None when nothing replaced the result."""
+        kind, latest = replaced.document.kind, None
+        wanted = _successor(replaced.document, replaced.details)
+        passed = {replaced.document.source_id: None}
+        while wanted and wanted not in passed:
+            if (end := self._ends.get((kind, wanted))) is not None:
+                latest = end
+                break
+            found = self._memory(kind, wanted)
+            if found is None:
+                break
+            passed[wanted] = None
+            latest, wanted = found, _successor(found.document, found.details)
+        if latest is not None:
+            self._ends.update(((kind, source_id), latest) for source_id in passed)
+        return latest
+
+    def _memory(self, kind: MemoryKind, source_id: str) -> Memory | None:
+        known = self._known.get((kind, source_id))
+        if known is not None:
+            return Memory(known.document, known.details)
+        return self._read(kind, [source_id]).get(source_id)
+
+
+def _successor(document: Document, details: Mapping[str, object]) -> str:
+    """Return the id of what replaced a memory; "" when nothing did."""
+    return str(details.get(document.kind.successor, "")) if document.kind.successor else ""
+
+
+def _brought_in(latest: Memory, replaced: Recalled) -> Recalled:
+    return Recalled(latest.document, replaced.score, None, latest.details)

@@ -1,0 +1,29 @@
+"""Reflecting: what an agent's own record says about how it works."""
+
+from __future__ import annotations
+
+from mneme.v1 import reflect_service_pb2
+
+from mneme_server.capability import Capability, Host, Parts
+from mneme_server.edge.grpc.service import Service
+from mneme_server.features.reflect.prices import read_prices
+from mneme_server.features.reflect.reflecting import Reflect
+from mneme_server.features.reflect.service import ReflectServicer
+from mneme_server.features.reflect.settings import AnalysisSettings
+
+
+def _build(host: Host) -> Parts:
+    prices = read_prices(host.settings(AnalysisSettings).model_prices)
+    reflect = Reflect(host.tenants, prices, foreground=host.runtime.foreground)
+    return Parts(
+        services=[
+            Service(
+                reflect_service_pb2.DESCRIPTOR.services_by_name["ReflectService"],
+                ReflectServicer(reflect),
+            )
+        ],
+        offers=[reflect],
+    )
+
+
+CAPABILITY = Capability(name="reflect", build=_build)

@@ -1,0 +1,358 @@
+"""The record as columns: what every analysis computes on.
+
+A million events take some 70 MB here instead of a gigabyte as objects. Texts become numbers as they
+are read, error messages become templates; only what a finding shows is read again, by its cursor.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mneme_server.common import deadline
+from mneme_server.common.masking import NO_MESSAGE, template_of
+from mneme_server.engine.scheduling.foreground import Foreground, Size
+from mneme_server.features.events.event_types import ERROR_TYPES
+from mneme_server.features.events.history import Column, HistoryFilter, HistoryReader, SessionRow
+from mneme_server.features.events.model import Severity
+from mneme_server.features.events.outcome import outcome_of
+from mneme_server.features.reflect.grouping import MAX_GROUPED, group
+from mneme_server.features.reflect.model import EVIDENCE
+
+Array: TypeAlias = NDArray[Any]
+Ints: TypeAlias = NDArray[np.int64]
+
+NONE = -1
+"""Stands for no template, no duration."""
+MAX_TEMPLATES = 50_000
+"""Different templates before grouping; errors beyond them are counted together."""
+OTHER_ERRORS = "(other messages)"
+MAX_TASK = 200
+"""Characters of a task's name that tell it from others."""
+
+_BASE = (
+    Column.SESSION, Column.TIME, Column.SEQUENCE, Column.KIND, Column.SEVERITY, Column.CURSOR
+)  # fmt: skip
+_NUMBERS: dict[Column, Any] = {
+    Column.TIME: np.int64,
+    Column.SEQUENCE: np.int32,
+    Column.SEVERITY: np.int8,
+    Column.CURSOR: np.int64,
+    Column.COST: np.float64,
+    Column.INPUT_TOKENS: np.int64,
+    Column.OUTPUT_TOKENS: np.int64,
+    Column.DURATION: np.int64,
+}
+_CODED = (Column.KIND, Column.AGENT, Column.NAME, Column.MODEL)
+_MEMORY_OF_MESSAGES = 20_000
+_NEVER = np.iinfo(np.int64).max
+
+
+class Codes(dict[str, int]):
+    """Texts as numbers, in the order in which they were first seen."""
+
+    def __missing__(self, text: str) -> int:
+        code = self[text] = len(self)
+        return code
+
+    def encode(self, texts: Sequence[str]) -> Array:
+        """Return the numbers (n,) of these texts; new ones get the next."""
+        return np.fromiter(map(self.__getitem__, texts), np.int32, len(texts))
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts by their numbers."""
+        return list(self)
+
+
+class SessionTraits(NamedTuple):
+    """What sessions may have in common; empty where it is not said."""
+
+    task: str
+    project: str
+    agent: str
+    user: str
+
+
+@dataclass(slots=True)
+class Sessions:
+    """The sessions looked at, by their first event's time. Arrays are (s,)."""
+
+    ids: list[str]
+    outcome: Array
+    start_us: Ints
+    tags: list[tuple[str, ...]]
+    traits: list[SessionTraits]
+    has_events: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def newest(self, sessions: Ints) -> tuple[str, ...]:
+        """Return the ids of the newest of these sessions."""
+        latest = np.unique(sessions)[::-1][:EVIDENCE]
+        return tuple(self.ids[i] for i in latest)
+
+
+@dataclass(slots=True)
+class History:
+    """Events (n,), by session, time and place in the chain; only the columns that were asked for
+    are filled.
+
+    `session` counts in `sessions`; kind, agent, name and model in the lists of their texts; the
+    message is a number in `templates`, `NONE` for events that are no errors; the call is a hash of
+    the call's id, 0 for none.
+    """
+
+    sessions: Sessions
+    session: Array
+    columns: dict[Column, Array]
+    kinds: list[str]
+    agents: list[str]
+    names: list[str]
+    models: list[str]
+    templates: list[str]
+    caps: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.session)
+
+    def __getitem__(self, column: Column) -> Array:
+        return self.columns[column]
+
+    @property
+    def is_error(self) -> NDArray[np.bool_]:
+        """Which events count as errors (n,)."""
+        return kind_is(self, *ERROR_TYPES) | (self[Column.SEVERITY] >= int(Severity.ERROR))
+
+
+def load(
+    reader: HistoryReader,
+    filter_: HistoryFilter,
+    wanted: Sequence[Column],
+    foreground: Foreground | None = None,
+) -> History:
+    """Read the record.
+
+    Sessions count when one of their events matches, or, where they have none at all in range, when
+    they started in it.
+    """
+    return _Loader(reader, filter_, (*_BASE, *wanted), foreground or Foreground()).load()
+
+
+class _Loader:
+    def __init__(
+        self,
+        reader: HistoryReader,
+        filter_: HistoryFilter,
+        columns: Sequence[Column],
+        foreground: Foreground,
+    ) -> None:
+        self._foreground = foreground
+        self._reader = reader
+        self._filter = filter_
+        self._columns = columns
+        self._codes = {column: Codes() for column in _CODED}
+        self._templates = _Templates()
+        self._parts: dict[Column, list[Array]] = {column: [] for column in columns}
+
+    def load(self) -> History:
+        known = _Known(self._reader, self._filter)
+        places = {session_id: i for i, session_id in enumerate(known.ids)}
+        for chunk in self._reader.scan(self._filter, self._columns):
+            with self._foreground.computing(Size.LARGE):
+                self._take(dict(zip(self._columns, chunk, strict=True)), places)
+        columns = {column: self._joined(column) for column in self._columns}
+        session, time = columns.pop(Column.SESSION), columns[Column.TIME]
+        sessions, renumbered = known.looked_at(session, time)
+        session = renumbered[session]
+        by_session = np.lexsort((columns[Column.SEQUENCE], time, session))
+        del time
+        history = History(
+            sessions=sessions,
+            session=session[by_session],
+            columns={},
+            kinds=self._codes[Column.KIND].texts,
+            agents=self._codes[Column.AGENT].texts,
+            names=self._codes[Column.NAME].texts,
+            models=self._codes[Column.MODEL].texts,
+            templates=[],
+            notes=known.notes(),
+        )
+        # One column at a time: the unsorted one is gone before the next is sorted.
+        for column in list(columns):
+            history.columns[column] = columns.pop(column)[by_session]
+        if Column.MESSAGE in history.columns:
+            self._templates.finish(history)
+        return history
+
+    def _take(self, chunk: dict[Column, Sequence[Any]], places: dict[str, int]) -> None:
+        sessions = chunk[Column.SESSION]
+        parts = self._parts
+        parts[Column.SESSION].append(
+            np.fromiter(map(places.__getitem__, sessions), np.int32, len(sessions))
+        )
+        for column, values in chunk.items():
+            if column in _NUMBERS:
+                parts[column].append(np.array(values, _NUMBERS[column]))
+            elif column in self._codes:
+                parts[column].append(self._codes[column].encode(values))
+            elif column is Column.CALL:
+                parts[column].append(np.fromiter(map(hash, values), np.int64, len(values)))
+            elif column is Column.MESSAGE:
+                parts[column].append(self._templates.encode(values))
+
+    def _joined(self, column: Column) -> Array:
+        """Return the parts of a column as one array, and let them go."""
+        parts = self._parts.pop(column)
+        return np.concatenate(parts) if parts else np.empty(0, _NUMBERS.get(column, np.int32))
+
+
+class _Known:
+    """The sessions of the filter, at whatever time."""
+
+    def __init__(self, reader: HistoryReader, filter_: HistoryFilter) -> None:
+        self.ids: list[str] = []
+        self._outcomes: list[int] = []
+        self._started: list[int] = []
+        self._tags: list[tuple[str, ...]] = []
+        self._traits: list[SessionTraits] = []
+        self._in_range: list[bool] = []
+        self._declared: list[bool] = []
+        self._left_out = 0
+        shared: dict[Any, Any] = {}
+        low = -_NEVER if filter_.start_us is None else filter_.start_us
+        high = _NEVER if filter_.end_us is None else filter_.end_us
+        for row in reader.sessions(filter_):
+            self.ids.append(row.id)
+            self._outcomes.append(outcome_of(row.status, row.metadata_json))
+            self._started.append(row.started_us)
+            self._tags.append(shared.setdefault(row.tags, row.tags))
+            traits = SessionTraits(_task(row), row.project, row.agent_id, row.user_id)
+            self._traits.append(shared.setdefault(traits, traits))
+            self._declared.append(row.declared)
+            self._in_range.append(
+                low <= row.started_us < high and filter_.agent_id in ("", row.agent_id)
+            )
+
+    def looked_at(self, session: Ints, time: Ints) -> tuple[Sessions, Array]:
+        """Return the sessions that count, and for each known one its number among them, or `NONE`.
+
+        Args:
+            session: the events' sessions (n,), as places in `ids`.
+            time: the events' times (n,).
+        """
+        start = np.full(len(self.ids), _NEVER)
+        np.minimum.at(start, session, time)
+        silent = start == _NEVER
+        start[silent] = np.array(self._started, np.int64)[silent]
+        in_range = np.array(self._in_range, bool)
+        # What only a handover opened did no work that could be compared with others'.
+        empty = silent & in_range & ~np.array(self._declared, bool)
+        self._left_out = int(empty.sum())
+        kept = np.flatnonzero(~silent | (in_range & ~empty)).tolist()
+        # Ties by id, so that the same record always gives the same order.
+        kept.sort(key=lambda place: (start[place], self.ids[place]))
+        renumbered = np.full(len(self.ids), NONE, np.int32)
+        renumbered[kept] = np.arange(len(kept), dtype=np.int32)
+        sessions = Sessions(
+            ids=[self.ids[place] for place in kept],
+            outcome=np.array([self._outcomes[place] for place in kept], np.int8),
+            start_us=start[kept],
+            tags=[self._tags[place] for place in kept],
+            traits=[self._traits[place] for place in kept],
+            has_events=~silent[kept],
+        )
+        return sessions, renumbered
+
+    def notes(self) -> list[str]:
+        """Return what a reader should know of the sessions."""
+        if not self._left_out:
+            return []
+        holds = "holds" if self._left_out == 1 else "hold"
+        sessions = "session" if self._left_out == 1 else "sessions"
+        return [f"{self._left_out:,} {sessions} left out that {holds} no events, only a handover"]
+
+
+def _task(row: SessionRow) -> str:
+    """Return what the session was about, if it says so: its metadata's "task_id" or "task", else
+    its label "task:…"."""
+    if '"task' in row.metadata_json:
+        metadata = json.loads(row.metadata_json)
+        for key in ("task_id", "task"):
+            said = metadata.get(key)
+            if isinstance(said, str | int | float) and not isinstance(said, bool) and said != "":
+                return str(said)[:MAX_TASK]
+    return next((tag[5:] for tag in row.tags if tag.startswith("task:")), "")
+
+
+class _Templates(dict[str | None, int]):
+    """Error messages as numbers of their templates. Remembers the messages seen last."""
+
+    def __init__(self) -> None:
+        super().__init__({None: NONE})
+        self._codes = Codes()
+        self._overflowed = False
+
+    def __missing__(self, message: str) -> int:
+        template = template_of(message) if message else NO_MESSAGE
+        if len(self._codes) >= MAX_TEMPLATES and template not in self._codes:
+            self._overflowed, template = True, OTHER_ERRORS
+        code = self._codes[template]
+        if len(self) > _MEMORY_OF_MESSAGES:
+            self.clear()
+            self[None] = NONE
+        self[message] = code
+        return code
+
+    def encode(self, messages: Sequence[str | None]) -> Array:
+        """Return the numbers (n,) of the messages' templates; `NONE` for None."""
+        return np.fromiter(map(self.__getitem__, messages), np.int32, len(messages))
+
+    def finish(self, history: History) -> None:
+        """Group the templates of each tool, and renumber the errors by their groups."""
+        errors = history.columns[Column.MESSAGE]
+        rows = np.flatnonzero(errors != NONE)
+        names = history[Column.NAME][rows] if Column.NAME in history.columns else 0 * rows
+        texts = self._codes.texts
+        pairs, inverse, counts = np.unique(
+            np.stack([names, errors[rows]]), axis=1, return_inverse=True, return_counts=True
+        )
+        grouped = Codes()
+        new_codes = np.empty(pairs.shape[1], np.int32)
+        compared = True
+        for name in np.unique(pairs[0]):
+            deadline.check()  # The messages of one tool may take a second.
+            mine = np.flatnonzero(pairs[0] == name)
+            of_tool = {texts[pairs[1, i]]: int(counts[i]) for i in mine}
+            groups, complete = group(of_tool)
+            compared &= complete
+            for i in mine:
+                new_codes[i] = grouped[groups[texts[pairs[1, i]]]]
+        renumbered = np.full(len(errors), NONE, np.int32)
+        renumbered[rows] = new_codes[inverse.ravel()]
+        history.columns[Column.MESSAGE] = renumbered
+        history.templates = grouped.texts
+        if self._overflowed:
+            history.caps.append(
+                f"there are more than {MAX_TEMPLATES:,} different error messages; the rest is"
+                f" counted as {OTHER_ERRORS}"
+            )
+        if not compared:
+            history.caps.append(
+                f"only the {MAX_GROUPED:,} most frequent error messages of a tool were compared"
+                " with each other"
+            )
+
+
+def kind_is(history: History, *kinds: str) -> NDArray[np.bool_]:
+    """Return which events are of these kinds (n,)."""
+    asked = np.array([kind in kinds for kind in history.kinds], bool)
+    found: NDArray[np.bool_] = asked[history[Column.KIND]]
+    return found

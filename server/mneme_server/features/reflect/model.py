@@ -1,0 +1,362 @@
+"""What an analysis is asked, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple, TypeAlias
+
+from mneme_server.common.canonical import JsonObject
+from mneme_server.features.reflect.compared import OutcomeBy, OutcomeSplit, SequenceEffect
+from mneme_server.statistics.distributions import Interval
+
+EVIDENCE = 10
+"""Most sessions or events that are named for a finding."""
+
+
+class Analysis(IntEnum):
+    """The question. The numbers are those of `mneme.v1.Analysis`."""
+
+    ERROR_PATTERNS = 1
+    TOOL_SEQUENCES = 2
+    COST_ANALYSIS = 3
+    PERFORMANCE_TRENDS = 4
+    SESSION_COMPARISON = 5
+
+
+class Trend(IntEnum):
+    """Where a measure is going. The numbers are those of `mneme.v1.Trend`."""
+
+    UNKNOWN = 0
+    IMPROVING = 1
+    STABLE = 2
+    DEGRADING = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Insight:
+    """One finding in words. `q_value` is that of the test behind it; None: it was only counted."""
+
+    type: str
+    summary: str
+    data: JsonObject
+    q_value: float | None = None
+    session_ids: tuple[str, ...] = ()
+    event_ids: tuple[str, ...] = ()
+    strength: float = 0.0
+    """How much it bears on, to put the strongest first: see docs/reflect.md."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What followed an error in sessions that succeeded in the end; see the API's comments."""
+
+    kind: str
+    tools: tuple[str, ...]
+    sessions: int
+    session_ids: tuple[str, ...]
+    error_event_id: str
+    event_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorExample:
+    """One occurrence of an error."""
+
+    event_id: str
+    session_id: str
+    message: str
+    timestamp_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorPattern:
+    """Errors with one template."""
+
+    template: str
+    tool_name: str
+    count: int
+    sessions_affected: int
+    first_seen_us: int
+    last_seen_us: int
+    rate: float
+    preceding: tuple[SequenceEffect, ...]
+    examples: tuple[ErrorExample, ...]
+    session_ids: tuple[str, ...]
+    outcome: OutcomeSplit | None = None
+    recoveries: tuple[Recovery, ...] = ()
+    recovered: Mapping[str, int] = field(default_factory=dict)
+    """Sessions that succeeded all the same, by the kind of their recovery."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorPatterns:
+    """The result of ERROR_PATTERNS."""
+
+    patterns: tuple[ErrorPattern, ...]
+    pattern_count: int
+    error_count: int
+    outcome: OutcomeSplit | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceCount:
+    """A sequence of tools and how often it occurs."""
+
+    tools: tuple[str, ...]
+    count: int
+    sessions: int
+    support: float
+    session_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolLoop:
+    """The same call made again and again."""
+
+    tool: str
+    arguments: str
+    longest_run: int
+    runs: int
+    session_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """A tool and how it fares."""
+
+    tool: str
+    count: int
+    sessions: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSequences:
+    """The result of TOOL_SEQUENCES."""
+
+    common: tuple[SequenceCount, ...]
+    before_errors: tuple[SequenceEffect, ...]
+    before_success: tuple[SequenceEffect, ...]
+    before_failure: tuple[SequenceEffect, ...]
+    average_length: float
+    loops: tuple[ToolLoop, ...]
+    sequence_count: int
+    tools: tuple[ToolUse, ...] = ()
+
+
+class Level(NamedTuple):
+    """A measure before or since a step; of a share also what it is a share of."""
+
+    value: float
+    hits: int = 0
+    trials: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A change of a series' level. `interval` is that of its size, in the measure's unit."""
+
+    since_us: int
+    before: Level
+    after: Level
+    interval: Interval
+    q_value: float
+
+    @property
+    def size(self) -> float:
+        """By how much the level changes."""
+        return self.after.value - self.before.value
+
+
+@dataclass(frozen=True, slots=True)
+class TrendTest:
+    """The test of a series over time. The slope is a day's, in the measure's unit."""
+
+    trend: Trend
+    slope_per_day: float
+    slope_interval: Interval
+    q_value: float
+    points: int
+    days: float = 0.0
+    step: Step | None = None
+    """What `trend` is of where a step fits the series better than its slope, or alone is shown."""
+    small: bool = False
+    """Whether the slope can be told from chance, and is too small to be called a trend."""
+
+    @property
+    def change(self) -> float:
+        """What the slope makes of the whole range, in the measure's unit."""
+        return self.slope_per_day * self.days
+
+
+@dataclass(frozen=True, slots=True)
+class CostShare:
+    """A part of the cost."""
+
+    key: str
+    cost_usd: float
+    share: float
+    input_tokens: int
+    output_tokens: int
+    event_count: int
+    session_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class CostPoint:
+    """The cost of a span of time."""
+
+    start_us: int
+    cost_usd: float
+    session_count: int
+    cost_per_session: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CostlyOperation:
+    """One of the most expensive events."""
+
+    event_id: str
+    session_id: str
+    description: str
+    cost_usd: float
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class CostAnalysis:
+    """The result of COST_ANALYSIS."""
+
+    total_cost_usd: float
+    estimated_cost_usd: float
+    average_cost_per_session: float
+    total_input_tokens: int
+    total_output_tokens: int
+    by_model: tuple[CostShare, ...]
+    by_tag: tuple[CostShare, ...]
+    by_tool: tuple[CostShare, ...]
+    by_agent: tuple[CostShare, ...]
+    over_time: tuple[CostPoint, ...]
+    cost_per_session: TrendTest
+    most_expensive: tuple[CostlyOperation, ...]
+    unpriced_events: int
+    bucket_seconds: int
+    costed_sessions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PerformancePoint:
+    """The performance in a span of time. None: no data.
+
+    Sessions are of the span in which they started, with all that went wrong in them; `told_count`
+    of them have events, and so can tell of errors. Timed events are of the span they are in.
+    """
+
+    start_us: int
+    session_count: int
+    known_count: int
+    told_count: int
+    timed_count: int
+    error_count: int
+    success_rate: float | None
+    errors_per_session: float | None
+    latency_p50_ms: float | None
+    latency_p95_ms: float | None
+    latency_mean_ms: float | None
+    sessions_per_hour: float
+
+
+@dataclass(frozen=True, slots=True)
+class PerformanceTrends:
+    """The result of PERFORMANCE_TRENDS."""
+
+    points: tuple[PerformancePoint, ...]
+    success_rate: TrendTest
+    latency: TrendTest
+    latency_p95: TrendTest
+    throughput: TrendTest
+    error_rate: TrendTest
+    bucket_seconds: int
+    overall: PerformancePoint | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One measure in recent and in earlier sessions."""
+
+    measure: str
+    recent_mean: float
+    earlier_mean: float
+    difference: float
+    difference_interval: Interval
+    effect_size: float
+    q_value: float
+    trend: Trend
+    recent_count: int
+    earlier_count: int
+    differs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorChange:
+    """An error that only one side has."""
+
+    template: str
+    tool_name: str
+    sessions: int
+    q_value: float
+    session_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionComparison:
+    """The result of SESSION_COMPARISON."""
+
+    recent_count: int
+    earlier_count: int
+    split_us: int | None
+    comparisons: tuple[Comparison, ...]
+    new_errors: tuple[ErrorChange, ...]
+    gone_errors: tuple[ErrorChange, ...]
+    outcomes: tuple[OutcomeBy, ...] = ()
+
+
+Result: TypeAlias = (
+    ErrorPatterns | ToolSequences | CostAnalysis | PerformanceTrends | SessionComparison
+)
+
+
+@dataclass(slots=True)
+class Findings:
+    """What one analysis found. `caps` says which limits of the computation were hit, `notes` what
+    else a reader should know of the figures."""
+
+    result: Result
+    insights: list[Insight]
+    notes: list[str] = field(default_factory=list)
+    caps: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What an analysis looked at."""
+
+    sessions: int
+    events: int
+    first_us: int | None
+    last_us: int | None
+    truncated: bool
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisReport:
+    """What one analysis answers."""
+
+    analysis: Analysis
+    result: Result
+    insights: tuple[Insight, ...]
+    coverage: Coverage
+    caveat: str = ""

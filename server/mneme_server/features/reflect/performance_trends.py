@@ -1,0 +1,243 @@
+"""PERFORMANCE_TRENDS: whether success rate, latency and throughput change over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from mneme_server.common.clock import HOUR_US
+from mneme_server.features.events.history import Column
+from mneme_server.features.events.outcome import Outcome
+from mneme_server.features.reflect.buckets import (
+    Buckets,
+    buckets_over,
+    counts_by,
+    mean_by,
+    quantiles_by,
+)
+from mneme_server.features.reflect.history import NONE, History
+from mneme_server.features.reflect.model import (
+    Findings,
+    Insight,
+    PerformancePoint,
+    PerformanceTrends,
+    Trend,
+    TrendTest,
+)
+from mneme_server.features.reflect.params import PerformanceTrendsParams
+from mneme_server.features.reflect.trends import MIN_POINTS, UNTESTED, Counts, Series, trend_tests
+from mneme_server.features.reflect.wording import (
+    figure,
+    milliseconds,
+    moves,
+    percent,
+    plural,
+    points,
+    step_figures,
+    steps,
+    sure,
+)
+from mneme_server.statistics.inference import Floats
+
+NEEDED = (Column.DURATION,)
+_MIN_COVERED = 0.5
+"""A span at either end counts for the tests from this share of it on, and its rates are of at least
+this share."""
+
+
+def performance_trends(history: History, params: PerformanceTrendsParams) -> Findings:
+    """Follow the measures over spans of time and test each for a trend."""
+    if not len(history.sessions):
+        return Findings(PerformanceTrends((), *_named([UNTESTED] * 5), bucket_seconds=0), [])
+    starts = history.sessions.start_us
+    times = history[Column.TIME]
+    last = max(int(starts.max()), int(times.max()) if len(times) else 0)
+    buckets = buckets_over(int(starts.min()), last, params.bucket)
+    measured = _Measured(history, buckets)
+    overall = _Measured(history, buckets.together)
+    whole = buckets.covered >= _MIN_COVERED
+    tests = trend_tests(
+        [
+            Series(np.where(whole, values, np.nan), rising, counts)
+            for values, rising, counts in (
+                (measured.success, True, Counts(measured.won, measured.known)),
+                (measured.p50, False, None),
+                (measured.p95, False, None),
+                (measured.per_hour, True, None),
+                (measured.errors, False, None),
+            )
+        ],
+        buckets,
+    )
+    result = PerformanceTrends(
+        measured.points(),
+        *_named(tests),
+        bucket_seconds=buckets.seconds,
+        overall=overall.points()[0],
+    )
+    notes = list(history.notes)
+    if buckets.count < MIN_POINTS:
+        notes.append(
+            f"the range makes {plural(buckets.count, 'span')} of time; a trend needs {MIN_POINTS}"
+        )
+    if np.isnan(measured.p50).all():
+        notes.append("no event says how long it took")
+    unknown = int((history.sessions.outcome == Outcome.UNKNOWN).sum())
+    if unknown:
+        notes.append(f"{plural(unknown, 'session')} without a known outcome left out of the rates")
+    return Findings(result, _insights(result, measured), notes=notes)
+
+
+def _named(tests: list[TrendTest]) -> tuple[TrendTest, TrendTest, TrendTest, TrendTest, TrendTest]:
+    success, p50, p95, throughput, errors = tests
+    return success, p50, p95, throughput, errors
+
+
+class _Measured:
+    """The measures (b,) in each span; NaN where there is no data."""
+
+    def __init__(self, history: History, buckets: Buckets) -> None:
+        size = buckets.count
+        self._buckets = buckets
+        sessions = history.sessions
+        place = buckets.place(sessions.start_us)
+        self.sessions = np.bincount(place, minlength=size)
+        known = sessions.outcome != Outcome.UNKNOWN
+        self.known = np.bincount(place[known], minlength=size)
+        succeeded = sessions.outcome == Outcome.SUCCESS
+        self.won = np.bincount(place[succeeded], minlength=size)
+        self.success = mean_by(place[known], succeeded[known].astype(float), size)
+        errors = np.bincount(history.session[history.is_error], minlength=len(sessions))
+        # What a session without events did is not known, also not that nothing failed.
+        told = sessions.has_events
+        self.told = np.bincount(place[told], minlength=size)
+        self.error_count = counts_by(place[told], errors[told], size)
+        self.errors = mean_by(place[told], errors[told].astype(float), size)
+        timed = np.flatnonzero(history[Column.DURATION] != NONE)
+        at = buckets.place(history[Column.TIME][timed])
+        self.timed = np.bincount(at, minlength=size)
+        durations = history[Column.DURATION][timed] / 1000.0
+        self.p50, self.p95 = quantiles_by(at, durations, size, (0.5, 0.95))
+        self.mean = mean_by(at, durations, size)
+        # Of the first and the last span only a part was seen; a single session in the first moment
+        # of a span makes no thousand an hour.
+        # Sessions that all began within one span have no rate beyond their number.
+        covered = np.maximum(buckets.covered, _MIN_COVERED if size > 1 else 1.0)
+        self.per_hour = self.sessions / (covered * buckets.span_us / HOUR_US)
+
+    def points(self) -> tuple[PerformancePoint, ...]:
+        """Return the points, empty spans included."""
+        return tuple(
+            PerformancePoint(
+                start_us=self._buckets.start_us(i),
+                session_count=int(self.sessions[i]),
+                known_count=int(self.known[i]),
+                told_count=int(self.told[i]),
+                timed_count=int(self.timed[i]),
+                error_count=int(self.error_count[i]),
+                success_rate=_or_none(self.success, i),
+                errors_per_session=_or_none(self.errors, i),
+                latency_p50_ms=_or_none(self.p50, i),
+                latency_p95_ms=_or_none(self.p95, i),
+                latency_mean_ms=_or_none(self.mean, i),
+                sessions_per_hour=float(self.per_hour[i]),
+            )
+            for i in range(self._buckets.count)
+        )
+
+
+def _or_none(values: Floats, i: int) -> float | None:
+    value = float(values[i])
+    return None if np.isnan(value) else value
+
+
+_WORDS = {Trend.IMPROVING: "improving", Trend.DEGRADING: "degrading"}
+
+
+class _Told(NamedTuple):
+    """A measure in words; `amount` turns a value, or a difference of values, into words; values are
+    told by `level` where they are told otherwise."""
+
+    name: str
+    word: str
+    test: TrendTest
+    amount: Callable[[float], str]
+    values: Floats
+    level: Callable[[float], str] | None = None
+
+
+def _insights(result: PerformanceTrends, measured: _Measured) -> list[Insight]:
+    """Return the trends and steps, the largest change for its measure's level first."""
+    found = [
+        _Told(
+            "success_rate", "The success rate", result.success_rate, points, measured.success,
+            percent,
+        ),
+        _Told("latency", "The median latency", result.latency, milliseconds, measured.p50),
+        _Told(
+            "latency_p95", "The latency's 95th percentile", result.latency_p95, milliseconds,
+            measured.p95,
+        ),
+        _Told(
+            "throughput", "The throughput", result.throughput,
+            _rate(measured.per_hour), measured.per_hour,
+        ),
+        _Told("error_rate", "The number of errors a session", result.error_rate, figure,
+              measured.errors),
+    ]  # fmt: skip
+    insights = [_insight(told) for told in found if told.test.trend in _WORDS]
+    return sorted(insights, key=lambda insight: -insight.strength)
+
+
+def _rate(per_hour: Floats) -> Callable[[float], str]:
+    """Return how to say a number of sessions an hour: an hour, a day or a week, as suits them."""
+    mean = float(np.nanmean(per_hour))
+    hours, unit = (1, "hour") if mean >= 1 else (24, "day") if 24 * mean >= 1 else (168, "week")
+    each = f"an {unit}" if unit == "hour" else f"a {unit}"
+
+    def amount(value: float) -> str:
+        number = figure(hours * value)
+        return f"{number} {'session' if number == '1' else 'sessions'} {each}"
+
+    return amount
+
+
+def _insight(told: _Told) -> Insight:
+    test = told.test
+    trend = _WORDS[test.trend]
+    # More sessions than before are more work, not better work.
+    verdict = "" if told.name == "throughput" else f": {trend}"
+    level = max(float(np.nanmean(np.abs(told.values))), 1e-300)
+    if test.step:
+        return Insight(
+            type=f"{told.name}_step",
+            summary=(
+                f"{told.word} {steps(test.step, told.amount)}"
+                f" ({test.points} spans, {sure(test.step.q_value)}){verdict}."
+            ),
+            data={"trend": trend, **step_figures(test.step), "points": test.points},
+            q_value=test.step.q_value,
+            strength=abs(test.step.size) / level,
+        )
+    median = (told.level or told.amount)(float(np.nanmedian(told.values)))
+    return Insight(
+        type=f"{told.name}_trend",
+        summary=(
+            f"{told.word} {moves(test, told.amount)}, around a median of {median}"
+            f" ({test.points} spans, {sure(test.q_value)}){verdict}."
+        ),
+        data={
+            "trend": trend,
+            "slope_per_day": test.slope_per_day,
+            "slope_low": test.slope_interval.low,
+            "slope_high": test.slope_interval.high,
+            "change": test.change,
+            "days": test.days,
+            "q_value": test.q_value,
+            "points": test.points,
+        },
+        q_value=test.q_value,
+        strength=abs(test.change) / level,
+    )

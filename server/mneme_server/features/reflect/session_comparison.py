@@ -1,0 +1,304 @@
+"""SESSION_COMPARISON: how recent sessions differ from the earlier ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mneme_server.common.clock import DAY_US
+from mneme_server.features.events.event_types import Part, playing
+from mneme_server.features.events.history import Column
+from mneme_server.features.events.outcome import Outcome
+from mneme_server.features.reflect import calls as tool_calls
+from mneme_server.features.reflect.calls import find_calls
+from mneme_server.features.reflect.compared import SIGNIFICANT
+from mneme_server.features.reflect.comparison_insights import comparison_insights
+from mneme_server.features.reflect.history import NONE, History, Ints, kind_is
+from mneme_server.features.reflect.model import (
+    Comparison,
+    ErrorChange,
+    Findings,
+    SessionComparison,
+    Trend,
+)
+from mneme_server.features.reflect.outcomes import outcomes_by, untold
+from mneme_server.features.reflect.params import SessionComparisonParams
+from mneme_server.statistics.inference import (
+    NO_INTERVAL,
+    Floats,
+    benjamini_hochberg,
+    compare,
+    fisher_exact,
+)
+
+NEEDED = (
+    *tool_calls.NEEDED, Column.COST, Column.INPUT_TOKENS, Column.OUTPUT_TOKENS, Column.DURATION,
+    Column.MESSAGE,
+)  # fmt: skip
+MIN_SIDE = 5
+"""Sessions that either side needs: with four against four a p-value cannot fall much below 0.05."""
+_DEFAULT_DAYS = 7.0
+NEGLIGIBLE = 0.147
+"""Up to this Cliff's delta a difference is negligible (Romano et al. 2006)."""
+_LEAST_POINTS = 0.02
+"""Shares that are closer than this are alike; Cliff's delta of shares is their difference."""
+_LEAST_CHANGE = 0.01
+"""Means that are closer than this share of the larger would be shown as the same figure."""
+_AT_ONCE_S = 60.0
+
+
+class _Measure(NamedTuple):
+    """A measure of each session (s,), NaN where it has none. `rising_is_better` is None for what is
+    neither good nor bad."""
+
+    name: str
+    values: Floats
+    rising_is_better: bool | None
+
+
+def session_comparison(history: History, params: SessionComparisonParams, limit: int) -> Findings:
+    """Compare the recent sessions with the earlier ones, measure by measure."""
+    notes = list(history.notes)
+    recent = _recent(history, params, notes)
+    counts = int(recent.sum()), int((~recent).sum())
+    comparisons = [_compared(measure, recent) for measure in _measures(history)]
+    tested = [c for c in comparisons if _is_enough(c.recent_count, c.earlier_count)]
+    changes, error_tests = _changes(history, recent)
+    # Before they are adjusted, `q_value` holds the p-value.
+    p_values = [c.q_value for c in tested] + [change.q_value for _, change in changes]
+    q_values = benjamini_hochberg(np.array(p_values), len(tested) + error_tests).tolist()
+    by_measure = dict(zip((c.measure for c in tested), q_values, strict=False))
+    judged = [_judged(c, by_measure.get(c.measure)) for c in comparisons]
+    judged.sort(key=lambda c: (c.q_value, -abs(c.effect_size), c.measure))
+    adjusted = [
+        (is_new, replace(change, q_value=q_value))
+        for (is_new, change), q_value in zip(changes, q_values[len(tested) :], strict=True)
+    ]
+    result = SessionComparison(
+        recent_count=counts[0],
+        earlier_count=counts[1],
+        split_us=int(history.sessions.start_us[recent].min()) if recent.any() else None,
+        comparisons=tuple(judged),
+        new_errors=_top([change for is_new, change in adjusted if is_new], limit),
+        gone_errors=_top([change for is_new, change in adjusted if not is_new], limit),
+        outcomes=outcomes_by(history, limit),
+    )
+    if not _is_enough(*counts):
+        notes.append(
+            f"either side needs {MIN_SIDE} sessions to be compared; there are"
+            f" {counts[0]:,} recent and {counts[1]:,} earlier ones"
+        )
+    elif np.ptp(history.sessions.start_us) < _AT_ONCE_S * 1e6:
+        notes.append(
+            "all sessions began within a minute, as imported ones do: recent and earlier mean no"
+            " more than the order in which they were recorded"
+        )
+    notes += untold(history.sessions)
+    newest = history.sessions.newest(np.flatnonzero(recent))
+    return Findings(result, comparison_insights(result, newest), notes, list(history.caps))
+
+
+def _is_enough(recent: int, earlier: int) -> bool:
+    return min(recent, earlier) >= MIN_SIDE
+
+
+def _recent(
+    history: History, params: SessionComparisonParams, notes: list[str]
+) -> NDArray[np.bool_]:
+    """Return which sessions are recent (s,)."""
+    starts = history.sessions.start_us
+    count = len(starts)
+    places = np.arange(count)
+    if params.recent_sessions is not None:
+        return places >= count - params.recent_sessions
+    if not count:
+        return np.zeros(0, bool)
+    times = history[Column.TIME]
+    last = max(int(starts.max()), int(times.max()) if len(times) else 0)
+    days = _DEFAULT_DAYS if params.recent_days is None else params.recent_days
+    recent = starts >= last - round(days * DAY_US)
+    few = min(recent.sum(), (~recent).sum()) < MIN_SIDE
+    if params.recent_days is None and few and count // 2 >= MIN_SIDE:
+        which = "older than" if recent.sum() >= MIN_SIDE else "of the last"
+        notes.append(
+            f"fewer than {MIN_SIDE} sessions are {which} {_DEFAULT_DAYS:g} days, so the later"
+            " half is compared with the earlier half; recent_days or recent_sessions choose"
+        )
+        return places >= count - count // 2
+    return recent
+
+
+def _measures(history: History) -> Iterator[_Measure]:
+    sessions = history.sessions
+    session, size = history.session, len(sessions)
+
+    def total(rows: NDArray[np.bool_], weights: Floats | None = None) -> Floats:
+        chosen = None if weights is None else weights[rows].astype(float)
+        return np.bincount(session[rows], chosen, minlength=size).astype(float)
+
+    every = np.ones(len(history), bool)
+    events = total(every)
+    known = sessions.outcome != Outcome.UNKNOWN
+    yield _Measure(
+        "success_rate", np.where(known, sessions.outcome == Outcome.SUCCESS, np.nan), True
+    )
+
+    def told(values: Floats) -> Floats:
+        """What a session without events did is not known."""
+        return np.where(sessions.has_events, values, np.nan)
+
+    yield _Measure("errors_per_session", told(total(history.is_error)), False)
+    cost = total(every, history[Column.COST])
+    tokens = total(every, history[Column.INPUT_TOKENS] + history[Column.OUTPUT_TOKENS])
+    # Nor is what one cost that carries no cost: sessions that record none are not the cheap ones.
+    yield _Measure("cost_per_session", _recorded(cost), False)
+    yield _Measure("tokens_per_session", _recorded(tokens), False)
+    timed = history[Column.DURATION] != NONE
+    timed_count = total(timed)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        latency = total(timed, history[Column.DURATION]) / 1000.0 / timed_count
+    yield _Measure("mean_latency_ms", np.where(timed_count > 0, latency, np.nan), False)
+    yield _Measure("seconds_per_session", _lengths(history, events), None)
+    called = total(kind_is(history, *playing(Part.CALL)))
+    yield _Measure(
+        "tool_calls_per_session", told(called) if called.any() else called * np.nan, None
+    )
+    yield _Measure("events_per_session", told(events), None)
+
+
+def _recorded(amounts: Floats) -> Floats:
+    return np.where(amounts > 0, amounts, np.nan)
+
+
+def _lengths(history: History, events: Floats) -> Floats:
+    """Return the seconds from each session's first event to its last; NaN for fewer than two."""
+    times = history[Column.TIME]
+    last = np.zeros(len(history.sessions), np.int64)
+    first = np.full(len(history.sessions), np.iinfo(np.int64).max)
+    np.maximum.at(last, history.session, times)
+    np.minimum.at(first, history.session, times)
+    lengths = np.where(events > 1, (last - first) / 1e6, np.nan)
+    # Events that carry the time of their import say nothing of how long anything took.
+    return lengths if np.nansum(lengths) > 0 else lengths * np.nan
+
+
+def _compared(measure: _Measure, recent: NDArray[np.bool_]) -> Comparison:
+    """Compare one measure; `q_value` holds the p-value, `trend` what a larger value means."""
+    values = measure.values.astype(float)
+    has = ~np.isnan(values)
+    mine, other = values[recent & has], values[~recent & has]
+    means = [float(side.mean()) if len(side) else 0.0 for side in (mine, other)]
+    if _is_enough(len(mine), len(other)):
+        found = compare(mine, other)
+        p_value, delta, interval = found.p_value, found.delta, found.interval
+    else:
+        p_value, delta, interval = 1.0, 0.0, NO_INTERVAL
+    larger_is = {True: Trend.IMPROVING, False: Trend.DEGRADING, None: Trend.UNKNOWN}
+    return Comparison(
+        measure=measure.name,
+        recent_mean=means[0],
+        earlier_mean=means[1],
+        difference=means[0] - means[1] if len(mine) and len(other) else 0.0,
+        difference_interval=interval,
+        effect_size=delta,
+        q_value=p_value,
+        trend=larger_is[measure.rising_is_better],
+        recent_count=len(mine),
+        earlier_count=len(other),
+    )
+
+
+def _judged(comparison: Comparison, q_value: float | None) -> Comparison:
+    """Return it with its q-value (None: it was not tested) and what that says."""
+    trend = comparison.trend
+    if q_value is None:
+        return replace(comparison, q_value=1.0, trend=Trend.UNKNOWN)
+    judged = replace(comparison, q_value=q_value)
+    differs = _is_difference(judged)
+    if trend is not Trend.UNKNOWN:
+        if not differs:
+            trend = Trend.STABLE
+        elif comparison.effect_size < 0:
+            opposite = {Trend.IMPROVING: Trend.DEGRADING, Trend.DEGRADING: Trend.IMPROVING}
+            trend = opposite[trend]
+    return replace(judged, trend=trend, differs=differs)
+
+
+def _is_difference(found: Comparison) -> bool:
+    """Tell whether two sides surely differ, by an amount that is worth telling, and in the means as
+    in the ranks: a sentence that says "more" beside a smaller mean would puzzle anyone."""
+    low, high = found.difference_interval
+    least = _LEAST_POINTS if found.measure == "success_rate" else NEGLIGIBLE
+    larger = max(abs(found.recent_mean), abs(found.earlier_mean))
+    return (
+        found.q_value <= SIGNIFICANT
+        and abs(found.effect_size) >= least
+        and found.difference * found.effect_size > 0
+        and (low > 0 or high < 0)
+        and abs(found.difference) >= _LEAST_CHANGE * larger
+    )
+
+
+def _changes(
+    history: History, recent: NDArray[np.bool_]
+) -> tuple[list[tuple[bool, ErrorChange]], int]:
+    """Return the errors that only one side has, and whether it is the recent one; and how many
+    errors there are in all, since each could have been one of them."""
+    rows, tools = _failed(history)
+    triples = np.unique(
+        np.stack([history[Column.MESSAGE][rows], tools, history.session[rows]]).astype(np.int64),
+        axis=1,
+    )
+    kinds, where = np.unique(triples[:2], axis=1, return_inverse=True)
+    where = where.ravel()
+    size = kinds.shape[1]
+    seen = np.bincount(where, minlength=size)
+    seen_recently = np.bincount(where, recent[triples[2]], minlength=size).astype(np.int64)
+    sides = int(recent.sum()), int((~recent).sum())
+    one_sided = np.flatnonzero((seen_recently == 0) | (seen_recently == seen))
+    if not all(sides) or not len(one_sided):
+        return [], size
+    every = np.ones(len(one_sided), np.int64)
+    # An error of the one session that is recent is not told from chance by forty earlier ones.
+    p_values = (
+        fisher_exact(
+            seen_recently[one_sided], every * sides[0], seen[one_sided], every * sum(sides)
+        )
+        if _is_enough(*sides)
+        else np.ones(len(one_sided))
+    )
+    found = []
+    for kind, p_value in zip(one_sided.tolist(), p_values.tolist(), strict=True):
+        tool = kinds[1, kind]
+        found.append(
+            (
+                bool(seen_recently[kind]),
+                ErrorChange(
+                    template=history.templates[kinds[0, kind]],
+                    tool_name="" if tool == NONE else history.names[tool],
+                    sessions=int(seen[kind]),
+                    q_value=p_value,
+                    session_ids=history.sessions.newest(triples[2][where == kind]),
+                ),
+            )
+        )
+    return found, size
+
+
+def _failed(history: History) -> tuple[Ints, Ints]:
+    """Return the errors (e,) as places among the events, and the tools that failed (e,), `NONE`
+    outside tools and where nobody names them."""
+    calls = find_calls(history)
+    tools = calls.failing_tools(history.names)
+    named = np.array([bool(name) for name in history.names], bool)
+    of_tools = np.where(named[tools], tools, NONE)
+    rows = np.concatenate([calls.failures, calls.outside])
+    return rows, np.concatenate([of_tools, np.full(len(calls.outside), NONE)])
+
+
+def _top(changes: list[ErrorChange], limit: int) -> tuple[ErrorChange, ...]:
+    return tuple(sorted(changes, key=lambda c: (-c.sessions, c.template, c.tool_name))[:limit])

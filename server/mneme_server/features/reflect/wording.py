@@ -1,0 +1,146 @@
+"""Figures as sentences show them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+
+from mneme_server.common.canonical import JsonObject
+from mneme_server.common.clock import HOUR_US
+from mneme_server.features.reflect.compared import OutcomeSplit, SequenceEffect
+from mneme_server.features.reflect.model import Step, TrendTest
+from mneme_server.statistics.distributions import Interval
+
+
+def times(lift: float) -> str:
+    """Return a ratio, "2.3×"."""
+    return f"{_figure(lift)}×"
+
+
+def interval(of: Interval) -> str:
+    """Return an interval of ratios, "1.4–3.8"."""
+    return f"{_figure(of.low)}–{_figure(of.high)}"
+
+
+def _figure(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= 99.5 else f"{ratio:.1f}" if ratio >= 0.95 else f"{ratio:.2g}"
+
+
+def against(effect: SequenceEffect) -> str:
+    """Return both rates as counts, and their ratio where there is one: "6 of 9 times (67 %)
+    against 15 of 300 (5 %), 13× (8.1–16)"."""
+    counts = (
+        f"{of(effect.effect_count, effect.count)} against"
+        f" {of(effect.base_effect_count, effect.base_count)}"
+    )
+    if not effect.has_ratio:
+        return counts
+    return f"{counts}, {times(effect.lift)} ({interval(effect.lift_interval)})"
+
+
+def of(some: int, all_: int) -> str:
+    """Return a share with its counts, "6 of 9 (67 %)"."""
+    return f"{some:,} of {all_:,} ({percent(some / all_ if all_ else 0.0)})"
+
+
+def outcomes(split: OutcomeSplit) -> str:
+    """Return how some sessions ended and how the others did."""
+    return (
+        f"{of(split.successes, split.sessions)} succeeded, of the others"
+        f" {of(split.other_successes, split.other_sessions)}"
+    )
+
+
+def sure(q_value: float) -> str:
+    """Return a q-value, "q < 0.001"."""
+    return "q < 0.001" if q_value < 0.001 else f"q = {q_value:.2g}"
+
+
+def sequence(tools: Sequence[str]) -> str:
+    """Return a sequence, "search → book"."""
+    return " → ".join(tool or "(unnamed)" for tool in tools)
+
+
+def plural(number: int, one: str, many: str = "") -> str:
+    """Return a number with its noun, "1 session", "1,200 sessions"."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def percent(share: float) -> str:
+    """Return a share, "4.2 %"; only none is "0 %", and only all "100 %"."""
+    if share >= 0.0995 or share == 0:
+        rounded = min(round(100 * share), 99) if share < 1 else 100
+        return f"{rounded} %"
+    return f"{100 * share:.1f} %" if share >= 0.0005 else "< 0.1 %"
+
+
+def figure(value: float) -> str:
+    """Return a number, to two digits below a hundred: "0.042", "1,234"."""
+    return f"{value:,.0f}" if abs(value) >= 99.5 else f"{value:.2g}"
+
+
+def milliseconds(value: float) -> str:
+    """Return a duration, "420 ms"."""
+    return f"{figure(value)} ms"
+
+
+def points(difference: float) -> str:
+    """Return a difference of shares, "4.2 percentage points": from 80 to 60 % is less by a quarter,
+    not by 20 %."""
+    number = figure(100 * difference)
+    return f"{number} percentage {'point' if number == '1' else 'points'}"
+
+
+def moves(test: TrendTest, amount: Callable[[float], str]) -> str:
+    """Return what a series does: "rises by 120 ms over 10 days (80 ms to 150 ms)"."""
+    over = plural(round(test.days), "day") if test.days >= 1.5 else f"{24 * test.days:.0f} hours"
+    verb = "rises" if test.slope_per_day > 0 else "falls"
+    ends = (test.days * end for end in test.slope_interval)
+    return f"{verb} by {amount(abs(test.change))} over {over}{_between(ends, amount)}"
+
+
+def _between(ends: Iterable[float], amount: Callable[[float], str]) -> str:
+    """Return the interval of a change, " (80 ms to 150 ms)"; nothing where its ends read alike."""
+    low, high = map(amount, sorted(map(abs, ends)))
+    return f" ({low} to {high})" if low != high else ""
+
+
+def steps(step: Step, amount: Callable[[float], str]) -> str:
+    """Return how a level changes: "rose from 80 ms before 2026-05-12 to 120 ms since, by 40 ms
+    (30 ms to 50 ms)"; of a share, with its counts."""
+    before, after = (
+        of(level.hits, level.trials) if level.trials else amount(level.value)
+        for level in (step.before, step.after)
+    )
+    verb = "rose" if step.size > 0 else "fell"
+    return (
+        f"{verb} from {before} before {moment(step.since_us)} to {after} since,"
+        f" by {amount(abs(step.size))}{_between(step.interval, amount)}"
+    )
+
+
+def step_figures(step: Step) -> JsonObject:
+    """Return the figures behind a step."""
+    return {
+        "since": moment(step.since_us),
+        "before": step.before.value,
+        "after": step.after.value,
+        "difference": step.size,
+        "difference_low": step.interval.low,
+        "difference_high": step.interval.high,
+        "q_value": step.q_value,
+    }
+
+
+def moment(time_us: int) -> str:
+    """Return the start of a span, UTC: its day, with the hour where that is not midnight."""
+    hour = time_us // HOUR_US % 24
+    return f"{day(time_us)} {hour:02}:00" if hour else day(time_us)
+
+
+def day(time_us: int) -> str:
+    """Return the day of a time, UTC; years that no calendar holds are shown as seconds."""
+    try:
+        return datetime.fromtimestamp(time_us / 1e6, UTC).strftime("%Y-%m-%d")
+    except (ValueError, OverflowError, OSError):
+        return f"{time_us // 1_000_000} s"

@@ -1,0 +1,59 @@
+"""Episodes and skills: what was attempted, and what works."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mneme.v1 import skill_service_pb2
+
+from mneme_server.capability import Capability, Figure, Host, Parts
+from mneme_server.edge.grpc.service import Service
+from mneme_server.features.context.experience import Experience
+from mneme_server.features.recall.search import Recall
+from mneme_server.features.skills.consolidating import ConsolidateSkills
+from mneme_server.features.skills.dependents import DependentEpisodes, DependentSkills
+from mneme_server.features.skills.episode_model import EpisodeFilter
+from mneme_server.features.skills.episodes import Episodes
+from mneme_server.features.skills.experience import SearchExperience
+from mneme_server.features.skills.kinds import EPISODE, SKILL
+from mneme_server.features.skills.service import SkillServicer
+from mneme_server.features.skills.skill_model import SkillFilter
+from mneme_server.features.skills.skills import Skills
+from mneme_server.features.skills.store.details import EPISODE_DETAILS, SKILL_DETAILS
+from mneme_server.features.skills.store.episodes import SqlEpisodes
+from mneme_server.features.skills.store.forgetting import FORGETS
+from mneme_server.features.skills.store.skills import SqlSkills
+
+
+def _build(host: Host) -> Parts:
+    runtime, recall = host.runtime, host.get(Recall)
+    host.get(Experience).bring(SearchExperience(host.tenants, recall))
+    episodes = Episodes(host.tenants, runtime.writing, recall, runtime.foreground)
+    skills = Skills(host.tenants, runtime.writing, recall, runtime.foreground)
+    consolidate = ConsolidateSkills(host.tenants, runtime.writing, recall, runtime.foreground)
+    return Parts(
+        services=[
+            Service(
+                skill_service_pb2.DESCRIPTOR.services_by_name["SkillService"],
+                SkillServicer(episodes, skills, consolidate, runtime.foreground),
+            )
+        ],
+        offers=[episodes, skills, consolidate],
+        dependents=[DependentEpisodes(), DependentSkills()],
+        figures=[
+            Figure("episodes", lambda unit: unit.episodes.count(EpisodeFilter())),
+            Figure("skills", lambda unit: unit.skills.count(SkillFilter())),
+            Figure("average_episode_reward", lambda unit: unit.episodes.average_reward()),
+            Figure("average_skill_success_rate", lambda unit: unit.skills.average_rate()),
+        ],
+    )
+
+
+CAPABILITY = Capability(
+    name="skills",
+    build=_build,
+    kinds={EPISODE: EPISODE_DETAILS, SKILL: SKILL_DETAILS},
+    repositories={"episodes": SqlEpisodes, "skills": SqlSkills},
+    migrations=Path(__file__).parent / "migrations",
+    forgets=FORGETS,
+)

@@ -1,0 +1,315 @@
+"""Storing episodes, and finding those that bear on a task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from mneme_server.common import deadline
+from mneme_server.common.answers import least_bytes
+from mneme_server.common.clock import now_us
+from mneme_server.common.errors import AlreadyExists, NotFound
+from mneme_server.common.ids import new_id
+from mneme_server.engine.corpus.document import Document, DocumentFilter
+from mneme_server.engine.corpus.importing import ImportReport, OnConflict, import_of
+from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
+from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
+from mneme_server.engine.scheduling.foreground import Foreground
+from mneme_server.features.recall.search import Answer, Recall, RecallQuery
+from mneme_server.features.skills.episode_model import (
+    Episode,
+    EpisodeFilter,
+    FoundEpisode,
+    NewEpisode,
+)
+from mneme_server.features.skills.kinds import EPISODE
+from mneme_server.features.skills.ports import SkillsUnit
+from mneme_server.features.skills.session_record import completed, read_record
+
+_EXPORT_PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Episodes:
+    """The use cases of episodes."""
+
+    tenants: OpenTenants[SkillsUnit]
+    embedder: TextEmbedder
+    recall: Recall
+    foreground: Foreground = field(default_factory=Foreground)
+
+    def store(self, tenant_id: str, given: NewEpisode) -> Episode:
+        """Store the attempt; what was left out is taken from its session's record.
+
+        An empty id is made. The same content again under the same id changes nothing.
+
+        Raises:
+            NotFound: it rests on a memory that does not exist.
+            InvalidArgument: neither the caller nor a record says the task, or how it ended.
+            AlreadyExists: the id is taken by an episode with other content.
+            ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is stored.
+        """
+        with self.tenants.open(tenant_id) as tenant:
+            known = _known(tenant, given.id)
+            if known is not None:
+                return _unchanged(known, given)
+            record = read_record(tenant, given.session_id) if given.session_id else None
+            episode = completed(replace(given, id=given.id or new_id()), record, now_us())
+            vectors, of_tasks = self._embedded([episode])  # Before the lock: it may take long.
+            with tenant.write() as unit:
+                deadline.check()
+                known = unit.episodes.get_many([episode.id]).get(episode.id)
+                if known is not None:
+                    return _unchanged(known, given)
+                _require_memories(unit, episode)
+                if vectors is None:
+                    tenant.require_room(1)
+                unit.episodes.save([episode], of_tasks)
+                unit.documents.add([_document(episode)], vectors)
+        return episode
+
+    def get(self, tenant_id: str, episode_id: str) -> Episode:
+        """Return the episode.
+
+        Raises:
+            NotFound: there is no such episode.
+        """
+        with self.tenants.open(tenant_id) as tenant:
+            episode = _known(tenant, episode_id)
+        if episode is None:
+            raise _missing(episode_id)
+        return episode
+
+    def page(
+        self, tenant_id: str, filter_: EpisodeFilter, after: tuple[int, str] | None, limit: int
+    ) -> tuple[Sequence[Episode], int]:
+        """Return episodes, latest first, after (occurred_us, id); and how many match."""
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            page = self.foreground.read_page(
+                partial(unit.episodes.page, filter_),
+                after,
+                limit,
+                lambda one: (one.occurred_us, one.id),
+                lambda one: least_bytes(
+                    len(one.input) + len(one.output) + len(one.critique), len(one.metadata_json)
+                ),
+            )
+            return page, unit.episodes.count(filter_)
+
+    def retrieve(
+        self, tenant_id: str, task: str, filter_: EpisodeFilter, *, limit: int, min_score: float
+    ) -> tuple[Sequence[FoundEpisode], Answer]:
+        """Return the episodes that bear on a task, and what recall said.
+
+        The filter goes into the search: every episode that passes it is searched.
+        """
+        answer = self.recall(
+            tenant_id,
+            RecallQuery(
+                text=task,
+                filter=_document_filter(filter_),
+                limit=limit,
+                min_score=min_score,
+                bare=True,
+            ),
+        )
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            stored = unit.episodes.get_many([r.document.source_id for r in answer.results])
+        found = [
+            FoundEpisode(stored[result.document.source_id], result.score, result.similarity)
+            for result in answer.results
+            if result.document.source_id in stored
+        ]
+        return found, answer
+
+    def delete(self, tenant_id: str, episode_id: str) -> Episode:
+        """Delete the episode, and return it as it was.
+
+        Raises:
+            NotFound: there is no such episode.
+        """
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
+            episode = unit.episodes.get_many([episode_id]).get(episode_id)
+            if episode is None:
+                raise _missing(episode_id)
+            unit.episodes.remove(episode_id)
+            unit.documents.remove(EPISODE, [episode_id])
+        return episode
+
+    def import_(
+        self, tenant_id: str, episodes: Sequence[Episode], on_conflict: OnConflict
+    ) -> ImportReport:
+        """Bring in episodes, all or none. Memories that they name and that are not here are left
+        out.
+
+        Raises:
+            AlreadyExists: an id is taken by other content, and `on_conflict` is FAIL.
+            ResourceExhausted: they cannot be embedded soon, and too much waits; nothing is brought
+                in.
+        """
+        now = now_us()
+        given = [_imported(episode, now) for episode in episodes]
+        vectors, of_tasks = self._embedded(given)
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
+            deadline.check()  # It may have waited for the tenant's other writes.
+            if vectors is None:
+                tenant.require_room(len(given))
+            stored = unit.episodes.get_many([episode.id for episode in given])
+            done = import_of(given, stored, _same, on_conflict, "episode")
+            if done.rows:
+                given = _with_known_memories(unit, given)
+                unit.episodes.save([given[row] for row in done.rows], of_tasks)
+                unit.documents.remove(EPISODE, list(done.replaced))
+                unit.documents.add(
+                    [_document(given[row]) for row in done.rows],
+                    None if vectors is None else vectors[done.rows],
+                )
+        return done.report
+
+    def export(self, tenant_id: str, filter_: EpisodeFilter) -> Iterator[Episode]:
+        """Yield episodes by id."""
+        after = ""
+        with self.tenants.open(tenant_id) as tenant:
+            while True:
+                with tenant.read() as unit:
+                    page = unit.episodes.by_id(filter_, after, _EXPORT_PAGE)
+                if not page:
+                    return
+                yield from page
+                after = page[-1].id
+
+    def _embedded(self, episodes: Sequence[Episode]) -> tuple[Matrix | None, dict[str, Matrix]]:
+        """Return the vectors of the episodes' texts (n, d), None if they are not to be had soon;
+        and those of their tasks (d,) by id, where a critique makes them others."""
+        apart = [episode for episode in episodes if episode.critique]
+        texts = [*(one.text for one in episodes), *(one.task for one in apart)]
+        made = self.embedder.embed(texts)
+        if made is None:
+            return None, {}
+        of_tasks = made[len(episodes) :]
+        return made[: len(episodes)], {
+            one.id: vector for one, vector in zip(apart, of_tasks, strict=True)
+        }
+
+
+def _known(tenant: OpenTenant[SkillsUnit], episode_id: str) -> Episode | None:
+    if not episode_id:
+        return None
+    with tenant.read() as unit:
+        return unit.episodes.get_many([episode_id]).get(episode_id)
+
+
+def _missing(episode_id: str) -> NotFound:
+    return NotFound(f"there is no episode {episode_id!r}", field="id")
+
+
+def _require_memories(unit: SkillsUnit, episode: Episode) -> None:
+    there = unit.remembered.successors(episode.memory_ids)
+    for memory_id in episode.memory_ids:
+        if memory_id not in there:
+            raise NotFound(f"there is no memory {memory_id!r}", field="memory_ids")
+
+
+def _with_known_memories(unit: SkillsUnit, given: list[Episode]) -> list[Episode]:
+    named = {memory_id for episode in given for memory_id in episode.memory_ids}
+    if not named:
+        return given
+    there = unit.remembered.successors(named)
+    return [
+        replace(
+            one, memory_ids=tuple(memory_id for memory_id in one.memory_ids if memory_id in there)
+        )
+        for one in given
+    ]
+
+
+_GIVEN = (
+    "session_id", "agent_id", "user_id", "project", "task", "input", "output", "critique",
+    "latency_ms", "tokens_used", "tools", "tags",
+)  # fmt: skip
+
+
+def _unchanged(known: Episode, given: NewEpisode) -> Episode:
+    """Return the stored episode, which must hold what is given again.
+
+    What was taken from the session's record need not be the record's of now: it goes on.
+
+    Raises:
+        AlreadyExists: it holds something else.
+    """
+    nothing = NewEpisode()
+    differing = []
+    for name in _GIVEN:
+        value = getattr(given, name)
+        was_filled = name in known.filled and value == getattr(nothing, name)
+        if name == "tags":
+            value = tuple(sorted(set(value)))
+        if not was_filled and value != getattr(known, name):
+            differing.append(name)
+    if given.metadata_json != known.metadata_json:
+        differing.append("metadata")
+    differing += [
+        name
+        for name, value, stored in (
+            ("reward", given.reward, known.reward),
+            ("success", given.success, known.success),
+            ("occurred_at", given.occurred_us, known.occurred_us),
+        )
+        if value is not None and value != stored
+    ]
+    if differing:
+        raise AlreadyExists(
+            f"episode {known.id!r} exists with another {', '.join(differing)}", field="id"
+        )
+    return known
+
+
+def _imported(episode: Episode, now: int) -> Episode:
+    return replace(
+        episode,
+        id=episode.id or new_id(),
+        occurred_us=episode.occurred_us or episode.created_us or now,
+        created_us=episode.created_us or now,
+    )
+
+
+def _same(before: Episode, after: Episode) -> bool:
+    return not before.differing(after)
+
+
+def _document(episode: Episode) -> Document:
+    return Document(
+        doc_id=0,
+        kind=EPISODE,
+        source_id=episode.id,
+        text=episode.text,
+        timestamp_us=episode.occurred_us,
+        session_id=episode.session_id,
+        agent_id=episode.agent_id,
+        user_id=episode.user_id,
+        project=episode.project,
+        category=episode.outcome,
+        value=episode.reward,
+        tags=episode.tags,
+    )
+
+
+_OUTCOMES: dict[bool | None, frozenset[str]] = {
+    None: frozenset(), True: frozenset({"success"}), False: frozenset({"failure"})
+}  # fmt: skip
+
+
+def _document_filter(filter_: EpisodeFilter) -> DocumentFilter:
+    return DocumentFilter(
+        kinds=frozenset({EPISODE}),
+        session_id=filter_.session_id,
+        agent_id=filter_.agent_id,
+        user_id=filter_.user_id,
+        project=filter_.project,
+        categories=_OUTCOMES[filter_.success],
+        tags=frozenset(filter_.tags),
+        min_value=filter_.min_reward,
+        start_us=filter_.start_us,
+        end_us=filter_.end_us,
+    )

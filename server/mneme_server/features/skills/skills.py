@@ -1,0 +1,284 @@
+"""Saving skills, finding those that fit a task, and keeping their records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from mneme_server.common import deadline
+from mneme_server.common.clock import later_us, now_us
+from mneme_server.common.errors import (
+    AlreadyExists,
+    FailedPrecondition,
+    InvalidArgument,
+    NotFound,
+)
+from mneme_server.common.ids import new_id
+from mneme_server.engine.corpus.document import Document, DocumentFilter
+from mneme_server.engine.corpus.ports import TextEmbedder
+from mneme_server.engine.corpus.tenant import OpenTenants
+from mneme_server.engine.scheduling.foreground import Foreground
+from mneme_server.features.recall.search import Answer, Recall, RecallQuery
+from mneme_server.features.skills.kinds import SKILL
+from mneme_server.features.skills.links import circle_closed_by
+from mneme_server.features.skills.ports import SkillsUnit
+from mneme_server.features.skills.skill_model import (
+    FoundSkill,
+    Relationship,
+    Skill,
+    SkillFilter,
+    SkillLink,
+    SkillUse,
+    score_of,
+)
+
+CANDIDATES = 100
+"""Most relevant skills among which a search ranks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skills:
+    """The use cases of skills."""
+
+    tenants: OpenTenants[SkillsUnit]
+    embedder: TextEmbedder
+    recall: Recall
+    foreground: Foreground = field(default_factory=Foreground)
+
+    def create(self, tenant_id: str, given: Skill) -> Skill:
+        """Save the skill; an empty id is made. The same content again changes nothing.
+
+        Raises:
+            AlreadyExists: its name is taken, or its id is, by a skill with other content.
+            ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is saved.
+        """
+        now = now_us()
+        skill = replace(given, id=given.id or new_id(), created_us=now, updated_us=now)
+        vectors = self.embedder.embed([skill.text])  # Before the lock: it may take long.
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
+            deadline.check()
+            known = unit.skills.get_many([skill.id]).get(skill.id)
+            if known is not None:
+                return _unchanged(known, skill)
+            _require_free_name(unit, skill)
+            if vectors is None:
+                tenant.require_room(1)
+            unit.skills.save(skill)
+            unit.skills.set_sources(skill.id, skill.source_ids)
+            unit.documents.add([document_of(skill)], vectors)
+        return skill
+
+    def get(self, tenant_id: str, skill_id: str) -> tuple[Skill, Sequence[SkillLink]]:
+        """Return the skill and its links.
+
+        Raises:
+            NotFound: there is no such skill.
+        """
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            skill = _existing(unit, skill_id)
+            return skill, unit.skills.links([skill_id]).get(skill_id, ())
+
+    def update(self, tenant_id: str, skill_id: str, changes: Mapping[str, Any]) -> Skill:
+        """Change the given fields, of those in `skill_model.CONTENT`.
+
+        Raises:
+            NotFound: there is no such skill.
+            AlreadyExists: another skill has the new name.
+            ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is changed.
+        """
+        with self.tenants.open(tenant_id) as tenant:
+            while True:
+                with tenant.read() as unit:
+                    before = _existing(unit, skill_id)
+                after = replace(before, **changes)
+                if not after.differing(before):
+                    return before
+                after = replace(
+                    after,
+                    edited=before.edited or after.description != before.description,
+                    updated_us=later_us(before.updated_us),
+                )
+                vectors = self.embedder.embed([after.text])  # Before the lock: it may take long.
+                if vectors is None:
+                    tenant.require_room(1)
+                with tenant.write() as unit:
+                    now = _existing(unit, skill_id)
+                    if now.updated_us != before.updated_us:
+                        continue  # Somebody else changed it meanwhile: start from that.
+                    _require_free_name(unit, after)
+                    after = replace(after, reported=now.reported, learned=now.learned)
+                    unit.skills.save(after)
+                    unit.documents.remove(SKILL, [skill_id])
+                    unit.documents.add([document_of(after)], vectors)
+                return after
+
+    def page(
+        self, tenant_id: str, filter_: SkillFilter, after: tuple[str] | None, limit: int
+    ) -> tuple[Sequence[Skill], int]:
+        """Return skills by name, after that name; and how many match."""
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            page = self.foreground.read_page(
+                partial(unit.skills.page, filter_), after, limit, lambda one: (one.name,)
+            )
+            return page, unit.skills.count(filter_)
+
+    def search(
+        self, tenant_id: str, task: str, filter_: SkillFilter, *, limit: int
+    ) -> tuple[Sequence[FoundSkill], Answer]:
+        """Return the skills that fit best and are known to work, and what recall said."""
+        query = RecallQuery(
+            text=task, filter=_document_filter(filter_), limit=CANDIDATES, bare=True
+        )
+        answer = self.recall(tenant_id, query)
+        relevant = {result.document.source_id: result for result in answer.results}
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            records = unit.skills.records(list(relevant))
+            scores = {
+                one: score_of(found.score, records[one].interval[0])
+                for one, found in relevant.items()
+                if one in records
+            }
+            # Stable: of equal scores the more relevant one stays first.
+            best = sorted(scores, key=lambda one: -scores[one])[:limit]
+            stored, links = unit.skills.get_many(best), unit.skills.links(best)
+        found = [
+            FoundSkill(
+                stored[one],
+                scores[one],
+                relevant[one].score,
+                relevant[one].similarity,
+                links.get(one, ()),
+            )
+            for one in best
+            if one in stored
+        ]
+        return found, answer
+
+    def record_use(self, tenant_id: str, given: SkillUse) -> Skill:
+        """Count a use; the same use again counts once.
+
+        Raises:
+            NotFound: there is no such skill.
+            AlreadyExists: the use's id is taken by another use.
+        """
+        use = replace(given, id=given.id or new_id(), used_us=given.used_us or now_us())
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
+            skill = _existing(unit, use.skill_id)
+            known = unit.skills.use(use.skill_id, use.id)
+            if known is not None:
+                _require_same_use(known, replace(use, used_us=given.used_us or known.used_us))
+                return skill
+            after = skill.used(use)
+            unit.skills.add_use(use)
+            unit.skills.save(after)
+            if after.value != skill.value:
+                unit.documents.set_value(SKILL, skill.id, after.value)
+        return after
+
+    def link(self, tenant_id: str, link: SkillLink) -> SkillLink:
+        """Link two skills; the same link again replaces its weight and metadata.
+
+        Raises:
+            NotFound: one of the skills does not exist.
+            InvalidArgument: they are the same.
+            FailedPrecondition: they would be prerequisites of each other.
+        """
+        if link.parent_id == link.child_id:
+            raise InvalidArgument("a skill cannot be linked with itself", field="child_id")
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
+            parent = _existing(unit, link.parent_id, "parent_id")
+            child = _existing(unit, link.child_id, "child_id")
+            if link.relationship == Relationship.PREREQUISITE:
+                _refuse_circle(unit, link)
+            unit.skills.save_link(link)
+        return replace(link, parent_name=parent.name, child_name=child.name)
+
+    def unlink(
+        self, tenant_id: str, parent_id: str, child_id: str, relationship: Relationship | None
+    ) -> int:
+        """Remove the links of that relationship, or of any, from one skill to the other; return
+        how many there were.
+
+        Raises:
+            NotFound: one of the skills does not exist.
+        """
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
+            _existing(unit, parent_id, "parent_id")
+            _existing(unit, child_id, "child_id")
+            return unit.skills.remove_links(parent_id, child_id, relationship)
+
+    def delete(self, tenant_id: str, skill_id: str) -> Skill:
+        """Delete the skill with its links and uses, and return it as it was.
+
+        Raises:
+            NotFound: there is no such skill.
+        """
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
+            skill = _existing(unit, skill_id)
+            unit.skills.remove(skill_id)
+            unit.documents.remove(SKILL, [skill_id])
+        return skill
+
+
+def _existing(unit: SkillsUnit, skill_id: str, field_: str = "id") -> Skill:
+    skill = unit.skills.get_many([skill_id]).get(skill_id)
+    if skill is None:
+        raise NotFound(f"there is no skill {skill_id!r}", field=field_)
+    return skill
+
+
+def _unchanged(known: Skill, given: Skill) -> Skill:
+    differing = known.differing(given)
+    if differing:
+        named = [name.removesuffix("_json") for name in differing]
+        raise AlreadyExists(
+            f"skill {known.id!r} exists with another {', '.join(named)}", field="id"
+        )
+    return known
+
+
+def _require_free_name(unit: SkillsUnit, skill: Skill) -> None:
+    other = unit.skills.ids_named([skill.name]).get(skill.name)
+    if other not in (None, skill.id):
+        raise AlreadyExists(f"skill {other!r} has the name {skill.name!r}", field="name")
+
+
+def _require_same_use(known: SkillUse, given: SkillUse) -> None:
+    if known != given:
+        raise AlreadyExists(f"use {known.id!r} was reported with other content", field="use_id")
+
+
+def _refuse_circle(unit: SkillsUnit, link: SkillLink) -> None:
+    circle = circle_closed_by(link.parent_id, link.child_id, unit.skills.dependents)
+    if not circle:
+        return
+    skills = unit.skills.get_many(circle)
+    path = " → ".join(repr(skills[one].name) if one in skills else one for one in circle)
+    raise FailedPrecondition(
+        f"these skills would be prerequisites of each other: {path}", field="child_id"
+    )
+
+
+def document_of(skill: Skill) -> Document:
+    """Return the document that a skill is found by."""
+    return Document(
+        doc_id=0,
+        kind=SKILL,
+        source_id=skill.id,
+        text=skill.text,
+        timestamp_us=skill.updated_us,
+        project=skill.project,
+        value=skill.value,
+        tags=skill.tags,
+    )
+
+
+def _document_filter(filter_: SkillFilter) -> DocumentFilter:
+    return DocumentFilter(
+        kinds=frozenset({SKILL}),
+        project=filter_.project,
+        tags=frozenset(filter_.tags),
+        min_value=filter_.min_rate or None,
+    )

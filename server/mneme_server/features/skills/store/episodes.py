@@ -1,0 +1,296 @@
+"""Episodes in a tenant's database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    bindparam,
+    delete,
+    func,
+    literal,
+    select,
+    tuple_,
+)
+
+from mneme_server.common.stored import reads, require_times
+from mneme_server.engine.corpus.ports import Matrix
+from mneme_server.engine.store.guard import Prepared
+from mneme_server.engine.store.portable import array_of, insert, listed
+from mneme_server.engine.store.reading import read_rows
+from mneme_server.engine.store.rows import (
+    chunks,
+    decode_tags,
+    encode_tags,
+    equal_where_given,
+    read_with,
+    upsert,
+)
+from mneme_server.engine.store.totals import add_to_total, known, total
+from mneme_server.engine.store.vectors import STORED_VECTOR
+from mneme_server.features.skills.episode_model import Episode, EpisodeFilter
+from mneme_server.features.skills.store.tables import episode_memories, episode_tags, episodes
+
+_OUTPUT_CHARS = 1_000
+"""Of an output, those that a digest has."""
+
+
+class SqlEpisodes:
+    """Implements `EpisodeRepository`."""
+
+    def __init__(self, connection: Connection, tenant_id: str) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def get_many(self, episode_ids: Collection[str]) -> dict[str, Episode]:
+        found = read_with(
+            self._connection, episodes, _episode, self._tenant_id, episode_ids, kind="episode"
+        )
+        return {episode.id: episode for episode in self._linked(found)}
+
+    def of_others(self, episode_ids: Collection[str], user_id: str) -> set[str]:
+        found: set[str] = set()
+        for some in chunks(episode_ids):
+            query = select(episodes.c.id).where(
+                episodes.c.tenant_id == self._tenant_id,
+                episodes.c.id.in_(some),
+                episodes.c.user_id.not_in(["", user_id]),
+            )
+            found.update(self._connection.execute(query).scalars())
+        return found
+
+    def _linked(self, read: Sequence[Episode]) -> list[Episode]:
+        """Return episodes as they were read, with the memories that they name."""
+        if not read:
+            return []
+        wanted = {"tenant": self._tenant_id, "ids": array_of(one.id for one in read)}
+        named: dict[str, list[str]] = {}
+        for row in _named_memories().all(self._connection, wanted):
+            named.setdefault(row.episode_id, []).append(row.memory_id)
+        return [
+            replace(one, memory_ids=tuple(sorted(named[one.id]))) if one.id in named else one
+            for one in read
+        ]
+
+    def average_reward(self) -> float | None:
+        query = select(func.avg(episodes.c.reward)).where(episodes.c.tenant_id == self._tenant_id)
+        average: float | None = self._connection.execute(query).scalar_one()
+        return average
+
+    def resting_on(self, memory_ids: Collection[str]) -> set[str]:
+        found: set[str] = set()
+        columns = episode_memories.c
+        for some in chunks(memory_ids):
+            query = select(columns.episode_id).where(
+                columns.tenant_id == self._tenant_id, columns.memory_id.in_(some)
+            )
+            found.update(self._connection.execute(query).scalars())
+        return found
+
+    def _link(self, saved: Collection[Episode], *, anew: bool) -> None:
+        """Write which memories episodes name, of those that exist."""
+        columns = episode_memories.c
+        for some in chunks([episode.id for episode in saved]) if anew else ():
+            self._connection.execute(
+                delete(episode_memories).where(
+                    columns.tenant_id == self._tenant_id, columns.episode_id.in_(some)
+                )
+            )
+        rows = [
+            {"tenant_id": self._tenant_id, "memory_id": memory_id, "episode_id": episode.id}
+            for episode in saved
+            for memory_id in episode.memory_ids
+        ]
+        if rows:
+            self._connection.execute(insert(episode_memories), rows)
+
+    def save(self, saved: Collection[Episode], task_vectors: Mapping[str, Matrix]) -> None:
+        ids = {episode.id for episode in saved}
+        before = known(self._connection, self._tenant_id, episodes.c.id, ids)
+        rows = [
+            _episode_row(episode, self._tenant_id) | _vector_row(task_vectors.get(episode.id))
+            for episode in saved
+        ]
+        self._connection.execute(upsert(episodes), rows)
+        add_to_total(self._connection, self._tenant_id, "episodes", len(ids) - before)
+        if before:
+            self._forget_tags(ids)
+        self._link(saved, anew=bool(before))
+        tags = [
+            {"tenant_id": self._tenant_id, "episode_id": episode.id, "tag": tag}
+            for episode in saved
+            for tag in episode.tags
+        ]
+        if tags:
+            self._connection.execute(insert(episode_tags), tags)
+
+    def task_vectors(self, episode_ids: Collection[str]) -> Mapping[str, Matrix]:
+        found: dict[str, Matrix] = {}
+        for some in chunks(episode_ids):
+            query = select(episodes.c.id, episodes.c.task_vector).where(
+                episodes.c.tenant_id == self._tenant_id,
+                episodes.c.id.in_(some),
+                episodes.c.task_vector != b"",
+            )
+            for episode_id, vector in self._connection.execute(query):
+                found[episode_id] = np.frombuffer(vector, STORED_VECTOR)
+        return found
+
+    def _forget_tags(self, episode_ids: Collection[str]) -> None:
+        for some in chunks(episode_ids):
+            self._connection.execute(
+                delete(episode_tags).where(
+                    episode_tags.c.tenant_id == self._tenant_id,
+                    episode_tags.c.episode_id.in_(some),
+                )
+            )
+
+    def remove(self, episode_id: str) -> None:
+        self.remove_many([episode_id])
+
+    def remove_many(self, episode_ids: Collection[str]) -> None:
+        for some in chunks(episode_ids):
+            gone = self._connection.execute(
+                delete(episodes).where(
+                    episodes.c.tenant_id == self._tenant_id, episodes.c.id.in_(some)
+                )
+            )
+            add_to_total(self._connection, self._tenant_id, "episodes", -gone.rowcount)
+
+    def page(
+        self, filter_: EpisodeFilter, after: tuple[int, str] | None, limit: int
+    ) -> Sequence[Episode]:
+        return self._page(select(episodes), filter_, after, limit)
+
+    def digests(
+        self, filter_: EpisodeFilter, after: tuple[int, str] | None, limit: int
+    ) -> Sequence[Episode]:
+        return self._page(select(*_DIGEST), filter_, after, limit)
+
+    def _page(
+        self,
+        query: Select[Any],
+        filter_: EpisodeFilter,
+        after: tuple[int, str] | None,
+        limit: int,
+    ) -> Sequence[Episode]:
+        query = self._filtered(query, filter_)
+        if after is not None:
+            query = query.where(tuple_(episodes.c.occurred_at, episodes.c.id) < tuple_(*after))
+        query = query.order_by(episodes.c.occurred_at.desc(), episodes.c.id.desc())
+        read = read_rows(self._connection, query.limit(limit), _episode, kind="episode")
+        return self._linked(read)
+
+    def by_id(self, filter_: EpisodeFilter, after: str, limit: int) -> Sequence[Episode]:
+        query = self._filtered(select(episodes), filter_).where(episodes.c.id > after)
+        query = query.order_by(episodes.c.id).limit(limit)
+        return self._linked(read_rows(self._connection, query, _episode, kind="episode"))
+
+    def count(self, filter_: EpisodeFilter) -> int:
+        if filter_ == EpisodeFilter():
+            return total(self._connection, self._tenant_id, "episodes")
+        query = self._filtered(select(func.count()).select_from(episodes), filter_)
+        return int(self._connection.execute(query).scalar_one())
+
+    def _filtered(self, query: Select[Any], filter_: EpisodeFilter) -> Select[Any]:
+        columns = episodes.c
+        conditions: list[ColumnElement[bool]] = [columns.tenant_id == self._tenant_id]
+        conditions += equal_where_given(
+            columns, filter_, ("session_id", "agent_id", "user_id", "project")
+        )
+        if filter_.success is not None:
+            conditions.append(columns.success == filter_.success)
+        if filter_.min_reward is not None:
+            conditions.append(columns.reward >= filter_.min_reward)
+        if filter_.start_us is not None:
+            conditions.append(columns.occurred_at >= filter_.start_us)
+        if filter_.end_us is not None:
+            conditions.append(columns.occurred_at < filter_.end_us)
+        for tag in filter_.tags:
+            tagged = select(episode_tags.c.episode_id).where(
+                episode_tags.c.tenant_id == self._tenant_id, episode_tags.c.tag == tag
+            )
+            conditions.append(columns.id.in_(tagged))
+        return query.where(*conditions)
+
+
+_DIGEST = (
+    *(one for one in episodes.c if one.name not in ("input", "output", "task_vector")),
+    literal("").label("input"),
+    func.substr(episodes.c.output, 1, _OUTPUT_CHARS).label("output"),
+)
+
+
+@cache
+def _named_memories() -> Prepared:
+    columns = episode_memories.c
+    return Prepared(
+        select(columns.episode_id, columns.memory_id).where(
+            columns.tenant_id == bindparam("tenant"),
+            columns.episode_id.in_(listed(bindparam("ids"))),
+        )
+    )
+
+
+@reads("episode")
+def _episode(row: Row[Any]) -> Episode:
+    require_times(row.occurred_at, row.created_at)
+    return Episode(
+        id=row.id,
+        session_id=row.session_id,
+        agent_id=row.agent_id,
+        user_id=row.user_id,
+        project=row.project,
+        task=row.task,
+        input=row.input,
+        output=row.output,
+        critique=row.critique,
+        reward=float(row.reward),
+        success=row.success,
+        latency_ms=row.latency_ms,
+        tokens_used=row.tokens_used,
+        tools=tuple(json.loads(row.tools)),
+        tags=decode_tags(row.tags),
+        metadata_json=row.metadata,
+        occurred_us=row.occurred_at,
+        created_us=row.created_at,
+        filled=tuple(json.loads(row.filled)),
+    )
+
+
+def _vector_row(vector: Matrix | None) -> dict[str, bytes]:
+    return {"task_vector": b"" if vector is None else vector.astype(STORED_VECTOR).tobytes()}
+
+
+def _episode_row(episode: Episode, tenant_id: str) -> dict[str, Any]:
+    return {
+        "tenant_id": tenant_id,
+        "id": episode.id,
+        "session_id": episode.session_id,
+        "agent_id": episode.agent_id,
+        "user_id": episode.user_id,
+        "project": episode.project,
+        "task": episode.task,
+        "input": episode.input,
+        "output": episode.output,
+        "critique": episode.critique,
+        "reward": episode.reward,
+        "success": episode.success,
+        "latency_ms": episode.latency_ms,
+        "tokens_used": episode.tokens_used,
+        "tools": json.dumps(episode.tools, ensure_ascii=False),
+        "tags": encode_tags(episode.tags),
+        "metadata": episode.metadata_json,
+        "occurred_at": episode.occurred_us,
+        "created_at": episode.created_us,
+        "filled": json.dumps(episode.filled),
+    }

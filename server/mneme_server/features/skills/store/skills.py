@@ -1,0 +1,338 @@
+"""Skills, their uses and their links in a tenant's database."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import astuple
+from functools import cache, lru_cache
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, delete, func, or_, select
+
+from mneme_server.common.stored import reads, require_times
+from mneme_server.engine.store.guard import Prepared
+from mneme_server.engine.store.portable import array_of, insert, listed
+from mneme_server.engine.store.reading import read_rows
+from mneme_server.engine.store.rows import (
+    chunks,
+    decode_tags,
+    encode_tags,
+    equal_where_given,
+    read_with,
+    upsert,
+)
+from mneme_server.engine.store.totals import add_to_total, known, total
+from mneme_server.features.skills.skill_model import (
+    Relationship,
+    Skill,
+    SkillFilter,
+    SkillLink,
+    SkillUse,
+    Tally,
+)
+from mneme_server.features.skills.store.tables import skill_links, skill_tags, skill_uses, skills
+
+_TALLIES = 8_192
+"""Tallies that are remembered as they were read: a search compares those of a hundred skills."""
+
+
+class SqlSkills:
+    """Implements `SkillRepository`."""
+
+    def __init__(self, connection: Connection, tenant_id: str) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def get_many(self, skill_ids: Collection[str]) -> dict[str, Skill]:
+        found = read_with(
+            self._connection, skills, _skill, self._tenant_id, skill_ids, kind="skill"
+        )
+        return {skill.id: skill for skill in found}
+
+    def records(self, skill_ids: Collection[str]) -> dict[str, Tally]:
+        wanted = {"tenant": self._tenant_id, "ids": array_of(skill_ids)}
+        return dict(read_rows(self._connection, _RECORDS, _record, wanted, kind="skill"))
+
+    def learned(self) -> Mapping[str, Skill]:
+        query = select(skills).where(
+            skills.c.tenant_id == self._tenant_id, skills.c.findings != "{}"
+        )
+        found = read_rows(self._connection, query, _skill, kind="skill")
+        return {skill.id: skill for skill in found}
+
+    def names(self) -> set[str]:
+        query = select(skills.c.name).where(skills.c.tenant_id == self._tenant_id)
+        return set(self._connection.execute(query).scalars())
+
+    def ids_named(self, names: Collection[str]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for some in chunks(set(names)):
+            query = select(skills.c.name, skills.c.id).where(
+                skills.c.tenant_id == self._tenant_id, skills.c.name.in_(some)
+            )
+            found |= {row.name: row.id for row in self._connection.execute(query)}
+        return found
+
+    def save(self, skill: Skill) -> None:
+        before = known(self._connection, self._tenant_id, skills.c.id, {skill.id})
+        self._connection.execute(
+            upsert(skills, keep=("sources",)), _skill_row(skill, self._tenant_id)
+        )
+        add_to_total(self._connection, self._tenant_id, "skills", 1 - before)
+        mine = {"tenant_id": self._tenant_id, "skill_id": skill.id}
+        if before:
+            self._connection.execute(
+                delete(skill_tags).where(
+                    skill_tags.c.tenant_id == self._tenant_id, skill_tags.c.skill_id == skill.id
+                )
+            )
+        if skill.tags:
+            rows = [mine | {"tag": tag} for tag in skill.tags]
+            self._connection.execute(insert(skill_tags), rows)
+
+    def set_sources(self, skill_id: str, episode_ids: Sequence[str]) -> None:
+        self._connection.execute(
+            skills.update()
+            .where(skills.c.tenant_id == self._tenant_id, skills.c.id == skill_id)
+            .values(sources=json.dumps(episode_ids, ensure_ascii=False))
+        )
+
+    def average_rate(self) -> float | None:
+        query = select(skills.c.reported, skills.c.learned).where(
+            skills.c.tenant_id == self._tenant_id
+        )
+        records = [
+            _tally(row.reported) + _tally(row.learned) for row in self._connection.execute(query)
+        ]
+        rates = [record.rate for record in records if record.rate is not None]
+        return sum(rates) / len(rates) if rates else None
+
+    def sources_among(self, episode_ids: Collection[str]) -> Mapping[str, Sequence[str]]:
+        wanted = set(episode_ids)
+        if not wanted:
+            return {}
+        query = select(skills.c.id, skills.c.sources).where(
+            skills.c.tenant_id == self._tenant_id, skills.c.sources != "[]"
+        )
+        sources = {row.id: json.loads(row.sources) for row in self._connection.execute(query)}
+        return {one: ids for one, ids in sources.items() if not wanted.isdisjoint(ids)}
+
+    def forget_sources(self, episode_ids: Collection[str]) -> None:
+        gone = set(episode_ids)
+        for skill_id, sources in self.sources_among(gone).items():
+            self.set_sources(skill_id, [one for one in sources if one not in gone])
+
+    def remove(self, skill_id: str) -> None:
+        gone = self._connection.execute(
+            delete(skills).where(skills.c.tenant_id == self._tenant_id, skills.c.id == skill_id)
+        )
+        add_to_total(self._connection, self._tenant_id, "skills", -gone.rowcount)
+
+    def page(self, filter_: SkillFilter, after: tuple[str] | None, limit: int) -> Sequence[Skill]:
+        query = self._filtered(select(skills), filter_)
+        if after is not None:
+            query = query.where(skills.c.name > after[0])
+        query = query.order_by(skills.c.name).limit(limit)
+        return read_rows(self._connection, query, _skill, kind="skill")
+
+    def count(self, filter_: SkillFilter) -> int:
+        if filter_ == SkillFilter():
+            return total(self._connection, self._tenant_id, "skills")
+        query = self._filtered(select(func.count()).select_from(skills), filter_)
+        return int(self._connection.execute(query).scalar_one())
+
+    def use(self, skill_id: str, use_id: str) -> SkillUse | None:
+        query = select(skill_uses).where(
+            skill_uses.c.tenant_id == self._tenant_id,
+            skill_uses.c.skill_id == skill_id,
+            skill_uses.c.id == use_id,
+        )
+        row = self._connection.execute(query).first()
+        return None if row is None else _use(row)
+
+    def add_use(self, use: SkillUse) -> None:
+        row = {
+            "tenant_id": self._tenant_id,
+            "skill_id": use.skill_id,
+            "id": use.id,
+            "success": use.success,
+            "reward": use.reward,
+            "latency_ms": use.latency_ms,
+            "used_at": use.used_us,
+        }
+        self._connection.execute(skill_uses.insert(), row)
+
+    def links(self, skill_ids: Collection[str]) -> Mapping[str, Sequence[SkillLink]]:
+        found: dict[str, dict[SkillLink, None]] = defaultdict(dict)
+        for some in chunks(skill_ids):
+            for link in self._links_of(some):
+                for one in (link.parent_id, link.child_id):
+                    if one in some:
+                        found[one][link] = None
+        return {skill_id: list(links) for skill_id, links in found.items()}
+
+    def _links_of(self, skill_ids: Sequence[str]) -> list[SkillLink]:
+        wanted = {"tenant": self._tenant_id, "ids": array_of(skill_ids)}
+        return read_rows(
+            self._connection, _links(), _link, wanted, kind="link of a skill", key="parent_id"
+        )
+
+    def save_link(self, link: SkillLink) -> None:
+        row = {
+            "tenant_id": self._tenant_id,
+            "parent_id": link.parent_id,
+            "child_id": link.child_id,
+            "relationship": int(link.relationship),
+            "weight": link.weight,
+            "metadata": link.metadata_json,
+        }
+        self._connection.execute(upsert(skill_links), row)
+
+    def remove_links(self, parent_id: str, child_id: str, relationship: Relationship | None) -> int:
+        columns = skill_links.c
+        statement = delete(skill_links).where(
+            columns.tenant_id == self._tenant_id,
+            columns.parent_id == parent_id,
+            columns.child_id == child_id,
+        )
+        if relationship is not None:
+            statement = statement.where(columns.relationship == int(relationship))
+        return self._connection.execute(statement).rowcount
+
+    def dependents(self, skill_ids: Collection[str]) -> Mapping[str, Collection[str]]:
+        columns = skill_links.c
+        found: dict[str, set[str]] = defaultdict(set)
+        for some in chunks(skill_ids):
+            query = select(columns.parent_id, columns.child_id).where(
+                columns.tenant_id == self._tenant_id,
+                columns.relationship == int(Relationship.PREREQUISITE),
+                columns.parent_id.in_(some),
+            )
+            for parent, child in self._connection.execute(query):
+                found[parent].add(child)
+        return found
+
+    def _filtered(self, query: Select[Any], filter_: SkillFilter) -> Select[Any]:
+        conditions: list[ColumnElement[bool]] = [skills.c.tenant_id == self._tenant_id]
+        conditions += equal_where_given(skills.c, filter_, ("project",))
+        if filter_.min_rate:
+            conditions.append(skills.c.value >= filter_.min_rate)
+        for tag in filter_.tags:
+            tagged = select(skill_tags.c.skill_id).where(
+                skill_tags.c.tenant_id == self._tenant_id, skill_tags.c.tag == tag
+            )
+            conditions.append(skills.c.id.in_(tagged))
+        return query.where(*conditions)
+
+
+@cache
+def _links() -> Prepared:
+    """Return what selects the links of skills, in either direction, with the names of both."""
+    columns = skill_links.c
+    parent, child = skills.alias("parent"), skills.alias("child")
+    ids = listed(bindparam("ids"))
+    return Prepared(
+        select(skill_links, parent.c.name.label("parent"), child.c.name.label("child"))
+        .join(
+            parent,
+            (parent.c.tenant_id == columns.tenant_id) & (parent.c.id == columns.parent_id),
+        )
+        .join(child, (child.c.tenant_id == columns.tenant_id) & (child.c.id == columns.child_id))
+        .where(
+            columns.tenant_id == bindparam("tenant"),
+            or_(columns.parent_id.in_(ids), columns.child_id.in_(ids)),
+        )
+        .order_by(columns.relationship, parent.c.name, child.c.name)
+    )
+
+
+@lru_cache(maxsize=_TALLIES)
+def _tally(text: str) -> Tally:
+    return Tally(*json.loads(text))
+
+
+_RECORDS = Prepared(
+    select(skills.c.id, skills.c.reported, skills.c.learned).where(
+        skills.c.tenant_id == bindparam("tenant"), skills.c.id.in_(listed(bindparam("ids")))
+    )
+)
+
+
+@reads("skill")
+def _record(row: Row[Any]) -> tuple[str, Tally]:
+    return row.id, _tally(row.reported) + _tally(row.learned)
+
+
+@reads("skill")
+def _skill(row: Row[Any]) -> Skill:
+    require_times(row.created_at, row.updated_at)
+    return Skill(
+        id=row.id,
+        name=row.name,
+        description=row.description,
+        inputs_json=row.inputs,
+        outputs_json=row.outputs,
+        code=row.code,
+        project=row.project,
+        tags=decode_tags(row.tags),
+        metadata_json=row.metadata,
+        claimed_rate=row.claimed_rate,
+        reported=_tally(row.reported),
+        learned=_tally(row.learned),
+        edited=row.edited,
+        findings_json=row.findings,
+        source_ids=tuple(json.loads(row.sources)),
+        created_us=row.created_at,
+        updated_us=row.updated_at,
+    )
+
+
+def _skill_row(skill: Skill, tenant_id: str) -> dict[str, Any]:
+    return {
+        "tenant_id": tenant_id,
+        "id": skill.id,
+        "name": skill.name,
+        "description": skill.description,
+        "inputs": skill.inputs_json,
+        "outputs": skill.outputs_json,
+        "code": skill.code,
+        "project": skill.project,
+        "tags": encode_tags(skill.tags),
+        "metadata": skill.metadata_json,
+        "claimed_rate": skill.claimed_rate,
+        "reported": json.dumps(astuple(skill.reported)),
+        "learned": json.dumps(astuple(skill.learned)),
+        "value": skill.value,
+        "edited": skill.edited,
+        "findings": skill.findings_json,
+        "sources": json.dumps(skill.source_ids, ensure_ascii=False),
+        "created_at": skill.created_us,
+        "updated_at": skill.updated_us,
+    }
+
+
+@reads("use of a skill")
+def _use(row: Row[Any]) -> SkillUse:
+    return SkillUse(
+        id=row.id,
+        skill_id=row.skill_id,
+        success=row.success,
+        reward=row.reward,
+        latency_ms=row.latency_ms,
+        used_us=row.used_at,
+    )
+
+
+@reads("link of a skill", "parent_id")
+def _link(row: Row[Any]) -> SkillLink:
+    return SkillLink(
+        parent_id=row.parent_id,
+        child_id=row.child_id,
+        relationship=Relationship(row.relationship),
+        weight=float(row.weight),
+        metadata_json=row.metadata,
+        parent_name=row.parent,
+        child_name=row.child,
+    )

@@ -1,0 +1,62 @@
+"""Types of events: an open name, and what is concluded from the known ones."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from mneme.v1 import event_service_pb2 as pb
+from mneme.v1 import options_pb2
+from mneme_server.features.events.event_types import (
+    ERROR_TYPES,
+    KNOWN,
+    NAME,
+    EventType,
+    require_name,
+    traits_of,
+    type_named,
+)
+from mneme_server.features.events.kinds import EVENT
+
+FIELD = pb.NewEvent.DESCRIPTOR.fields_by_name["event_type"]
+
+
+def test_the_server_concludes_something_from_exactly_the_names_that_the_api_documents() -> None:
+    documented = [one.name for one in FIELD.GetOptions().Extensions[options_pb2.known].names]
+    assert list(KNOWN) == documented == list(map(str, EventType))
+
+
+def test_what_recall_takes_as_said_and_as_failed_are_known_types() -> None:
+    assert EVENT.failed == ERROR_TYPES
+    assert EVENT.spoken - {""} <= set(KNOWN)
+
+
+@pytest.mark.parametrize("said", ["tool_error", "TOOL_ERROR", "Tool_Error"])
+def test_a_known_name_means_the_same_in_any_case(said: str) -> None:
+    assert type_named(said) == "tool_error"
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["on_tool_end", "gen_ai.user.message", "PreToolUse", "tool-call", "TEXT_MESSAGE_START",
+     "item/started", "com.example:created"],
+)  # fmt: skip
+def test_another_framework_s_name_stays_as_it_is_and_is_like_a_custom_event(said: str) -> None:
+    assert type_named(said) == said
+    assert NAME.fullmatch(said)
+    assert traits_of(said) == KNOWN["custom"]
+    require_name(said)
+
+
+@pytest.mark.parametrize("stored", ["", "1", "two words", "a" * 129, b"\xff", 5, "naïve"])
+def test_what_cannot_have_been_stored_is_no_name(stored: object) -> None:
+    with pytest.raises(ValueError, match="is no name"):
+        require_name(stored)
+
+
+def test_the_rules_of_the_api_and_of_the_store_are_the_same() -> None:
+    from buf.validate import validate_pb2
+
+    rules = FIELD.GetOptions().Extensions[validate_pb2.field].string
+    assert rules.pattern == f"^{re.sub(r'.0,127.$', '*', NAME.pattern)}$"
+    assert rules.max_len == 128

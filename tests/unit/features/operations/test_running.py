@@ -1,0 +1,52 @@
+"""What happens to an operation when the catalog cannot be written for a moment."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest import mock
+
+import pytest
+from mneme_server.common.errors import Reason, Unavailable
+from mneme_server.features.operations import running
+from mneme_server.features.operations.model import State
+from mneme_server.features.operations.running import Run
+
+
+class Busy:
+    """Stands for `OperationStore`: one method fails so many times."""
+
+    def __init__(self, method: str, failures: int) -> None:
+        self._method, self._left = method, failures
+        self.ended: list[State] = []
+        self.operation = mock.Mock(done=False, cancel_requested=False, attempts=0, request={})
+
+    def _called(self, method: str) -> None:
+        if method == self._method and self._left:
+            self._left -= 1
+            raise Unavailable("it is locked", reason=Reason.DATABASE_ERROR)
+
+    def get(self, *_: Any) -> Any:
+        self._called("get")
+        return self.operation
+
+    def begin(self, *_: Any) -> Any:
+        self._called("begin")
+        return self.operation
+
+    def finish(self, _key: Any, state: State, **_: Any) -> None:
+        self._called("finish")
+        self.ended.append(state)
+
+
+@pytest.mark.parametrize("method", ["get", "begin", "finish"])
+def test_it_is_done_all_the_same_and_only_once(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "_WRITE_AGAIN_S", 0.0)
+    store, work = Busy(method, failures=3), mock.Mock()
+    work.run.return_value = {}
+    run = Run(mock.Mock(), work, store, mock.Mock(stopping=False), kept_us=1)  # type: ignore[arg-type]
+    run(mock.Mock())
+    assert store.ended == [State.SUCCEEDED]
+    assert work.run.call_count == 1
+    assert run.ended.is_set()

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import pytest
+from mneme_server.engine.corpus.ports import WordEvidence
+from mneme_server.features.recall.confidence import BY_WORDS, FITTED, RECALLED_BY_DEFAULT, Fit
+from mneme_server.features.recall.identifiers import identifiers_in
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("what happened with 4WQ150?", ["4WQ150"]),
+        ("mia_li_3668", ["mia_li_3668"]),
+        ("why does src/app/main.py fail", ["src/app/main.py"]),
+        ("who writes /etc/hosts", ["/etc/hosts"]),
+        ("ECONNREFUSED again", ["ECONNREFUSED"]),
+        ("we got exit code 137", ["exit code 137"]),
+        ("HTTP 503", ["HTTP 503"]),
+        ("ModuleNotFoundError in the tests", ["ModuleNotFoundError"]),
+        ("call os.path.join", ["os.path.join"]),
+        ("getUserById is slow", ["getUserById"]),
+        ("edit config.yaml", ["config.yaml"]),
+        ("ORA-12345", ["ORA-12345"]),
+        ("v1.2.3", ["v1.2.3"]),
+        ("4412", ["4412"]),
+        ("pedido 8842", ["pedido 8842"]),
+        ("in 2021", []),
+        ("2023-05-07", []),
+        ("KeyError, and again KeyError", ["KeyError"]),
+        ("When did Caroline paint on 7 May 2023 at 10am?", []),
+        ("What are the plans for the 2nd of July, e.g. a trip and/or a party?", []),
+        ("JavaScript or GitHub", []),
+        ("KeyError异常为什么", ["KeyError"]),
+        ("在utils.py里", ["utils.py"]),
+        ("为什么get_user失败", ["get_user"]),
+        ("注文4WQ150はどこですか", ["4WQ150"]),
+        ("서버에서ECONNREFUSED가", ["ECONNREFUSED"]),
+        ("看/etc/hosts文件", ["/etc/hosts"]),
+        ("端口5000", ["端口 5000"]),
+        ("为什么2024年失败了", []),
+        ("How much was the $1500 loan in 1999?", []),
+    ],
+)
+def test_identifiers_are_names_paths_and_codes(query: str, found: list[str]) -> None:
+    assert identifiers_in(query) == found
+
+
+@pytest.mark.parametrize("fit", [*FITTED.values(), BY_WORDS])
+def test_confidence_grows_with_all_that_it_is_made_of(fit: Fit) -> None:
+    little = WordEvidence(True, 10.0, 0.3, 0.0)
+    assert 0.0 < fit(0.2, 0.1, little) <= fit(0.2, 0.5, little) < 1.0
+    assert fit(0.2, 0.1, little) <= fit(0.7, 0.1, little)
+    assert fit(0.2, 0.1, little) < fit(0.7, 0.5, little)
+    assert (fit(0.2, 0.1, little) < fit(0.7, 0.1, little)) == (fit.cosine > 0)
+    assert (fit(0.2, 0.1, little) < fit(0.2, 0.5, little)) == (fit.best > 0)
+    assert fit(0.2, 0.1, little) < fit(0.2, 0.1, little._replace(occurring=0.9))
+    assert fit(0.2, 0.1, little) < fit(0.2, 0.1, little._replace(identified=1.0))
+
+
+@pytest.mark.parametrize("fit", [*FITTED.values(), BY_WORDS])
+def test_a_number_that_nothing_has_counts_against_but_what_is_like_it_is_still_recalled(
+    fit: Fit,
+) -> None:
+    alike = WordEvidence(True, 10.0, 0.4, 0.0)
+    sure, unsure = fit(0.95, 0.5, alike), fit(0.95, 0.5, alike._replace(missing=0.6))
+    assert sure > unsure >= RECALLED_BY_DEFAULT
+    foreign = fit(0.1, 0.0, WordEvidence(True, 10.0, 0.0, 0.0))
+    assert fit(0.1, 0.0, WordEvidence(True, 10.0, 0.0, 0.0, 0.6)) <= foreign < RECALLED_BY_DEFAULT

@@ -1,0 +1,104 @@
+"""Dates in queries, and how well days fit them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mneme_server.features.recall.dates import NamedDate, date_match, named_dates
+
+
+def micros(*times: datetime) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.array([int(time.timestamp()) * 1_000_000 for time in times], np.int64)
+
+
+def at(year: int, month: int, day: int, hour: int = 12) -> datetime:
+    return datetime(year, month, day, hour, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("query", "dates"),
+    [
+        ("What happened on 7 May 2023?", [(2023, 5, 7)]),
+        ("What happened on May 7, 2023?", [(2023, 5, 7)]),
+        ("on the 7th of May, 2023", [(2023, 5, 7)]),
+        ("on May 7th", [(None, 5, 7)]),
+        ("deployed 2023-05-07 at noon", [(2023, 5, 7)]),
+        ("between 2023-05-07 and 2023-06-01", [(2023, 5, 7), (2023, 6, 1)]),
+        ("in June 2023", [(2023, 6, None)]),
+        ("in May, 2023", [(2023, 5, None)]),
+        ("last september", [(None, 9, None)]),
+        ("on 3 Sept", [(None, 9, 3)]),
+        ("what changed in 2022", [(2022, None, None)]),
+        ("from 2021 to 2022", [(2021, None, None), (2022, None, None)]),
+        ("the month of june and of july", [(None, 6, None), (None, 7, None)]),
+        ("what may fail", []),
+        ("they march 500 miles", []),
+        ("since march", [(None, 3, None)]),
+        ("may 3 be the limit", [(None, 5, 3)]),
+        ("on 7 May 2023, 2023-05-07 and May 7, 2023", [(2023, 5, 7)]),
+        (f"in May {'1' * 5_000}", [(None, 5, None)]),
+        ("ticket 1234", []),
+        ("", []),
+    ],
+)
+def test_dates_are_read_from_a_query(
+    query: str, dates: list[tuple[int | None, int | None, int | None]]
+) -> None:
+    assert named_dates(query) == [NamedDate(*parts) for parts in dates]
+
+
+@given(st.dates())
+def test_an_iso_date_is_read_as_the_day_it_is(day: datetime) -> None:
+    if 1900 <= day.year < 2100:
+        (named,) = named_dates(f"on {day.isoformat()}")
+        assert named.ordinal() == day.toordinal()
+
+
+@given(st.text())
+def test_any_text_can_be_read(query: str) -> None:
+    for named in named_dates(query):
+        named.ordinal()
+
+
+@pytest.mark.parametrize("query", ["31 February 2023", "2023-13-01", "2023-00-10", "June 31, 2024"])
+def test_a_day_that_does_not_exist_has_no_ordinal_and_fits_nothing(query: str) -> None:
+    named = named_dates(query)
+    assert [date.ordinal() for date in named] == [None]
+    assert date_match(named, micros(at(2023, 3, 1), at(2024, 1, 1))).tolist() == [0.0, 0.0]
+
+
+def test_a_named_day_counts_less_the_farther_away() -> None:
+    days = [at(2023, 5, 7) + timedelta(days=distance) for distance in (0, 1, -1, 3, 30)]
+    match = date_match([NamedDate(2023, 5, 7)], micros(*days))
+    assert match == pytest.approx(np.exp(-np.array([0, 1, 1, 3, 30]) / 3))
+
+
+@pytest.mark.parametrize("hour", [0, 23])
+def test_the_hour_of_a_day_does_not_matter(hour: int) -> None:
+    assert date_match([NamedDate(2023, 5, 7)], micros(at(2023, 5, 7, hour))).tolist() == [1.0]
+
+
+def test_a_named_month_counts_half_and_a_named_year_a_fifth() -> None:
+    times = micros(at(2023, 5, 7), at(2022, 5, 7), at(2023, 6, 1))
+    assert date_match([NamedDate(2023, 5, None)], times).tolist() == [0.5, 0.0, 0.0]
+    assert date_match([NamedDate(None, 5, None)], times).tolist() == [0.5, 0.5, 0.0]
+    assert date_match([NamedDate(2023, None, None)], times).tolist() == [0.2, 0.0, 0.2]
+
+
+def test_a_day_without_a_year_fits_that_day_of_every_year() -> None:
+    times = micros(at(2021, 5, 7), at(2023, 5, 7), at(2023, 8, 7))
+    assert date_match([NamedDate(None, 5, 7)], times) == pytest.approx([1, 1, 0], abs=1e-9)
+
+
+def test_of_several_dates_the_best_counts() -> None:
+    dates = [NamedDate(2023, None, None), NamedDate(2023, 5, 7)]
+    assert date_match(dates, micros(at(2023, 5, 7), at(2023, 9, 1))) == pytest.approx([1, 0.2])
+
+
+def test_no_date_and_no_memory_give_zeros() -> None:
+    assert date_match([], micros(at(2023, 5, 7))).tolist() == [0.0]
+    assert date_match([NamedDate(2023, 5, 7)], micros()).tolist() == []
