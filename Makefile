@@ -152,8 +152,9 @@ serve: setup $(BUILT)/index.html ## Serve on 127.0.0.1:50051 without keys, data 
 serve-cluster: setup nginx $(BUILT)/index.html ## Serve from two nodes on one PostgreSQL behind nginx, on loopback, data in ./.cluster
 	@exec $(BIN)/python scripts/serve_cluster.py $(CLUSTER)
 
-# A file at a time on each core; JOBS=1 for one after the other.
-PYTEST := $(BIN)/python -m pytest
+# A file at a time on each core; JOBS=1 for one after the other. Bytecode is kept whatever the
+# environment says: each worker would compile all files of tests anew, a third of a minute.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 AT_ONCE = -n $(or $(JOBS),auto) --dist loadfile
 
 # What a change is checked with. Of what kills processes, runs the examples and opens pages, a file each;

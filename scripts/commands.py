@@ -88,27 +88,42 @@ def _module(name: str) -> _Module:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """What a function or class uses: methods of the client, and definitions by module and name."""
+
+    methods: frozenset[str]
+    others: tuple[tuple[str, str], ...]
+
+
 def _reached(module: str, name: str, seen: set[tuple[str, str]]) -> set[str]:
     """The client's methods that a function or class of a module comes to call."""
     if (module, name) in seen or not module.startswith(_FOLLOWED):
         return set()
     seen.add((module, name))
+    used = _used(module, name)
+    return set(used.methods).union(*(_reached(*other, seen) for other in used.others))
+
+
+@cache
+def _used(module: str, name: str) -> _Use:
+    """What a definition uses itself; many commands come to it."""
     known = _module(module)
     definition = known.definitions.get(name)
     if definition is None:
         origin = known.imports.get(name)
-        return _reached(*origin, seen) if origin else set()
+        return _Use(frozenset(), (origin,) if origin else ())
     nodes = list(ast.walk(definition))
-    methods = client_methods(nodes)
     local = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    others: dict[tuple[str, str], None] = {}
     for node in nodes:
         if isinstance(node, ast.Name) and node.id not in local:
-            methods |= _reached(module, node.id, seen)
+            others[module, node.id] = None
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             package, inner = known.imports.get(node.value.id, ("", ""))
             if isinstance(_of(package, inner), ModuleType):
-                methods |= _reached(f"{package}.{inner}", node.attr, seen)
-    return methods
+                others[f"{package}.{inner}", node.attr] = None
+    return _Use(frozenset(client_methods(nodes)), tuple(others))
 
 
 def _of(module: str, name: str) -> Any:
