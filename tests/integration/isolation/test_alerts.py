@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from google.protobuf.field_mask_pb2 import FieldMask
 from mneme.v1 import alert_service_pb2 as alert_pb
 from support.isolation import OTHER, Checks, World, alert_rule, answered_as_absent, not_found
 from support.making import at
@@ -16,41 +15,6 @@ ALERTS = "mneme.v1.AlertService/"
 def _(world: World) -> None:
     made = world.ours.alert.CreateAlertRule(alert_rule(OTHER)).rule  # The id is free here.
     assert made.id == OTHER
-
-
-@isolates(ALERTS + "GetAlertRule")
-def _(world: World) -> None:
-    assert not_found(
-        answered_as_absent(
-            world.ours,
-            ALERTS + "GetAlertRule",
-            lambda asked: alert_pb.GetAlertRuleRequest(rule_id=asked),
-        )
-    )
-
-
-@isolates(ALERTS + "UpdateAlertRule")
-def _(world: World) -> None:
-    assert not_found(
-        answered_as_absent(
-            world.ours,
-            ALERTS + "UpdateAlertRule",
-            lambda asked: alert_pb.UpdateAlertRuleRequest(
-                rule=alert_pb.AlertRule(id=asked), update_mask=FieldMask(paths=["enabled"])
-            ),
-        )
-    )
-
-
-@isolates(ALERTS + "DeleteAlertRule")
-def _(world: World) -> None:
-    assert not_found(
-        answered_as_absent(
-            world.ours,
-            ALERTS + "DeleteAlertRule",
-            lambda asked: alert_pb.DeleteAlertRuleRequest(rule_id=asked),
-        )
-    )
 
 
 @isolates(ALERTS + "ListAlertRules")
@@ -68,17 +32,6 @@ def _(world: World) -> None:
         lambda asked: alert_pb.ListAlertHistoryRequest(rule_id=asked),
     )
     assert found == [""]
-
-
-@isolates(ALERTS + "TestAlertRule")
-def _(world: World) -> None:
-    assert not_found(
-        answered_as_absent(
-            world.ours,
-            ALERTS + "TestAlertRule",
-            lambda asked: alert_pb.TestAlertRuleRequest(rule_id=asked),
-        )
-    )
 
 
 @isolates(ALERTS + "TryAlertRule")

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
 from mneme.v1 import causal_pb2 as causal_pb
-from mneme.v1 import causal_service_pb2 as causal_service_pb
 from mneme.v1 import discovery_pb2 as discovery_pb
 from mneme.v1 import experiment_pb2 as experiment_pb
 from support.isolation import (
     OTHER,
     TOPIC,
-    Check,
     Checks,
     World,
     answered_as_absent,
@@ -44,31 +41,6 @@ def _(world: World) -> None:
     )
 
 
-@isolates("mneme.v1.CausalService/GetEdge")
-def _(world: World) -> None:
-    _causes_are_out_of_reach(
-        world, "GetEdge", lambda asked: causal_pb.GetEdgeRequest(edge_id=asked)
-    )
-
-
-@isolates("mneme.v1.CausalService/UpdateEdge")
-def _(world: World) -> None:
-    _causes_are_out_of_reach(
-        world,
-        "UpdateEdge",
-        lambda asked: causal_service_pb.UpdateEdgeRequest(
-            edge=causal_pb.CausalEdge(id=asked, uplift=1), update_mask=FieldMask(paths=["uplift"])
-        ),
-    )
-
-
-@isolates("mneme.v1.CausalService/DeleteEdge")
-def _(world: World) -> None:
-    _causes_are_out_of_reach(
-        world, "DeleteEdge", lambda asked: causal_pb.DeleteEdgeRequest(edge_id=asked)
-    )
-
-
 @isolates("mneme.v1.CausalService/ListEdges")
 def _(world: World) -> None:
     mine = add_edge(world.ours, "mine", "success", 0.5)
@@ -93,30 +65,6 @@ def _(world: World) -> None:
         lambda asked: causal_pb.QueryEffectsRequest(cause=asked),
     )
     assert found == [""]
-
-
-_OF_AN_EXPERIMENT: dict[str, Callable[[str], Message]] = {
-    "GetExperiment": lambda asked: experiment_pb.GetExperimentRequest(experiment_id=asked),
-    "AssignTreatment": lambda asked: experiment_pb.AssignTreatmentRequest(
-        experiment_id=asked, subject="subject"
-    ),
-    "RecordObservation": lambda asked: experiment_pb.RecordObservationRequest(
-        experiment_id=asked, outcome=1, treatment=True
-    ),
-    "AnalyzeExperiment": lambda asked: experiment_pb.AnalyzeExperimentRequest(experiment_id=asked),
-    "ConcludeExperiment": lambda asked: experiment_pb.ConcludeExperimentRequest(
-        experiment_id=asked
-    ),
-    "DeleteExperiment": lambda asked: experiment_pb.DeleteExperimentRequest(experiment_id=asked),
-}
-
-
-def _of_an_experiment(rpc: str) -> Check:
-    return lambda world: _causes_are_out_of_reach(world, rpc, _OF_AN_EXPERIMENT[rpc])
-
-
-for _rpc in _OF_AN_EXPERIMENT:
-    isolates(f"mneme.v1.CausalService/{_rpc}")(_of_an_experiment(_rpc))
 
 
 @isolates("mneme.v1.CausalService/CreateExperiment")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
 from mneme.v1 import episode_pb2 as episode_pb
 from mneme.v1 import skill_service_pb2 as skill_pb
@@ -32,28 +31,6 @@ def _(world: World) -> None:
     assert failure.reason == "MISSING_REQUIRED_FIELD"
     stored = episode(world.ours, "mine", session_id=OTHER, episode_id=OTHER)
     assert (stored.agent_id, list(stored.filled_fields)) == ("", [])
-
-
-@isolates("mneme.v1.SkillService/GetEpisode")
-def _(world: World) -> None:
-    assert not_found(
-        answered_as_absent(
-            world.ours,
-            "mneme.v1.SkillService/GetEpisode",
-            lambda asked: episode_pb.GetEpisodeRequest(episode_id=asked),
-        )
-    )
-
-
-@isolates("mneme.v1.SkillService/DeleteEpisode")
-def _(world: World) -> None:
-    assert not_found(
-        answered_as_absent(
-            world.ours,
-            "mneme.v1.SkillService/DeleteEpisode",
-            lambda asked: episode_pb.DeleteEpisodeRequest(episode_id=asked),
-        )
-    )
 
 
 @isolates("mneme.v1.SkillService/ListEpisodes")
@@ -131,33 +108,6 @@ def _(world: World) -> None:
     assert list(mine.links) == []
 
 
-@isolates("mneme.v1.SkillService/UpdateSkill")
-def _(world: World) -> None:
-    _skills_are_out_of_reach(
-        world,
-        "UpdateSkill",
-        lambda asked: skill_pb.UpdateSkillRequest(
-            skill=skill_pb.Skill(id=asked, code="mine"), update_mask=FieldMask(paths=["code"])
-        ),
-    )
-
-
-@isolates("mneme.v1.SkillService/DeleteSkill")
-def _(world: World) -> None:
-    _skills_are_out_of_reach(
-        world, "DeleteSkill", lambda asked: skill_pb.DeleteSkillRequest(skill_id=asked)
-    )
-
-
-@isolates("mneme.v1.SkillService/RecordSkillUse")
-def _(world: World) -> None:
-    _skills_are_out_of_reach(
-        world,
-        "RecordSkillUse",
-        lambda asked: skill_pb.RecordSkillUseRequest(skill_id=asked, success=True),
-    )
-
-
 @isolates("mneme.v1.SkillService/LinkSkills")
 def _(world: World) -> None:
     skill(world.ours, "child", skill_id="child")
@@ -165,16 +115,6 @@ def _(world: World) -> None:
     # What is linked there closes no circle here.
     skill(world.ours, "parent", skill_id=OTHER)
     assert world.ours.skill.LinkSkills(link("child", OTHER)).link.parent_name == "child"
-
-
-@isolates("mneme.v1.SkillService/UnlinkSkills")
-def _(world: World) -> None:
-    skill(world.ours, "child", skill_id="child")
-    _skills_are_out_of_reach(
-        world,
-        "UnlinkSkills",
-        lambda asked: skill_pb.UnlinkSkillsRequest(parent_skill_id=asked, child_skill_id="child"),
-    )
 
 
 def _skill_filters() -> dict[str, Callable[[str], skill_pb.SkillFilter]]:

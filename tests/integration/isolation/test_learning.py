@@ -2,90 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from google.protobuf.message import Message
-from mneme.v1 import learning_import_pb2 as import_pb
-from mneme.v1 import learning_pb2
 from mneme.v1 import learning_service_pb2 as learning_pb
 from support.isolation import (
     ALL_SCOPES,
     OTHER,
-    Check,
     Checks,
     World,
-    action,
     answered_as_absent,
-    done,
     not_found,
     policy,
 )
-from support.making import struct
 
 isolates = Checks()
 
 LEARNING = "mneme.v1.LearningService/"
 isolates.needs_none(LEARNING + "DescribeAlgorithms", "it tells of no tenant's data")
-
-_OF_A_SESSION: dict[str, Callable[[str], Message]] = {
-    "GetLearningSession": lambda asked: learning_pb.GetLearningSessionRequest(session_id=asked),
-    "DeleteLearningSession": lambda asked: learning_pb.DeleteLearningSessionRequest(
-        session_id=asked
-    ),
-    "Predict": lambda asked: learning_pb.PredictRequest(
-        session_id=asked, state=learning_pb2.State(json=struct(size=1))
-    ),
-    "Feedback": lambda asked: done(session_id=asked, action=action("go"), reward=1),
-    "RecordExperience": lambda asked: learning_pb.RecordExperienceRequest(
-        session_id=asked,
-        trajectory_id="trajectory",
-        steps=[learning_pb2.Experience(state=learning_pb2.State(json=struct(size=1)))],
-    ),
-    "GetMetrics": lambda asked: learning_pb.GetMetricsRequest(session_id=asked, evaluate=True),
-    "Explain": lambda asked: learning_pb.ExplainRequest(
-        session_id=asked, state=learning_pb2.State(json=struct(size=1))
-    ),
-    "ShapeReward": lambda asked: learning_pb.ShapeRewardRequest(
-        session_id=asked, state=learning_pb2.State(json=struct(size=1))
-    ),
-    "Transfer": lambda asked: learning_pb.TransferRequest(
-        source_session_id=asked, target_session_id="policy"
-    ),
-    "Act": lambda asked: learning_pb.ActRequest(
-        session_id=asked,
-        states=[learning_pb.ActState(state=learning_pb2.State(json=struct(size=1)))],
-    ),
-    "Train": lambda asked: learning_pb.TrainRequest(session_id=asked),
-    "RecordTrajectories": lambda asked: learning_pb.RecordTrajectoriesRequest(
-        session_id=asked,
-        trajectory_id="trajectory",
-        steps=[learning_pb2.Experience(state=learning_pb2.State(json=struct(size=1)))],
-    ),
-    "ListTrajectories": lambda asked: learning_pb.ListTrajectoriesRequest(session_id=asked),
-    "ImportExperience": lambda asked: import_pb.ImportExperienceRequest(
-        session_id=asked, state_fields=[import_pb.StateField(path="project")]
-    ),
-    "EndSession": lambda asked: learning_pb.LearningServiceEndSessionRequest(session_id=asked),
-}
-
-
-def _of_a_session(rpc: str) -> Check:
-    """Check that the other tenant's session is absent for an RPC, and is as it was."""
-
-    def check(world: World) -> None:
-        theirs = world.server.keys.key(world.theirs.tenant_id, *ALL_SCOPES)
-        asked = learning_pb.GetLearningSessionRequest(session_id=OTHER)
-        before = theirs.learning.GetLearningSession(asked)
-        assert not_found(
-            answered_as_absent(world.administrator, LEARNING + rpc, _OF_A_SESSION[rpc])
-        )
-        assert theirs.learning.GetLearningSession(asked) == before
-
-    return check
-
-
-for _rpc in _OF_A_SESSION:
-    isolates(LEARNING + _rpc)(_of_a_session(_rpc))
 
 
 @isolates(LEARNING + "StartSession")

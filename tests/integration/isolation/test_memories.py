@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from uuid import uuid4
 
-from google.protobuf.field_mask_pb2 import FieldMask
 from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import memory_stats_pb2 as stats_pb
 from mneme.v1 import pattern_pb2 as pattern_pb
@@ -61,29 +60,6 @@ def _(world: World) -> None:
         iter([memory_pb.InsertMemoriesRequest(memory=new)])
     )
     assert (answer.inserted_count, answer.known_count) == (1, 0)
-
-
-@isolates(f"{_MEMORY}/GetMemory")
-def _(world: World) -> None:
-    found = answered_as_absent(
-        world.ours,
-        f"{_MEMORY}/GetMemory",
-        lambda asked: memory_pb.GetMemoryRequest(memory_id=asked),
-    )
-    assert not_found(found)
-
-
-@isolates(f"{_MEMORY}/UpdateMemory")
-def _(world: World) -> None:
-    found = answered_as_absent(
-        world.ours,
-        f"{_MEMORY}/UpdateMemory",
-        lambda asked: memory_pb.UpdateMemoryRequest(
-            memory=memory_pb.Memory(id=asked, text="taken over"),
-            update_mask=FieldMask(paths=["text"]),
-        ),
-    )
-    assert not_found(found)
 
 
 @isolates(f"{_MEMORY}/ListMemories")
