@@ -32,10 +32,10 @@ def made(text: str, kind: str) -> list[tuple[str, str]]:
 
 
 def texts(*folders: str) -> dict[str, bytes]:
-    wanted = tuple(f"server/mneme_server/{folder}/" for folder in folders)
-    return {
-        file: (ROOT / file).read_bytes() for file in written_files(ROOT) if file.startswith(wanted)
-    }
+    files = written_files(ROOT)
+    wanted = [f"server/mneme_server/{folder}/" for folder in folders]
+    assert all(any(file.startswith(one) for file in files) for one in wanted), f"where is {wanted}?"
+    return {file: (ROOT / file).read_bytes() for file in files if file.startswith(tuple(wanted))}
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_texts_types_logs_and_descriptions_stay(code: str) -> None:
 
 
 def test_no_change_of_a_package_touches_a_docstring_or_a_line_of_types() -> None:
-    for file, text in texts("statistics", "forgetting").items():
+    for file, text in texts("statistics", "features/admin/forgetting").items():
         source = Source(text)
         documented = [
             node.body[0]
@@ -138,7 +138,7 @@ def test_no_change_of_a_package_touches_a_docstring_or_a_line_of_types() -> None
 
 
 def test_the_same_seed_chooses_the_same_and_another_others() -> None:
-    given = texts("statistics", "forgetting", "common")
+    given = texts("statistics", "features/admin/forgetting", "common")
     first = choose(given, 1, 20)
     assert len(first) == 20
     assert choose(given, 1, 20) == first
@@ -146,7 +146,7 @@ def test_the_same_seed_chooses_the_same_and_another_others() -> None:
 
 
 def test_a_folder_of_its_own_gets_the_same_whatever_changes_in_another() -> None:
-    given = texts("statistics", "forgetting")
+    given = texts("statistics", "features/admin/forgetting")
     changed = {
         file: text.replace(b" < ", b" <= ") if "/statistics/" in file else text
         for file, text in given.items()
@@ -165,7 +165,7 @@ def test_small_folders_get_more_than_their_share_of_lines() -> None:
 
 
 def test_what_is_chosen_is_python_that_says_something_else() -> None:
-    given = texts("statistics", "forgetting", "recall")
+    given = texts("statistics", "features/admin/forgetting", "features/recall")
     for mutant in choose(given, 3, 40):
         source = Source(given[mutant.file])
         [edit] = [edit for one, edit in changes(mutant.file, source) if one == mutant]
