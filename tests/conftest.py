@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 import structlog
 from hypothesis import settings as hypothesis_settings
-from mneme_server.common.allocator import limit_arenas
+from mneme_server.common.process_limits import limit_arenas
 
 if TYPE_CHECKING:
     from support.postgres import PostgresServer

@@ -13,11 +13,9 @@ from mneme import __version__
 from mneme_server.capabilities import capabilities, catalog_migrations, tenant_schema
 from mneme_server.capability import Host, Parts
 from mneme_server.common.address import is_loopback, networks_in
-from mneme_server.common.allocator import spare_the_collector
 from mneme_server.common.clock import now_us
-from mneme_server.common.memory import find_limit
-from mneme_server.common.open_files import allow_many_files
-from mneme_server.common.stopping import Stopping
+from mneme_server.common.process_limits import allow_many_files, find_limit, spare_the_collector
+from mneme_server.common.shutdown import Stopping
 from mneme_server.edge.grpc.logging import configure_logging
 from mneme_server.edge.grpc.metrics import Metrics, MetricsEndpoint
 from mneme_server.edge.grpc.open_stream import Sending

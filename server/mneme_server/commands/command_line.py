@@ -15,8 +15,8 @@ from pydantic.fields import FieldInfo
 
 from mneme_server.common.errors import MnemeError
 from mneme_server.common.private_files import make_new_ones_private
-from mneme_server.common.sparing import spare_memory
-from mneme_server.common.stopping import leave
+from mneme_server.common.process_limits import spare_memory
+from mneme_server.common.shutdown import leave
 from mneme_server.engine.embedding.errors import EmbeddingError
 from mneme_server.settings import Settings, SettingsError, flag_of, load_settings, variable_of
 

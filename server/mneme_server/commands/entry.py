@@ -6,7 +6,7 @@ import gc
 import sys
 from collections.abc import Sequence
 
-from mneme_server.common.stopping import hold_signals
+from mneme_server.common.shutdown import hold_signals
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

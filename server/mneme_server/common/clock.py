@@ -1,4 +1,4 @@
-"""Time as Mneme keeps it: whole microseconds since 1970, UTC."""
+"""Time as Mneme keeps it, whole microseconds since 1970, UTC; and pauses after failures."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ DAY_US = 24 * HOUR_US
 END_US = 253_402_300_800 * MICROSECONDS
 """The year 10000, which is beyond what is kept."""
 
+_MOST_DOUBLINGS = 64
+"""Enough for any pause; a thousand are more than a float holds."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -52,3 +54,11 @@ def from_rfc3339(text: str) -> int:
     if time_of.tzinfo is None:
         raise ValueError(f"{text!r} does not say of which zone it is")
     return (time_of - _EPOCH) // timedelta(microseconds=1)
+
+
+def doubled(first_s: float, times: int, longest_s: float) -> float:
+    """Return the pause, in seconds, after so many failures beyond the first.
+
+    Each is twice as long as the one before, up to the longest.
+    """
+    return min(longest_s, first_s * 2.0 ** min(times, _MOST_DOUBLINGS))

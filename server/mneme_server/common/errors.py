@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum, auto
+from typing import Any
 
 
 class Reason(Enum):
@@ -149,3 +150,42 @@ class WorkFailed(MnemeError):
     was killed, or it met a bug, which the log has."""
 
     default_reason = Reason.WORK_FAILED
+
+
+def is_panic(error: BaseException) -> bool:
+    """Tell whether a library written in Rust panicked.
+
+    Such a panic arrives as an exception that is no `Exception` and has no importable class, so that
+    it passes whatever catches errors.
+    """
+    return type(error).__name__ == "PanicException"
+
+
+def is_failure(error: BaseException) -> bool:
+    """Tell whether something failed, rather than that the interpreter is told to stop."""
+    return isinstance(error, Exception) or is_panic(error)
+
+
+def facts_of(error: MnemeError) -> dict[str, Any]:
+    """Return, as JSON, what `error_of` makes the error of again: in another process, or later."""
+    kind = next(c for c in type(error).__mro__ if c.__module__ == __name__)
+    return {
+        "kind": kind.__name__,
+        "message": error.message,
+        "reason": error.reason.name,
+        "field": error.field,
+        "metadata": error.metadata,
+        "retry_after_s": error.retry_after_s,
+    }
+
+
+def error_of(facts: Mapping[str, Any]) -> MnemeError:
+    """Return the error that `facts_of` described."""
+    kind: type[MnemeError] = globals()[facts["kind"]]
+    return kind(
+        facts["message"],
+        reason=Reason[facts["reason"]],
+        field=facts["field"],
+        metadata=facts["metadata"],
+        retry_after_s=facts["retry_after_s"],
+    )

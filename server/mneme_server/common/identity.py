@@ -1,10 +1,12 @@
-"""Who is calling, and what that allows."""
+"""Callers and what they may do; ids of tenants, and those that the server makes."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from enum import IntEnum
+
+from ulid import ULID
 
 from mneme_server.common.errors import InvalidArgument
 
@@ -52,3 +54,8 @@ def check_tenant_id(tenant_id: str, field: str = "tenant_id") -> str:
             field=field,
         )
     return tenant_id
+
+
+def new_id() -> str:
+    """Return a new ULID: 26 characters that sort by the time they were made."""
+    return str(ULID())

@@ -11,7 +11,7 @@ import structlog
 from mneme_server.common.clock import now_us
 from mneme_server.common.consistency import ConsistencyToken
 from mneme_server.common.errors import FailedPrecondition, Reason
-from mneme_server.common.open_files import most_files
+from mneme_server.common.process_limits import most_files
 from mneme_server.common.tracing import NOTHING, Span
 from mneme_server.common.watchdog import Watchdog
 from mneme_server.engine.cluster.cluster import Cluster, Known

@@ -20,14 +20,18 @@ from pydantic import (
 )
 
 from mneme_server.common.address import is_loopback, is_unix, networks_in, split_host_port
-from mneme_server.common.empty import none_if_empty
-from mneme_server.common.memory import usable_bytes
+from mneme_server.common.process_limits import usable_bytes
 
 ENV_PREFIX = "MNEME_"
 
 _OTHER_WORKERS = 4
 _DATABASE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _POSTGRESQL = ("postgresql://", "postgres://")
+
+
+def none_if_empty(value: object) -> object:
+    """Return None for an empty text: a variable that is set to nothing is not set."""
+    return None if value == "" else value
 
 
 def _check_listen(address: str) -> str:

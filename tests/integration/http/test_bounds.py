@@ -11,7 +11,7 @@ import pytest
 from integration.http.conftest import Connect
 from integration.test_telemetry import until
 from mneme.v1 import auth_pb2
-from mneme_server.common.open_files import allow_many_files
+from mneme_server.common.process_limits import allow_many_files
 from mneme_server.edge.http import bodies, connection
 from support.api import Api
 from support.http import Http

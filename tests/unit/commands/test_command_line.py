@@ -93,7 +93,7 @@ def test_wrong_usage_ends_with_code_2(arguments: list[str]) -> None:
 
 def test_the_process_ends_although_a_thread_of_a_call_runs_on() -> None:
     script = (
-        "import threading, mneme_server.common.stopping as stopping\n"
+        "import threading, mneme_server.common.shutdown as stopping\n"
         "threading.Thread(target=threading.Event().wait).start()\n"
         "print('written')\n"
         "stopping.leave(3)\n"
@@ -146,7 +146,7 @@ def test_what_a_server_is_made_of_is_not_looked_at_for_garbage() -> None:
 
 _ARENAS_OF_MANY_THREADS = """
 import ctypes, os, tempfile, threading
-from mneme_server.common.allocator import limit_arenas
+from mneme_server.common.process_limits import limit_arenas
 assert limit_arenas()
 together = threading.Barrier(16)
 def allocate():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from mneme_server.common.backoff import doubled
+from mneme_server.common.clock import doubled
 
 
 @pytest.mark.parametrize(

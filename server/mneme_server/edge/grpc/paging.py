@@ -17,9 +17,8 @@ from typing import Any, TypeVar, overload
 
 from google.protobuf.message import Message
 
-from mneme_server.common.answers import PAGE_BYTES
 from mneme_server.common.errors import InvalidArgument, Reason
-from mneme_server.common.parts import parts
+from mneme_server.common.pages import PAGE_BYTES, parts
 from mneme_server.engine.scheduling.foreground import Foreground, size_of
 
 _Row = TypeVar("_Row")

@@ -16,13 +16,13 @@ from contextlib import contextmanager
 import structlog
 
 from mneme_server.common import deadline
-from mneme_server.common.allocator import give_back
 from mneme_server.common.errors import ResourceExhausted
-from mneme_server.common.memory import (
+from mneme_server.common.process_limits import (
     LEAST_FOR_REQUESTS_BYTES,
     MIB,
     RESERVE_BYTES,
     MemoryLimit,
+    give_back,
     stacks,
     too_small,
 )

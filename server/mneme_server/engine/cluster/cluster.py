@@ -15,8 +15,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from mneme_server.common.errors import FailedPrecondition, MnemeError, NotFound, Reason
-from mneme_server.common.panics import is_failure
+from mneme_server.common.errors import FailedPrecondition, MnemeError, NotFound, Reason, is_failure
 from mneme_server.engine.cluster.erasing import Elsewhere, Erasing
 from mneme_server.engine.cluster.leases import Leases
 from mneme_server.engine.corpus.feed import Position

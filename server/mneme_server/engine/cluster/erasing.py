@@ -16,8 +16,7 @@ from typing import Any
 import structlog
 
 from mneme_server.common import deadline
-from mneme_server.common.errors import MnemeError, NotFound, Reason, Unavailable
-from mneme_server.common.panics import is_failure
+from mneme_server.common.errors import MnemeError, NotFound, Reason, Unavailable, is_failure
 from mneme_server.engine.corpus.erasures import WHOLE, Erasure, Erasures
 from mneme_server.engine.tenants.places import remove_copies, remove_folder
 from mneme_server.engine.tenants.registry import TenantRegistry

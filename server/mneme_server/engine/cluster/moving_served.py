@@ -25,7 +25,7 @@ from mneme_server.common.errors import (
     Reason,
     Unavailable,
 )
-from mneme_server.common.ids import new_id
+from mneme_server.common.identity import new_id
 from mneme_server.common.progress import Step
 from mneme_server.engine.cluster.moving import Check
 from mneme_server.engine.cluster.placed import HOME, PlacedStores, Placement

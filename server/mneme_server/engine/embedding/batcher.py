@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from mneme_server.common import deadline, interpreter
 from mneme_server.common.begun import Begun
+from mneme_server.common.errors import is_failure
 from mneme_server.common.fairness import on_behalf_of
-from mneme_server.common.panics import is_failure
 from mneme_server.engine.embedding.errors import EmbeddingError
 from mneme_server.engine.embedding.lines import EmbedCall, Line, Lines, Piece, line_of
 from mneme_server.engine.embedding.port import Embedder, EmbedderView, for_questions

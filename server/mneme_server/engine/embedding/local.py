@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.common.memory import address_space_is_limited
+from mneme_server.common.process_limits import address_space_is_limited
 from mneme_server.engine.embedding.errors import EmbeddingError, ModelUnavailable
 from mneme_server.engine.embedding.minilm import (
     ATTENTION_MASK,

@@ -10,7 +10,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from mneme_server.common.parts import parts
+from mneme_server.common.pages import parts
 from mneme_server.engine.embedding.errors import EmbeddingError, RequestRefused, ServiceFailed
 from mneme_server.engine.embedding.vectors import as_unit_rows
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mneme_server.common.errors import MnemeError
-from mneme_server.common.panics import is_failure
+from mneme_server.common.errors import MnemeError, is_failure
 from mneme_server.engine.index.log import Log
 from mneme_server.engine.index.parts import Part
 

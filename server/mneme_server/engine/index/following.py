@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Protocol
 
-from mneme_server.common.parts import parts
+from mneme_server.common.pages import parts
 from mneme_server.engine.corpus.cache import AT_ONCE, Steps
 from mneme_server.engine.corpus.change import CorpusChange
 from mneme_server.engine.corpus.feed import FeedRow, Position, Touched

@@ -12,7 +12,7 @@ from typing import NoReturn
 import numpy as np
 from tantivy import Query
 
-from mneme_server.common.panics import is_failure
+from mneme_server.common.errors import is_failure
 from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.corpus.feed import START, Position
 from mneme_server.engine.index import layout as layouts

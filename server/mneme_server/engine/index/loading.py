@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.common.errors import DataLoss, FailedPrecondition, Reason
-from mneme_server.common.parts import parts
+from mneme_server.common.pages import parts
 from mneme_server.engine.corpus.feed import START, LostPlace, Position, Touched
 from mneme_server.engine.corpus.ports import CorpusSource, Matrix, VectorBatch
 from mneme_server.engine.index.columns import DocumentTable

@@ -7,7 +7,7 @@ import time
 import weakref
 from collections.abc import Callable
 
-from mneme_server.common.panics import is_failure, is_panic
+from mneme_server.common.errors import is_failure, is_panic
 from mneme_server.engine.index.dense import DenseIndex
 from mneme_server.engine.index.lexical import LexicalIndex
 from mneme_server.engine.index.log import Log

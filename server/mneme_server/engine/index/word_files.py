@@ -11,7 +11,7 @@ from typing import NoReturn
 import tantivy
 from tantivy import Query, Schema, Searcher, TextAnalyzer
 
-from mneme_server.common.panics import is_failure
+from mneme_server.common.errors import is_failure
 from mneme_server.engine.index.layout import ANALYZER, ID
 
 _HEAP_BYTES = 15_000_000  # The least that tantivy accepts for a thread.

@@ -15,9 +15,9 @@ from enum import Enum
 from typing import TypeVar
 
 from mneme_server.common import deadline, interpreter
-from mneme_server.common.answers import PAGE_BYTES
 from mneme_server.common.begun import Begun
 from mneme_server.common.fairness import FairGate
+from mneme_server.common.pages import PAGE_BYTES
 
 T = TypeVar("T")
 R = TypeVar("R")

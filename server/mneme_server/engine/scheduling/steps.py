@@ -10,8 +10,8 @@ from functools import partial
 import structlog
 
 from mneme_server.common import fairness
+from mneme_server.common.errors import is_failure
 from mneme_server.common.fairness import FairQueue
-from mneme_server.common.panics import is_failure
 from mneme_server.common.watchdog import Watchdog
 
 Step = Callable[[], object]

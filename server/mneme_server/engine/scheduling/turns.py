@@ -15,11 +15,9 @@ from typing import Protocol
 import structlog
 
 from mneme_server.common import fairness, fencing
-from mneme_server.common.backoff import doubled
-from mneme_server.common.clock import MICROSECONDS, now_us
-from mneme_server.common.errors import MnemeError, NotFound
+from mneme_server.common.clock import MICROSECONDS, doubled, now_us
+from mneme_server.common.errors import MnemeError, NotFound, is_failure
 from mneme_server.common.fencing import Fence, LeaseLost
-from mneme_server.common.panics import is_failure
 from mneme_server.common.watchdog import Watchdog
 
 _FIRST_RETRY_S = 1.0

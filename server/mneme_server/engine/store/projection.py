@@ -16,7 +16,7 @@ from pathlib import Path
 import structlog
 
 from mneme_server.common.errors import DataLoss
-from mneme_server.common.parts import parts
+from mneme_server.common.pages import parts
 from mneme_server.engine.corpus.cache import AT_ONCE, Steps
 from mneme_server.engine.corpus.change import CorpusChange
 from mneme_server.engine.corpus.document import Document, Memory

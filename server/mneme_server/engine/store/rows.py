@@ -17,7 +17,7 @@ from sqlalchemy import (
     select,
 )
 
-from mneme_server.common.parts import parts
+from mneme_server.common.pages import parts
 from mneme_server.engine.store.guard import Prepared
 from mneme_server.engine.store.portable import Insert, array_of, insert, listed
 from mneme_server.engine.store.reading import read_rows

@@ -8,8 +8,13 @@ from typing import NamedTuple
 
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists, InvalidArgument
-from mneme_server.common.identity import ALL_SCOPES, DEFAULT_TENANT, KeyScope, check_tenant_id
-from mneme_server.common.ids import new_id
+from mneme_server.common.identity import (
+    ALL_SCOPES,
+    DEFAULT_TENANT,
+    KeyScope,
+    check_tenant_id,
+    new_id,
+)
 from mneme_server.features.admin.authentication import Authenticator
 from mneme_server.features.admin.model import (
     DEFAULT_SCOPES,

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.errors import NotFound, Unavailable
-from mneme_server.common.ids import new_id
+from mneme_server.common.identity import new_id
 from mneme_server.features.admin.ports import Backup, TenantBackups
 from mneme_server.features.admin.tenants import Tenants
 from mneme_server.features.operations.model import Task

@@ -10,8 +10,7 @@ from mneme.v1 import admin_service_pb2 as pb
 from mneme.v1 import operation_pb2
 
 from mneme_server.common.canonical import JsonObject
-from mneme_server.common.identity import KeyScope
-from mneme_server.common.ids import new_id
+from mneme_server.common.identity import KeyScope, new_id
 from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.convert.time import to_timestamp
 from mneme_server.edge.grpc.paging import Pages

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from mneme_server.common.ids import new_id
+from mneme_server.common.identity import new_id
 from mneme_server.features.alerts.measuring import Reading
 from mneme_server.features.alerts.model import (
     MAX_ENTRIES,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from mneme_server.common.backoff import doubled
-from mneme_server.common.clock import DAY_US, MICROSECONDS, now_us
+from mneme_server.common.clock import DAY_US, MICROSECONDS, doubled, now_us
 from mneme_server.features.alerts import webhook
 from mneme_server.features.alerts.attempt import CalledOff
 from mneme_server.features.alerts.channels import Allowed, Mail

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from mneme_server.common import deadline, interpreter
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import FailedPrecondition, ResourceExhausted, Unavailable
-from mneme_server.common.ids import new_id
+from mneme_server.common.identity import new_id
 from mneme_server.features.alerts.keyed import ChannelKeys, KeyedSending
 from mneme_server.features.alerts.model import TEST, Delivered, Delivery, Entry, Rule
 from mneme_server.features.alerts.rules import AlertRules

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from mneme_server.common.canonical import JsonObject, canonical_json
 from mneme_server.common.clock import later_us, now_us
 from mneme_server.common.errors import FailedPrecondition, InvalidArgument
-from mneme_server.common.ids import new_id
+from mneme_server.common.identity import new_id
 from mneme_server.common.progress import Step
 from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants

@@ -15,7 +15,7 @@ from mneme_server.common.errors import (
     InvalidArgument,
     NotFound,
 )
-from mneme_server.common.ids import new_id
+from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.causal.model import (

@@ -15,7 +15,7 @@ from mneme_server.common.errors import (
     NotFound,
     Reason,
 )
-from mneme_server.common.ids import new_id
+from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.scheduling.foreground import Foreground, Size
 from mneme_server.features.causal.analyzing import analyzed

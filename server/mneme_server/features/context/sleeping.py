@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import FailedPrecondition, NotFound, Reason
-from mneme_server.common.ids import new_id
+from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.ports import TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.features.context.collecting import Collector

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from mneme_server.common.answers import least_bytes
+from mneme_server.common.pages import least_bytes
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.events.model import Agent, Event, EventFilter, Session, SessionFilter

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from mneme_server.common.canonical import JsonObject, canonical_json
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists, FailedPrecondition, NotFound, Reason
-from mneme_server.common.ids import new_id
+from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.features.events.kinds import EVENT
 from mneme_server.features.events.model import Agent, Session, SessionStatus

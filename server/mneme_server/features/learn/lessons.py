@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any
 
 from mneme_server.common import deadline
-from mneme_server.common.answers import least_bytes
 from mneme_server.common.clock import later_us, now_us
 from mneme_server.common.errors import Aborted, FailedPrecondition, NotFound
-from mneme_server.common.ids import new_id
+from mneme_server.common.identity import new_id
+from mneme_server.common.pages import least_bytes
 from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.importing import Import, ImportReport, OnConflict, import_of
 from mneme_server.engine.corpus.ports import TextEmbedder

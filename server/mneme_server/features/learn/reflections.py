@@ -10,7 +10,7 @@ import numpy as np
 
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists
-from mneme_server.common.ids import new_id
+from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenants

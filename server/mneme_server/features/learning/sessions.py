@@ -9,7 +9,7 @@ from mneme_server.common import deadline
 from mneme_server.common.canonical import Json
 from mneme_server.common.clock import later_us, now_us
 from mneme_server.common.errors import AlreadyExists, FailedPrecondition, Reason, ResourceExhausted
-from mneme_server.common.ids import new_id
+from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.features.learning.algorithm import Algorithm
 from mneme_server.features.learning.catalogue import algorithm_named, configured, missing

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from mneme_server.common.answers import least_bytes
 from mneme_server.common.clock import later_us
 from mneme_server.common.errors import Aborted, FailedPrecondition, NotFound
+from mneme_server.common.pages import least_bytes
 from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.scheduling.foreground import Foreground

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mneme_server.common.parts import parts
+from mneme_server.common.pages import parts
 from mneme_server.engine.corpus.dependents import Dependents
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.scheduling.foreground import Foreground

@@ -12,8 +12,8 @@ import numpy as np
 from mneme_server.common import deadline
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists
-from mneme_server.common.ids import new_id
-from mneme_server.common.parts import parts
+from mneme_server.common.identity import new_id
+from mneme_server.common.pages import parts
 from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants

@@ -12,7 +12,7 @@ from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 from mneme.v1 import operation_pb2 as pb
 
 from mneme_server.common.canonical import JsonObject
-from mneme_server.common.error_facts import error_of
+from mneme_server.common.errors import error_of
 from mneme_server.edge.grpc.convert.time import to_timestamp
 from mneme_server.edge.grpc.errors import failure_of, internal_failure
 from mneme_server.edge.grpc.methods import StartedKind, kinds_started_by

@@ -22,8 +22,7 @@ from mneme_server.common.errors import (
     Reason,
 )
 from mneme_server.common.fencing import Fence
-from mneme_server.common.identity import Caller, KeyScope
-from mneme_server.common.ids import new_id
+from mneme_server.common.identity import Caller, KeyScope, new_id
 from mneme_server.common.progress import Progress, Step
 from mneme_server.features.operations.model import (
     ADMINISTRATOR,

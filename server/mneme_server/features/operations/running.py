@@ -11,9 +11,14 @@ import structlog
 
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.clock import now_us
-from mneme_server.common.error_facts import facts_of
-from mneme_server.common.errors import Aborted, MnemeError, Reason, Unauthenticated
-from mneme_server.common.panics import is_failure
+from mneme_server.common.errors import (
+    Aborted,
+    MnemeError,
+    Reason,
+    Unauthenticated,
+    facts_of,
+    is_failure,
+)
 from mneme_server.common.progress import Cancelled, Progress, Step
 from mneme_server.features.operations.model import LongWork, Operation, State
 from mneme_server.features.operations.ports import OperationStore

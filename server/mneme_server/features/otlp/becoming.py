@@ -12,7 +12,7 @@ import structlog
 from mneme_server.common.clock import DAY_US, HOUR_US, MICROSECONDS, now_us
 from mneme_server.common.errors import MnemeError, ResourceExhausted, Unavailable
 from mneme_server.common.keyed_locks import KeyedLocks
-from mneme_server.common.parts import parts
+from mneme_server.common.pages import parts
 from mneme_server.engine.corpus.forgetting import Items
 from mneme_server.engine.corpus.tenant import OpenTenant
 from mneme_server.engine.scheduling.foreground import Foreground, Shift

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mneme_server.common.parts import parts
+from mneme_server.common.pages import parts
 from mneme_server.engine.corpus.document import Memory, ids_by_kind
 from mneme_server.features.proof.ports import ProofUnit
 from mneme_server.features.recall.search import Recalled

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from mneme_server.common.empty import none_if_empty
+from mneme_server.engine.settings import none_if_empty
 
 
 class ProofSettings(BaseModel):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, Field, SecretStr
 
-from mneme_server.common.empty import none_if_empty
+from mneme_server.engine.settings import none_if_empty
 
 
 class RecallSettings(BaseModel):

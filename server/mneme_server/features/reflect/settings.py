@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
-from mneme_server.common.empty import none_if_empty
+from mneme_server.engine.settings import none_if_empty
 from mneme_server.features.reflect.prices import read_prices
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from mneme_server.common import deadline
 from mneme_server.common.clock import later_us, now_us
-from mneme_server.common.ids import new_id
+from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.scheduling.foreground import Foreground, Size

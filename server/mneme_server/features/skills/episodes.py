@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from mneme_server.common import deadline
-from mneme_server.common.answers import least_bytes
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists, NotFound
-from mneme_server.common.ids import new_id
+from mneme_server.common.identity import new_id
+from mneme_server.common.pages import least_bytes
 from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.importing import ImportReport, OnConflict, import_of
 from mneme_server.engine.corpus.ports import Matrix, TextEmbedder

@@ -15,7 +15,7 @@ from mneme_server.common.errors import (
     InvalidArgument,
     NotFound,
 )
-from mneme_server.common.ids import new_id
+from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.ports import TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenants

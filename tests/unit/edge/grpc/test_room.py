@@ -9,9 +9,8 @@ from typing import cast
 
 import pytest
 from mneme.v1 import event_service_pb2 as pb
-from mneme_server.common import memory
 from mneme_server.common.errors import FailedPrecondition, ResourceExhausted
-from mneme_server.common.memory import MIB, MemoryLimit, find_limit
+from mneme_server.common.process_limits import MIB, RESERVE_BYTES, MemoryLimit, find_limit
 from mneme_server.edge.grpc import room as rooms
 from mneme_server.edge.grpc.room import Room
 from mneme_server.edge.grpc.wire import parse
@@ -78,7 +77,7 @@ def test_what_else_the_process_holds_leaves_less_room() -> None:
     limit = Limit(500 * MIB)
     room = room_of(limit)
     room.check()
-    limit.left = memory.RESERVE_BYTES + MIB
+    limit.left = RESERVE_BYTES + MIB
     room.check()
     with pytest.raises(ResourceExhausted), room.taken(MIB):
         pass

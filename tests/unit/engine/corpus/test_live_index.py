@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 from mneme_server.common import deadline
 from mneme_server.common.errors import Reason, Unavailable
-from mneme_server.common.parts import parts
+from mneme_server.common.pages import parts
 from mneme_server.engine.corpus.cache import AT_ONCE, Steps, do_at_once
 from mneme_server.engine.corpus.change import CorpusChange
 from mneme_server.engine.corpus.document import Document

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 from mneme_server.common import deadline, fairness
-from mneme_server.common.answers import PAGE_BYTES
 from mneme_server.common.begun import Begun
 from mneme_server.common.errors import Unavailable
+from mneme_server.common.pages import PAGE_BYTES
 from mneme_server.engine.scheduling.foreground import PART, Foreground, Shift, Size
 
 LONG_S = 20.0

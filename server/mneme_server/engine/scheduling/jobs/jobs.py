@@ -11,9 +11,8 @@ from typing import Any, Protocol
 import structlog
 
 from mneme_server.common import fairness
-from mneme_server.common.errors import MnemeError
+from mneme_server.common.errors import MnemeError, is_failure
 from mneme_server.common.fairness import FairQueue
-from mneme_server.common.panics import is_failure
 from mneme_server.common.progress import Cancelled, Progress, Step
 from mneme_server.engine.scheduling.foreground import Shift
 from mneme_server.engine.scheduling.jobs.processes import InWorker, WorkerProcess

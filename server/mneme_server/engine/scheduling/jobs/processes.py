@@ -18,9 +18,8 @@ from typing import Any
 
 import structlog
 
-from mneme_server.common.error_facts import error_of
-from mneme_server.common.errors import MnemeError, Reason, ResourceExhausted, WorkFailed
-from mneme_server.common.memory import MIB
+from mneme_server.common.errors import MnemeError, Reason, ResourceExhausted, WorkFailed, error_of
+from mneme_server.common.process_limits import MIB
 from mneme_server.common.progress import Cancelled, Progress
 from mneme_server.engine.scheduling.jobs.worker import ONE_THREAD
 

@@ -130,7 +130,7 @@ def described(error: BaseException) -> Mapping[str, Any]:
     """An error as the parent makes it again: one of the domain's as it is, others by name."""
     errors = sys.modules.get("mneme_server.common.errors")
     if errors is not None and isinstance(error, errors.MnemeError):
-        from mneme_server.common.error_facts import facts_of
+        from mneme_server.common.errors import facts_of
 
         return facts_of(error)
     return {"bug": type(error).__name__}

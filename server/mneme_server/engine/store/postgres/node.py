@@ -18,7 +18,7 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from mneme_server.common.fencing import Fence
-from mneme_server.common.ids import new_id
+from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.erasures import Erasure
 from mneme_server.engine.corpus.feed import Position
 from mneme_server.engine.corpus.nodes import TRAINING, Head

@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, nullcontext
 from mneme.v1 import admin_service_pb2 as pb
 from mneme.v1 import operation_pb2
 
-from mneme_server.common.error_facts import error_of
-from mneme_server.common.ids import new_id
+from mneme_server.common.errors import error_of
+from mneme_server.common.identity import new_id
 from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.fields import fields
 from mneme_server.engine.corpus.forgetting import ForgetSelection

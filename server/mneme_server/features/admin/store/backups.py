@@ -22,7 +22,7 @@ from mneme_server.common.errors import (
     Reason,
     ResourceExhausted,
 )
-from mneme_server.common.ids import new_id
+from mneme_server.common.identity import new_id
 from mneme_server.common.progress import Cancelled, Silent, Step
 from mneme_server.engine.index.files import sync_folder
 from mneme_server.engine.runtime import Runtime

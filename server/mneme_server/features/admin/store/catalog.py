@@ -30,7 +30,7 @@ from sqlalchemy.exc import IntegrityError
 
 from mneme_server.common.errors import AlreadyExists, NotFound
 from mneme_server.common.identity import Caller, KeyScope
-from mneme_server.common.parts import parts
+from mneme_server.common.pages import parts
 from mneme_server.engine.store.database import Database
 from mneme_server.engine.store.engine import SqliteDatabase
 from mneme_server.engine.store.living import ACTIVE, ARRIVING, DELETING, GUEST, MOVED

@@ -18,15 +18,15 @@ from typing import Any
 import structlog
 from mneme._extras import from_wheels
 
-from mneme_server.common.error_facts import error_of
 from mneme_server.common.errors import (
     FailedPrecondition,
     MnemeError,
     Reason,
     ResourceExhausted,
     WorkFailed,
+    error_of,
 )
-from mneme_server.common.memory import MIB
+from mneme_server.common.process_limits import MIB
 from mneme_server.engine.scheduling.jobs.processes import KEPT_ENVIRONMENT, resident_bytes
 from mneme_server.engine.scheduling.jobs.worker import ONE_THREAD
 from mneme_server.features.learning.deep import frames

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from mneme_server.common import deadline
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists, NotFound, Reason, ResourceExhausted
-from mneme_server.common.ids import new_id
+from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.scheduling.foreground import Foreground, Size
 from mneme_server.features.memory.model import Memory, MemoryFilter, Text

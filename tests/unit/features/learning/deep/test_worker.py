@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("torch", reason="the extra `rl` is not installed")
 
 from mneme_server.common.errors import FailedPrecondition, ResourceExhausted, WorkFailed
-from mneme_server.common.memory import MIB
+from mneme_server.common.process_limits import MIB
 from mneme_server.features.learning.deep.process import Worker
 from support.deep import learner_of, practise, score, tried
 from support.folders import wait_until

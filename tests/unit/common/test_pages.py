@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from mneme_server.common.answers import least_bytes
 from mneme_server.common.canonical import canonical_json
+from mneme_server.common.pages import least_bytes
 from mneme_server.edge.grpc.convert.json import struct_of_object
 
 

@@ -1,4 +1,4 @@
-"""How the process is told to stop, at whatever moment, once or again.
+"""The end of the process, which is told to stop at whatever moment, once or again.
 
 A handler in Python runs between any two steps of the main thread, also of one that holds the lock
 it would take, and while the process ends there are no handlers any more. So no handler is set:
