@@ -18,8 +18,8 @@ from unittest import mock
 
 from mneme_server.commands.entry import main
 from mneme_server.engine.corpus.live_index import LiveIndex
-from mneme_server.engine.index.lexical import LexicalIndex
 from mneme_server.engine.index.tenant_index import TenantIndex
+from mneme_server.engine.index.words.lexical import LexicalIndex
 
 SOCKET = "FAULTS_SOCKET"
 ADD, ADD_AGAIN, SEGMENT, NOT_TOLD = (

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mneme_server.engine.index.words import analyzer
+from mneme_server.engine.index.words.analysis import analyzer
 
 FEWEST_SESSIONS = 8
 """Sessions that must have a word which a question uses, unless none has: twice the attempts at a

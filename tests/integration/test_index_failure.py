@@ -14,8 +14,8 @@ import pytest
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme_server.engine.index.dense import DenseIndex
-from mneme_server.engine.index.lexical import LexicalIndex
 from mneme_server.engine.index.tenant_index import TenantIndex
+from mneme_server.engine.index.words.lexical import LexicalIndex
 from structlog.testing import capture_logs
 from support.api import Api, grpc
 from support.making import event, ids_of, recall, record

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from mneme.v1 import recall_service_pb2 as recall_pb
-from mneme_server.engine.index import lexical
+from mneme_server.engine.index.words import lexical
 from support.api import Api
 from support.making import event, recall, record
 from support.server import LocalServer, local_server

@@ -21,9 +21,8 @@ from mneme.v1 import forgetting_pb2 as pb
 from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import reflection_pb2 as reflection_pb
 from mneme.v1 import skill_service_pb2 as skill_pb
-from mneme_server.engine.index.fields import Field
-from mneme_server.engine.index.layout import LAYOUT, schema
-from mneme_server.engine.index.saved import SavedWords
+from mneme_server.engine.index.words.analysis import WordField
+from mneme_server.engine.index.words.files import LAYOUT, SavedWords, tantivy_schema
 
 from support.api import Api
 from support.making import at, episode, event, lesson, record, struct
@@ -177,7 +176,7 @@ def _terms(words: Path, stems: Sequence[str]) -> list[str]:
     # tantivy may still be writing a lock file when it goes.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
         saved.restore(Path(place))
-        index = tantivy.Index(schema(), path=place)
+        index = tantivy.Index(tantivy_schema(), path=place)
         searcher = index.searcher()
-        fields = [field.value for field in Field] + ["session"]
+        fields = [field.value for field in WordField] + ["session"]
         return [stem for stem in stems for field in fields if searcher.doc_freq(field, stem)]

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.index.attributes import author_of, fingerprint
 from mneme_server.engine.index.codes import Codes, NameCodes
-from mneme_server.engine.index.languages import asks, count_words
 from mneme_server.engine.index.tags import TagSets
+from mneme_server.engine.index.words.languages import asks, count_words
 
 AnyCodes: TypeAlias = Codes | TagSets
 

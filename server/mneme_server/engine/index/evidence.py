@@ -8,9 +8,9 @@ import numpy as np
 from tantivy import Query
 
 from mneme_server.engine.corpus.ports import Scores, WordEvidence
-from mneme_server.engine.index.bm25 import K1
-from mneme_server.engine.index.fields import Field
-from mneme_server.engine.index.lexical import LexicalIndex, Match, ParsedQuery
+from mneme_server.engine.index.words.analysis import WordField
+from mneme_server.engine.index.words.bm25 import K1
+from mneme_server.engine.index.words.lexical import LexicalIndex, ParsedQuery, WordMatch
 
 _MOST_OF_A_WORD = K1 + 1
 """BM25 over the idf of a word in a text that holds it again and again."""
@@ -32,7 +32,7 @@ def word_evidence(
     *,
     within: Query | None,
     everything: bool,
-    selected: Callable[[Match], Scores],
+    selected: Callable[[WordMatch], Scores],
 ) -> WordEvidence:
     """Return what is known of a query's words.
 
@@ -45,13 +45,13 @@ def word_evidence(
         selected: returns the scores of those that match and are selected.
     """
     view = parsed.view
-    waiting = {doc_id: document.counts(Field.TEXT) for doc_id, document in view.waiting.items()}
+    waiting = {doc_id: document.counts(WordField.TEXT) for doc_id, document in view.waiting.items()}
 
     def wait(terms: Sequence[str]) -> bool:
         held = [i for i, counts in waiting.items() if all(term in counts for term in terms)]
         if not held:
             return False
-        found = Match(np.array(held, np.int64), np.ones(len(held), np.float32), exhausted=True)
+        found = WordMatch(np.array(held, np.int64), np.ones(len(held), np.float32), exhausted=True)
         return selected(found).size > 0
 
     def together(terms: Sequence[str]) -> bool:
@@ -65,9 +65,9 @@ def word_evidence(
         return True
 
     counted = list(waiting.values())
-    having = {term: view.searcher.doc_freq(Field.TEXT.value, term) for term in parsed.terms}
+    having = {term: view.searcher.doc_freq(WordField.TEXT.value, term) for term in parsed.terms}
     weights = {
-        term: view.statistics.idf(Field.TEXT, term, counted, count)
+        term: view.statistics.idf(WordField.TEXT, term, counted, count)
         for term, count in having.items()
     }
     total = sum(weights.values())
@@ -101,7 +101,7 @@ def _selected_of(
     parsed: ParsedQuery,
     terms: Sequence[str],
     within: Query | None,
-    selected: Callable[[Match], Scores],
+    selected: Callable[[WordMatch], Scores],
 ) -> set[str]:
     """Return the terms that some selected, committed document holds.
 
@@ -129,5 +129,5 @@ def _selected_of(
 
 def telling(lexical: LexicalIndex, query: str) -> ParsedQuery | None:
     """Return the query with the words that tell what it is about; None when it has none."""
-    parsed = lexical.parse(query, {Field.TEXT: 1.0})
+    parsed = lexical.parse(query, {WordField.TEXT: 1.0})
     return parsed if parsed is not None and lexical.tells(query) else None

@@ -15,7 +15,6 @@ from mneme_server.engine.corpus.feed import START, LostPlace, Position, Touched
 from mneme_server.engine.corpus.ports import CorpusSource, Matrix, VectorBatch
 from mneme_server.engine.index.columns import DocumentTable
 from mneme_server.engine.index.dense import DenseIndex
-from mneme_server.engine.index.lexical import LexicalDamaged, LexicalIndex
 from mneme_server.engine.index.log import Log
 from mneme_server.engine.index.places import NO_ROW
 from mneme_server.engine.index.settings import IndexSettings
@@ -25,6 +24,8 @@ from mneme_server.engine.index.snapshot import (
     SnapshotFolder,
     read_manifest,
 )
+from mneme_server.engine.index.words.files import LexicalDamaged
+from mneme_server.engine.index.words.lexical import LexicalIndex
 
 _DOCUMENTS_PAGE = 10_000
 _VECTORS_PAGE = 4_000

@@ -11,7 +11,7 @@ from tantivy import Query
 
 from mneme_server.engine.corpus.ports import Rows, Selection
 from mneme_server.engine.index.columns import DocumentTable
-from mneme_server.engine.index.lexical import LexicalIndex
+from mneme_server.engine.index.words.lexical import LexicalIndex
 
 _FEW = 2_000
 """So many rows or sessions are named one by one, not more."""

@@ -22,12 +22,12 @@ from mneme_server.engine.corpus.ports import (
 from mneme_server.engine.index.columns import DocumentTable
 from mneme_server.engine.index.dense import DenseIndex
 from mneme_server.engine.index.evidence import telling, word_evidence
-from mneme_server.engine.index.fields import Field
 from mneme_server.engine.index.graph import inner_products
-from mneme_server.engine.index.lexical import LexicalIndex, Match, ParsedQuery
 from mneme_server.engine.index.narrowing import Narrowings
 from mneme_server.engine.index.places import NO_ROW
 from mneme_server.engine.index.settings import IndexSettings
+from mneme_server.engine.index.words.analysis import WordField
+from mneme_server.engine.index.words.lexical import LexicalIndex, ParsedQuery, WordMatch
 
 _DECIMALS = 6
 _SPARE = 1.2
@@ -74,7 +74,9 @@ class Searcher:
 
     def lexical(self, query: str, k: int, selection: Selection, context_weight: float) -> Hits:
         """Return the rows that match the words best; see `CorpusIndex.search_lexical`."""
-        parsed = self._lexical.parse(query, {Field.TEXT: 1.0, Field.CONTEXT: context_weight})
+        parsed = self._lexical.parse(
+            query, {WordField.TEXT: 1.0, WordField.CONTEXT: context_weight}
+        )
         if parsed is None or k < 1 or not selection.count:
             return NO_HITS
         rows, scores = self._selected(self._lexical.search_waiting(parsed), selection)
@@ -160,7 +162,7 @@ class Searcher:
         at = np.searchsorted(ids[order], stored.doc_ids)
         scores[best[order[at]]] = inner_products(query, stored.vectors)
 
-    def _selected(self, match: Match, selection: Selection) -> tuple[Rows, Scores]:
+    def _selected(self, match: WordMatch, selection: Selection) -> tuple[Rows, Scores]:
         """Return the rows and scores of those found that are selected."""
         if not match.doc_ids.size or not selection.count:
             return match.doc_ids[:0], match.scores[:0]

@@ -31,7 +31,6 @@ from mneme_server.engine.index.columns import LAYOUT
 from mneme_server.engine.index.dense import DenseIndex
 from mneme_server.engine.index.failures import Failures
 from mneme_server.engine.index.following import applying, catching_up
-from mneme_server.engine.index.lexical import LexicalIndex
 from mneme_server.engine.index.loading import (
     check_model,
     checked,
@@ -47,6 +46,7 @@ from mneme_server.engine.index.selecting import Selections
 from mneme_server.engine.index.settings import IndexSettings
 from mneme_server.engine.index.snapshot import SnapshotFolder
 from mneme_server.engine.index.upkeep import Upkeep
+from mneme_server.engine.index.words.lexical import LexicalIndex
 from mneme_server.engine.index.worker import SHARED_WORKER, BackgroundWorker
 
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 from mneme_server.common.errors import is_failure, is_panic
 from mneme_server.engine.index.dense import DenseIndex
-from mneme_server.engine.index.lexical import LexicalIndex
 from mneme_server.engine.index.log import Log
 from mneme_server.engine.index.settings import IndexSettings
+from mneme_server.engine.index.words.lexical import LexicalIndex
 from mneme_server.engine.index.worker import BackgroundWorker
 
 _RETRY_S = 30.0

@@ -12,9 +12,9 @@ from mneme_server.common.texts import composed
 from mneme_server.engine.corpus.ports import Rows
 from mneme_server.engine.corpus.scanning import Texts
 from mneme_server.engine.corpus.stopwords import STOP_WORDS
-from mneme_server.engine.index import bm25
-from mneme_server.engine.index.languages import KANA_STOPS, UNSPACED, in_pairs
-from mneme_server.engine.index.words import asked_pairs
+from mneme_server.engine.index.words.analysis import asked_pairs
+from mneme_server.engine.index.words.bm25 import inverse_frequency, length_norm
+from mneme_server.engine.index.words.languages import KANA_STOPS, UNSPACED, in_pairs
 
 _WORDS = 24
 """Words of a question that are looked for, the longest."""
@@ -98,13 +98,15 @@ def _scores(having: Sequence[Sequence[Rows]], sizes: Rows) -> NDArray[np.float64
     of those with it, as often as they have it."""
     scores = np.zeros(sizes.size)
     average = max(1.0, float(sizes.sum()) / max(1, sizes.size))
-    norm = bm25.norm(sizes.astype(np.float64), average)
+    norm = length_norm(sizes.astype(np.float64), average)
     for rows in having:
         if rows:
             times = np.bincount(np.concatenate(rows), minlength=sizes.size)
             found = np.flatnonzero(times)
             often = times[found].astype(np.float64)
-            scores[found] += bm25.idf(sizes.size, found.size) * often / (often + norm[found])
+            scores[found] += (
+                inverse_frequency(sizes.size, found.size) * often / (often + norm[found])
+            )
     return scores
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from mneme_server.common.canonical import JsonObject
-from mneme_server.engine.index.languages import QUESTION_MARKS
+from mneme_server.engine.index.words.languages import QUESTION_MARKS
 from mneme_server.features.context.model import Collected, Decision, Handover, Todo
 from mneme_server.features.context.notes import SessionNotes
 from mneme_server.features.context.words import cut, sentences_of, telling

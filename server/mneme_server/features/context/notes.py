@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from mneme_server.common.masking import NO_MESSAGE, telling_part, template_of
 from mneme_server.engine.corpus.tenant import OpenTenant
-from mneme_server.engine.index.languages import language_of
+from mneme_server.engine.index.words.languages import language_of
 from mneme_server.features.context.model import SessionError, TouchedFile
 from mneme_server.features.context.ports import ActivityUnit
 from mneme_server.features.context.words import cut, own_words, telling, words_of

@@ -17,7 +17,7 @@ from mneme_server.common.humanize import lasting
 from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.corpus.tenant import OpenTenant
-from mneme_server.engine.index.languages import language_of
+from mneme_server.engine.index.words.languages import language_of
 from mneme_server.engine.scheduling.foreground import Foreground, Shift
 from mneme_server.engine.scheduling.turns import MOST_ATTEMPTS, TenantWorker, retry_delay_s
 from mneme_server.engine.tenants.embedding import BackgroundEmbedder

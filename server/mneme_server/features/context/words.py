@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from mneme_server.common.texts import composed
-from mneme_server.engine.index.languages import (
+from mneme_server.engine.index.words.languages import (
     ENGLISH,
     HAN_STOPS,
     KANA_STOPS,

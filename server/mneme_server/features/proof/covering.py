@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mneme_server.common.texts import composed
 
 if TYPE_CHECKING:
-    from mneme_server.engine.index.words import Words
+    from mneme_server.engine.index.words.analysis import Words
 
 _WORD = re.compile(r"\w+")
 _EXACT_RESULTS = 16
@@ -50,7 +50,7 @@ class Covering:
     @cached_property
     def _words(self) -> Words:
         """Made for the first certificate: it brings tantivy and the stemmers of all languages."""
-        from mneme_server.engine.index.words import Words
+        from mneme_server.engine.index.words.analysis import Words
 
         return Words(names=False)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mneme_server.engine.index.languages import in_pairs
+from mneme_server.engine.index.words.languages import in_pairs
 from mneme_server.features.recall.dates import named_dates
 
 _FEW_WORDS = 2

@@ -9,7 +9,7 @@ from datetime import date
 
 from mneme_server.engine.corpus.names import naming, words_of
 from mneme_server.engine.corpus.stopwords import STOP_WORDS
-from mneme_server.engine.index.languages import asks, in_pairs
+from mneme_server.engine.index.words.languages import asks, in_pairs
 from mneme_server.features.recall.dates import NamedDate, named_dates, names_days_alone
 from mneme_server.features.recall.identifiers import identifiers_in
 from mneme_server.features.recall.relative_days import WORDS as RELATIVE

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.corpus.feed import Position
-from mneme_server.engine.index.lexical import LexicalDamaged, LexicalIndex
 from mneme_server.engine.index.settings import IndexSettings
+from mneme_server.engine.index.words.files import LexicalDamaged
+from mneme_server.engine.index.words.lexical import LexicalIndex
 from mneme_server.features.events.kinds import EVENT
 
 

@@ -8,8 +8,8 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 from mneme_server.engine.corpus.document import DocumentFilter
-from mneme_server.engine.index.lexical import LexicalIndex, Match
 from mneme_server.engine.index.tenant_index import TenantIndex
+from mneme_server.engine.index.words.lexical import LexicalIndex, WordMatch
 from unit.engine.index.memory_source import DIMENSIONS, MemorySource, event
 
 WORDS = [f"{a}{b}zor" for a in "bcdfg" for b in "aeiou"]
@@ -65,7 +65,7 @@ def test_the_words_of_an_identifier_must_be_in_one_selected_text(index: TenantIn
 def test_of_very_many_identifiers_the_first_are_looked_for(
     index: TenantIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    searched = Mock(return_value=Match(*NOTHING, exhausted=True))
+    searched = Mock(return_value=WordMatch(*NOTHING, exhausted=True))
     monkeypatch.setattr(LexicalIndex, "with_all", searched)
     names = ["error e4412", *(f"nowhere e{n}" for n in range(1_000))]
     index.word_evidence("why it fails", index.select(DocumentFilter()), names)

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from mneme_server.engine.index.fields import Field
-from mneme_server.engine.index.languages import language_of
-from mneme_server.engine.index.lexical import LexicalIndex
 from mneme_server.engine.index.settings import IndexSettings
-from mneme_server.engine.index.words import Words
+from mneme_server.engine.index.words.analysis import WordField, Words
+from mneme_server.engine.index.words.languages import language_of
+from mneme_server.engine.index.words.lexical import LexicalIndex
 from unit.engine.index.memory_source import event
 
 TEXTS = [
@@ -61,7 +60,7 @@ def lexical(tmp_path: Path, request: pytest.FixtureRequest) -> LexicalIndex:
 
 
 def found(lexical: LexicalIndex, query: str) -> set[int]:
-    parsed = lexical.parse(query, {Field.TEXT: 1.0})
+    parsed = lexical.parse(query, {WordField.TEXT: 1.0})
     if parsed is None:
         return set()
     matches = lexical.search(parsed, 100), lexical.search_waiting(parsed)

@@ -10,25 +10,28 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from mneme_server.engine.index.fields import Field
-from mneme_server.engine.index.lexical import LexicalDamaged, LexicalIndex
 from mneme_server.engine.index.settings import IndexSettings
+from mneme_server.engine.index.words.analysis import WordField
+from mneme_server.engine.index.words.files import LexicalDamaged
+from mneme_server.engine.index.words.lexical import LexicalIndex
 from mneme_server.features.learn.kinds import LESSON
 from unit.engine.index.memory_source import event
 
-TEXT = {Field.TEXT: 1.0}
+TEXT = {WordField.TEXT: 1.0}
 
 
 def opened(folder: Path, **options: int) -> LexicalIndex:
     return LexicalIndex(folder, IndexSettings(**options))
 
 
-def find(lexical: LexicalIndex, query: str, weights: dict[Field, float] | None = None) -> list[int]:
+def find(
+    lexical: LexicalIndex, query: str, weights: dict[WordField, float] | None = None
+) -> list[int]:
     return [doc_id for doc_id, _ in scored(lexical, query, weights)]
 
 
 def scored(
-    lexical: LexicalIndex, query: str, weights: dict[Field, float] | None = None
+    lexical: LexicalIndex, query: str, weights: dict[WordField, float] | None = None
 ) -> list[tuple[int, float]]:
     parsed = lexical.parse(query, weights or TEXT)
     if parsed is None:
@@ -85,7 +88,7 @@ def test_what_waits_is_scored_as_what_is_committed(tmp_path: Path) -> None:
     lexical.commit()
     lexical.add([event(100 + i, text, context="parser") for i, text in enumerate(texts, 1)])
     for query in ("parser", "broke again", "a tale of more parsers"):
-        hits = dict(scored(lexical, query, {Field.TEXT: 1.0, Field.CONTEXT: 0.3}))
+        hits = dict(scored(lexical, query, {WordField.TEXT: 1.0, WordField.CONTEXT: 0.3}))
         assert {100 + i: hits.get(i) for i in (1, 2, 3) if i in hits} == pytest.approx(
             {doc_id: score for doc_id, score in hits.items() if doc_id > 100}, rel=1e-5
         )
@@ -174,7 +177,7 @@ def test_words_of_the_context_count_only_when_they_are_asked_for(tmp_path: Path)
         [event(1, "yes, on Tuesday", context="did you fix the parser?"), event(2, "parser")]
     )
     assert find(lexical, "parser") == [2]
-    both = {Field.TEXT: 1.0, Field.CONTEXT: 0.5}
+    both = {WordField.TEXT: 1.0, WordField.CONTEXT: 0.5}
     assert find(lexical, "parser", both) == [2, 1]
 
 
@@ -184,11 +187,11 @@ def test_the_score_is_bm25_of_the_text_plus_the_weighted_one_of_the_context(tmp_
 
     lexical.commit()
 
-    def score(weights: dict[Field, float]) -> float:
+    def score(weights: dict[WordField, float]) -> float:
         return scored(lexical, "parser", weights)[0][1]
 
-    both = score({Field.TEXT: 1.0, Field.CONTEXT: 0.25})
-    assert both == pytest.approx(score(TEXT) + 0.25 * score({Field.CONTEXT: 1.0}), rel=1e-5)
+    both = score({WordField.TEXT: 1.0, WordField.CONTEXT: 0.25})
+    assert both == pytest.approx(score(TEXT) + 0.25 * score({WordField.CONTEXT: 1.0}), rel=1e-5)
 
 
 @pytest.mark.parametrize(

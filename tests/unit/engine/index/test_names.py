@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mneme_server.engine.index.fields import Field
-from mneme_server.engine.index.lexical import LexicalIndex
-from mneme_server.engine.index.names import regrouped, with_names
 from mneme_server.engine.index.settings import IndexSettings
-from mneme_server.engine.index.words import Words
+from mneme_server.engine.index.words.analysis import WordField, Words, regrouped, with_names
+from mneme_server.engine.index.words.lexical import LexicalIndex
 from unit.engine.index.memory_source import event
 
 TEXTS = [
@@ -127,7 +125,7 @@ def test_texts_that_follow_each_other_have_the_words_of_each(first: str, second:
 
 
 def best(index: LexicalIndex, query: str) -> int | None:
-    parsed = index.parse(query, {Field.TEXT: 1.0})
+    parsed = index.parse(query, {WordField.TEXT: 1.0})
     assert parsed is not None
     found = [index.search_waiting(parsed), index.search(parsed, 10)]
     scored = [

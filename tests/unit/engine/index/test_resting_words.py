@@ -15,17 +15,17 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from mneme_server.engine.corpus.document import DocumentFilter
-from mneme_server.engine.index.fields import Field
-from mneme_server.engine.index.lexical import LexicalIndex
 from mneme_server.engine.index.parts import Part
 from mneme_server.engine.index.settings import IndexSettings
 from mneme_server.engine.index.tenant_index import TenantIndex
+from mneme_server.engine.index.words.analysis import WordField
+from mneme_server.engine.index.words.lexical import LexicalIndex
 from mneme_server.engine.index.worker import BackgroundWorker
 from unit.engine.index.memory_source import DIMENSIONS, MemorySource, event, eventually, units
 
 NEVER, AT_ONCE = 86_400.0, 0.0
 EVERYTHING = DocumentFilter()
-WEIGHTS = {Field.TEXT: 1.0, Field.CONTEXT: 0.3}
+WEIGHTS = {WordField.TEXT: 1.0, WordField.CONTEXT: 0.3}
 TEXTS = [
     "the heron stood in the reeds",
     "a heron flew away",
@@ -334,8 +334,8 @@ def test_resting_words_cost_no_thread(tmp_path: Path) -> None:
 _COUNTING = """
 import sys, time
 from pathlib import Path
-from mneme_server.engine.index.fields import Field
-from mneme_server.engine.index.lexical import LexicalIndex
+from mneme_server.engine.index.words.analysis import WordField
+from mneme_server.engine.index.words.lexical import LexicalIndex
 from mneme_server.engine.index.settings import IndexSettings
 
 def threads():
@@ -353,6 +353,6 @@ until(3)
 for number, index in enumerate(indexes, 1):
     assert index.rest(0.0)
     until(3 - number)
-assert indexes[0].parse("heron", {Field.TEXT: 1.0}) is not None
+assert indexes[0].parse("heron", {WordField.TEXT: 1.0}) is not None
 until(1)
 """

@@ -14,9 +14,9 @@ from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.engine.corpus.document import DocumentFilter
 from mneme_server.engine.corpus.feed import Position
 from mneme_server.engine.corpus.ports import CorpusIndex, Rows, Selection, VectorBatch
-from mneme_server.engine.index.lexical import LexicalIndex
 from mneme_server.engine.index.snapshot import read_manifest
 from mneme_server.engine.index.tenant_index import IndexSettings, TenantIndex
+from mneme_server.engine.index.words.lexical import LexicalIndex
 from mneme_server.engine.index.worker import BackgroundWorker
 from mneme_server.features.events.kinds import EVENT
 from mneme_server.features.learn.kinds import LESSON
@@ -220,7 +220,7 @@ def test_words_of_another_layout_are_built_again_when_they_are_opened(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as before:
-        before.setattr("mneme_server.engine.index.lexical.LAYOUT", "7:another")
+        before.setattr("mneme_server.engine.index.words.lexical.LAYOUT", "7:another")
         index = home.open()
         home.record(index, 50)
         index.close()

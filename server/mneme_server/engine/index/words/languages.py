@@ -1,4 +1,4 @@
-"""Which language a text is in, by its commonest words: it takes microseconds, and may not know.
+"""The language of a text, by its commonest words: it takes microseconds, and may not know.
 
 Only languages whose words are stemmed apart are told: English, German, French and Spanish. Texts in
 others, names and logs are none of these. What is written without spaces needs no stems.

@@ -1,0 +1,1 @@
+"""The words of texts and queries: their language, their stems, their index and its ranking."""
