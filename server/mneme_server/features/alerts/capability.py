@@ -35,7 +35,7 @@ from mneme_server.features.alerts.testing import TestRule
 from mneme_server.features.alerts.trying import TryRule
 from mneme_server.features.alerts.watching import WATCH_JOB, AlertWorker
 from mneme_server.features.events.recording import RecordEvents
-from mneme_server.features.reflect.reflecting import Reflect
+from mneme_server.features.reflect.analyses import Analyses
 
 
 def _build(host: Host) -> Parts:
@@ -57,7 +57,7 @@ def _build(host: Host) -> Parts:
         secrets=secrets,
         standing=standing,
     )
-    worker = AlertWorker(tenants.open, due, Trends(host.get(Reflect)), deliveries.wake, standing)
+    worker = AlertWorker(tenants.open, due, Trends(host.get(Analyses)), deliveries.wake, standing)
     for one in (worker, deliveries):
         runtime.listen(one)
         runtime.before_closing(one.closing)

@@ -11,8 +11,7 @@ from mneme_server.features.alerts.model import Condition, Measure, Rule
 from mneme_server.features.alerts.patterns import like
 from mneme_server.features.events.history import HistoryFilter
 from mneme_server.features.events.measures import RecordMeasures, Totals
-from mneme_server.features.reflect.model import AnalysisReport
-from mneme_server.features.reflect.params import PerformanceTrendsParams
+from mneme_server.features.reflect.model import AnalysisReport, PerformanceTrendsParams
 
 QUEUE_EVERY_US = 20 * MICROSECONDS
 """How often a queue is looked at while something waits in it."""
@@ -28,10 +27,10 @@ _MANY = 1_000_000_000
 """More than a rule can ask for: what is not counted in events is never too few."""
 
 
-class Reflects(Protocol):
+class AnalysisRunner(Protocol):
     """Runs analyses."""
 
-    def __call__(
+    def run(
         self, tenant_id: str, params: PerformanceTrendsParams, filter_: HistoryFilter, limit: int
     ) -> AnalysisReport:
         """Run one."""
@@ -130,10 +129,10 @@ class Trends:
     """Looks for trends, each rule's once an hour at most.
 
     Args:
-        reflect: runs the analysis.
+        analyses: runs the analysis.
     """
 
-    reflect: Reflects
+    analyses: AnalysisRunner
     _looked: dict[str, dict[str, tuple[int, Rule, Reading]]] = field(default_factory=dict)
 
     def read(
@@ -173,7 +172,7 @@ class Trends:
             self._looked[tenant_id] = kept
 
     def _worse(self, tenant_id: str, rule: Rule, now_us: int) -> float:
-        report = self.reflect(tenant_id, PerformanceTrendsParams(), window(rule, now_us), 10)
+        report = self.analyses.run(tenant_id, PerformanceTrendsParams(), window(rule, now_us), 10)
         for insight in report.insights:
             if insight.type == _INSIGHTS[rule.trend] and insight.data["trend"] == "degrading":
                 return insight.strength

@@ -1,4 +1,4 @@
-"""Tool calls: which there were, which failed, and in what sequences they came."""
+"""Tool calls: those there were, those that failed, and the sequences in which they came."""
 
 from __future__ import annotations
 
@@ -43,13 +43,6 @@ class Calls:
         named = np.array([bool(name) for name in names], bool)
         of_call = self.tool[self.failed]
         return np.where(named[of_call], of_call, self.named)
-
-    def place_in_session(self) -> Ints:
-        """Return how many calls of its session came before each (c,)."""
-        first = np.flatnonzero(np.r_[True, self.session[1:] != self.session[:-1]])
-        lengths = np.diff(np.r_[first, len(self)])
-        place: Ints = np.arange(len(self)) - np.repeat(first, lengths)
-        return place
 
 
 def find_calls(history: History) -> Calls:

@@ -6,23 +6,22 @@ from mneme.v1 import reflect_service_pb2
 
 from mneme_server.capability import Capability, Host, Parts
 from mneme_server.edge.grpc.service import Service
-from mneme_server.features.reflect.prices import read_prices
-from mneme_server.features.reflect.reflecting import Reflect
+from mneme_server.features.reflect.analyses import Analyses
 from mneme_server.features.reflect.service import ReflectServicer
-from mneme_server.features.reflect.settings import AnalysisSettings
+from mneme_server.features.reflect.settings import AnalysisSettings, read_prices
 
 
 def _build(host: Host) -> Parts:
     prices = read_prices(host.settings(AnalysisSettings).model_prices)
-    reflect = Reflect(host.tenants, prices, foreground=host.runtime.foreground)
+    analyses = Analyses(host.tenants, prices, foreground=host.runtime.foreground)
     return Parts(
         services=[
             Service(
                 reflect_service_pb2.DESCRIPTOR.services_by_name["ReflectService"],
-                ReflectServicer(reflect),
+                ReflectServicer(analyses),
             )
         ],
-        offers=[reflect],
+        offers=[analyses],
     )
 
 

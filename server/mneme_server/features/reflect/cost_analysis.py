@@ -11,21 +11,27 @@ from numpy.typing import NDArray
 
 from mneme_server.features.events.event_types import Part, playing
 from mneme_server.features.events.history import Column, EventFact, HistoryReader
-from mneme_server.features.reflect.buckets import Buckets, buckets_over, mean_by
 from mneme_server.features.reflect.history import Array, History, Ints, kind_is
 from mneme_server.features.reflect.model import (
+    AnalysisFindings,
     CostAnalysis,
+    CostAnalysisParams,
     CostlyOperation,
     CostPoint,
     CostShare,
-    Findings,
     Insight,
     Trend,
     TrendTest,
 )
-from mneme_server.features.reflect.params import CostAnalysisParams
-from mneme_server.features.reflect.prices import PriceTable
-from mneme_server.features.reflect.trends import UNTESTED, Series, trend_tests
+from mneme_server.features.reflect.settings import PriceTable
+from mneme_server.features.reflect.time_series import (
+    UNTESTED,
+    Buckets,
+    Series,
+    buckets_over,
+    mean_by,
+    trend_tests,
+)
 from mneme_server.features.reflect.wording import moves, percent, plural, step_figures, steps, sure
 from mneme_server.statistics.inference import Floats, sum_by
 
@@ -36,7 +42,7 @@ _MAX_DESCRIPTION = 200
 
 
 @dataclass(slots=True)
-class _Spent:
+class _EventCosts:
     """What each event cost (n,): `cost` with estimates, which of it is `estimated`, and the events
     whose model has no price."""
 
@@ -53,7 +59,7 @@ def cost_analysis(
     params: CostAnalysisParams,
     limit: int,
     prices: PriceTable,
-) -> Findings:
+) -> AnalysisFindings:
     """Add up what was spent."""
     spent = _spent(history, params.model, prices)
     rows = np.flatnonzero(spent.is_asked)
@@ -67,7 +73,7 @@ def cost_analysis(
     sessions = np.flatnonzero(told)
     known = float(spent.cost[rows][told[history.session[rows]]].sum())
     points, trend = _over_time(history, spent, sessions, buckets)
-    shares = _Shares(history, spent, total, limit)
+    shares = _CostShares(history, spent, total, limit)
     result = CostAnalysis(
         total_cost_usd=total,
         estimated_cost_usd=float(spent.estimated[rows].sum()),
@@ -88,10 +94,10 @@ def cost_analysis(
     notes = history.notes + _notes(result, history, spent, params) + shares.notes
     with_costs = len(np.unique(history.session[spent.has_cost]))
     what = "sessions" if with_costs == len(history.sessions) else "sessions with costs or tokens"
-    return Findings(result, _insights(result, with_costs, what), notes=notes)
+    return AnalysisFindings(result, _insights(result, with_costs, what), notes=notes)
 
 
-def _spent(history: History, model: str, prices: PriceTable) -> _Spent:
+def _spent(history: History, model: str, prices: PriceTable) -> _EventCosts:
     recorded = history[Column.COST]
     tokens = (history[Column.INPUT_TOKENS], history[Column.OUTPUT_TOKENS])
     is_asked = np.ones(len(history), bool)
@@ -112,7 +118,7 @@ def _spent(history: History, model: str, prices: PriceTable) -> _Spent:
     estimated = np.where(free & ~unpriced, estimate, 0.0)
     cost = np.where(is_asked, recorded, 0.0) + estimated
     has_cost = is_asked & ((cost > 0) | (tokens[0] > 0) | (tokens[1] > 0))
-    return _Spent(cost, estimated, unpriced, is_asked, has_cost)
+    return _EventCosts(cost, estimated, unpriced, is_asked, has_cost)
 
 
 def _buckets(history: History, rows: Ints, params: CostAnalysisParams) -> Buckets | None:
@@ -123,7 +129,7 @@ def _buckets(history: History, rows: Ints, params: CostAnalysisParams) -> Bucket
 
 
 def _over_time(
-    history: History, spent: _Spent, sessions: Ints, buckets: Buckets | None
+    history: History, spent: _EventCosts, sessions: Ints, buckets: Buckets | None
 ) -> tuple[tuple[CostPoint, ...], TrendTest]:
     if buckets is None:
         return (), UNTESTED
@@ -152,10 +158,10 @@ def _over_time(
     return points, trend
 
 
-class _Shares:
+class _CostShares:
     """Parts of the cost."""
 
-    def __init__(self, history: History, spent: _Spent, total: float, limit: int) -> None:
+    def __init__(self, history: History, spent: _EventCosts, total: float, limit: int) -> None:
         self.notes: list[str] = []
         self._history = history
         self._spent = spent
@@ -216,7 +222,7 @@ class _Shares:
 
 
 def _most_expensive(
-    history: History, reader: HistoryReader, spent: _Spent, limit: int
+    history: History, reader: HistoryReader, spent: _EventCosts, limit: int
 ) -> tuple[CostlyOperation, ...]:
     costly = np.flatnonzero(spent.cost > 0)
     cursors = history[Column.CURSOR]
@@ -248,7 +254,7 @@ def _description(fact: EventFact) -> str:
 
 
 def _notes(
-    result: CostAnalysis, history: History, spent: _Spent, params: CostAnalysisParams
+    result: CostAnalysis, history: History, spent: _EventCosts, params: CostAnalysisParams
 ) -> list[str]:
     notes = []
     if result.unpriced_events:

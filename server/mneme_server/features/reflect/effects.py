@@ -1,4 +1,4 @@
-"""How much likelier something is after a sequence of tools.
+"""The effects of sequences of tools: how much likelier something is after one than elsewhere.
 
 Calls of one session are alike: one session that fails ten times in a row is not ten sessions that
 fail. So where calls are counted, counts are first divided by their design effect, the factor by
@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.features.reflect.calls import Calls, Grams
-from mneme_server.features.reflect.compared import SequenceEffect
-from mneme_server.features.reflect.history import NONE, Ints, Sessions
+from mneme_server.features.reflect.history import NONE, Ints, SessionColumns
+from mneme_server.features.reflect.model import SequenceEffect
 from mneme_server.statistics.distributions import Interval
 from mneme_server.statistics.inference import (
     Floats,
@@ -67,7 +67,7 @@ class Effects:
         return np.where(self.high < 1, expected * np.maximum(1 - self.high, 0.0), above)
 
     def item(
-        self, i: int, q_value: float, calls: Calls, names: list[str], sessions: Sessions
+        self, i: int, q_value: float, calls: Calls, names: list[str], sessions: SessionColumns
     ) -> SequenceEffect:
         """Return one of them."""
         code = int(self.code[i])
@@ -235,7 +235,7 @@ def _design_effect(squares: Floats, clusters: Floats, count: Floats, rate: Float
     return np.clip(effect, 1.0, np.maximum(count, 1.0))
 
 
-class _Compared(NamedTuple):
+class _RateRatio(NamedTuple):
     lift: Floats
     low: Floats
     high: Floats
@@ -254,7 +254,7 @@ class _Rate(NamedTuple):
         return self.hits / self.design_effect, self.trials / self.design_effect
 
 
-def _compared(here: _Rate, elsewhere: _Rate) -> _Compared:
+def _compared(here: _Rate, elsewhere: _Rate) -> _RateRatio:
     """Compare two rates, from their effective counts."""
     x, n = here.effective()
     y, m = elsewhere.effective()
@@ -262,7 +262,7 @@ def _compared(here: _Rate, elsewhere: _Rate) -> _Compared:
     few, of, rest, of_rest = (np.rint(values).astype(np.int64) for values in (x, n, y, m))
     of, of_rest = np.maximum(of, few), np.maximum(of_rest, rest)
     p_value = fisher_exact(few, of, few + rest, of + of_rest)
-    return _Compared(*ratio, p_value)
+    return _RateRatio(*ratio, p_value)
 
 
 def in_sessions(

@@ -1,38 +1,78 @@
-"""ERROR_PATTERNS: which errors recur, where, and what comes before them."""
+"""ERROR_PATTERNS: recurring errors, the calls before them, how sessions with them ended, and what
+followed them in sessions that succeeded all the same, which may have resolved them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mneme_server.common import deadline
 from mneme_server.features.events.history import Column, HistoryReader
+from mneme_server.features.events.outcome import Outcome
 from mneme_server.features.reflect import calls as tool_calls
 from mneme_server.features.reflect.calls import Calls, Grams, find_calls, grams_of
-from mneme_server.features.reflect.compared import SIGNIFICANT, OutcomeSplit, SequenceEffect
 from mneme_server.features.reflect.effects import Effects, Moments, adjusted, after_sequences
-from mneme_server.features.reflect.error_insights import error_insights
 from mneme_server.features.reflect.history import NONE, History, Ints
 from mneme_server.features.reflect.model import (
+    EVIDENCE,
+    SIGNIFICANT,
+    AnalysisFindings,
     ErrorExample,
     ErrorPattern,
     ErrorPatterns,
-    Findings,
+    ErrorPatternsParams,
+    Insight,
+    OutcomeSplit,
+    RateBaseline,
+    Recovery,
+    SequenceEffect,
 )
 from mneme_server.features.reflect.outcomes import adjusted_splits, split, untold
-from mneme_server.features.reflect.params import Baseline, ErrorPatternsParams
-from mneme_server.features.reflect.recoveries import Recoveries
-from mneme_server.features.reflect.wording import plural
+from mneme_server.features.reflect.tool_sequences import argument_hashes
+from mneme_server.features.reflect.wording import (
+    against,
+    day,
+    effect_data,
+    outcomes,
+    percent,
+    plural,
+    sequence,
+    split_data,
+    sure,
+)
 from mneme_server.statistics.inference import Floats, rate_ratio
 
 NEEDED = (*tool_calls.NEEDED, Column.MESSAGE)
 _MAX_PRECEDING = 5
+MAX_SHOWN = 5
+"""Ways of recovery that are shown for an error."""
+MAX_PATH = 3
+"""Calls of a way that tell it from others, the last ones; those that failed, and repeated ones, are
+left out."""
+SAME_CALL = "same_call"
+OTHER_ARGUMENTS = "other_arguments"
+SAME_TOOL = "same_tool"
+"""Of one of the two calls the arguments were not recorded."""
+OTHER_TOOL = "other_tool"
+NO_CALL = "no_call"
+_RECURRING = 2
+_NAMED_BEFORE = 2
+_KINDS = {
+    OTHER_ARGUMENTS: "{tool} went through with other arguments",
+    SAME_CALL: "{tool} went through with the same arguments",
+    SAME_TOOL: "{tool} went through",
+    OTHER_TOOL: "another call went through",
+    NO_CALL: "no further call went through",
+}
 
 
 @dataclass(slots=True)
-class _Pattern:
+class _ErrorGroup:
     """Errors of one template and tool: `rows` (k,) are places among the events, in order of time;
     `befores` (k,) the call that failed so, or came last before an error outside tools; `calls` and
     `after` (j,) are the same, each once."""
@@ -51,7 +91,7 @@ class _Pattern:
 
 def error_patterns(
     history: History, reader: HistoryReader, params: ErrorPatternsParams, limit: int
-) -> Findings:
+) -> AnalysisFindings:
     """Group the errors and find what comes before the most frequent ones."""
     calls = find_calls(history)
     found = [p for p in _patterns(history, calls) if _is_asked(p, history, params)]
@@ -78,7 +118,9 @@ def error_patterns(
         error_count=sum(len(p.rows) for p in found),
         outcome=any_error,
     )
-    findings = Findings(result, error_insights(result), list(history.notes), list(history.caps))
+    findings = AnalysisFindings(
+        result, error_insights(result), list(history.notes), list(history.caps)
+    )
     if result.error_count and all(pattern.count == 1 for pattern in patterns):
         findings.notes.append(f"{plural(result.error_count, 'error')}, no two of them alike")
     tests = sum(family.tests for family in families)
@@ -92,7 +134,7 @@ def error_patterns(
     return findings
 
 
-def _outcomes(history: History, calls: Calls, shown: list[_Pattern]) -> list[OutcomeSplit]:
+def _outcomes(history: History, calls: Calls, shown: list[_ErrorGroup]) -> list[OutcomeSplit]:
     """Compare the sessions with any error, and with each of the errors, with the others."""
 
     def having(rows: Ints) -> OutcomeSplit:
@@ -104,13 +146,13 @@ def _outcomes(history: History, calls: Calls, shown: list[_Pattern]) -> list[Out
     return [every, *(having(pattern.rows) for pattern in shown)]
 
 
-def _is_asked(pattern: _Pattern, history: History, params: ErrorPatternsParams) -> bool:
+def _is_asked(pattern: _ErrorGroup, history: History, params: ErrorPatternsParams) -> bool:
     if len(pattern.rows) < params.min_count:
         return False
     return not params.tool or (pattern.is_of_tool and history.names[pattern.tool] == params.tool)
 
 
-def _patterns(history: History, calls: Calls) -> list[_Pattern]:
+def _patterns(history: History, calls: Calls) -> list[_ErrorGroup]:
     templates = history[Column.MESSAGE].astype(np.int64)
     found = []
     groups = (
@@ -127,7 +169,7 @@ def _patterns(history: History, calls: Calls) -> list[_Pattern]:
             by_time = part[np.argsort(history[Column.TIME][rows[part]], kind="stable")]
             linked = calls_of[by_time]
             found.append(
-                _Pattern(
+                _ErrorGroup(
                     template, tool, rows[by_time], linked,
                     calls=np.unique(linked) if is_of_tool else np.empty(0, np.int64),
                     after=np.unique(linked[linked != NONE]) if not is_of_tool
@@ -138,7 +180,7 @@ def _patterns(history: History, calls: Calls) -> list[_Pattern]:
 
 
 def _families(
-    shown: list[_Pattern], calls: Calls, gram: Grams, params: ErrorPatternsParams
+    shown: list[_ErrorGroup], calls: Calls, gram: Grams, params: ErrorPatternsParams
 ) -> Iterator[Effects]:
     """Yield for each error how much likelier it is after the sequences of one length: at every
     call for an error of a tool, after every call for one outside tools."""
@@ -151,7 +193,7 @@ def _families(
             every[of_tool] = Moments(gram, calls.session, before)
         moments, hit = every[of_tool], np.zeros(len(calls), bool)
         hit[pattern.calls if of_tool else pattern.after] = True
-        if of_tool and params.baseline == Baseline.SAME_TOOL:
+        if of_tool and params.baseline == RateBaseline.SAME_TOOL:
             same = calls.tool == pattern.tool
             moments, hit = Moments(gram, calls.session[same], moments.before[same]), hit[same]
         yield after_sequences(
@@ -160,7 +202,7 @@ def _families(
 
 
 def _preceding(
-    pattern: _Pattern,
+    pattern: _ErrorGroup,
     families: list[Effects],
     q_values: list[Floats],
     calls: Calls,
@@ -200,7 +242,7 @@ def _preceding(
     return tuple(chosen)
 
 
-def _leads_only(pattern: _Pattern, gram: Grams, code: int, calls: Calls) -> bool:
+def _leads_only(pattern: _ErrorGroup, gram: Grams, code: int, calls: Calls) -> bool:
     """Tell whether a tool's own calls do not show that its error is likelier after a sequence:
     then it is so elsewhere because the tool is called there."""
     own, failed = calls.tool == pattern.tool, np.zeros(len(calls), bool)
@@ -224,7 +266,7 @@ def _most_frequent(family: Effects) -> list[int]:
 
 
 def _described(
-    pattern: _Pattern,
+    pattern: _ErrorGroup,
     preceding: tuple[SequenceEffect, ...],
     *,
     calls: Calls,
@@ -253,4 +295,250 @@ def _described(
             for fact in (facts[cursor] for cursor in newest)
         ),
         session_ids=history.sessions.newest(history.session[rows]),
+    )
+
+
+class _RecoveryPath(NamedTuple):
+    """How one session went on: from its last such error, `before` (the call that failed or came
+    last before it), to the call that did not fail, `NONE` without one."""
+
+    session: int
+    row: int
+    before: int
+    call: int
+    is_same_tool: bool
+
+
+class Recoveries:
+    """Finds what followed errors.
+
+    Args:
+        history: the record.
+        reader: where arguments and ids are read.
+        calls: the calls.
+    """
+
+    def __init__(self, history: History, reader: HistoryReader, calls: Calls) -> None:
+        self._history = history
+        self._reader = reader
+        self._calls = calls
+        failed = np.zeros(len(calls), bool)
+        failed[calls.failed] = True
+        self._failed: NDArray[np.bool_] = failed
+        self._good = np.flatnonzero(~failed)
+        self._good_session = calls.session[self._good]
+        self._good_event = calls.event[self._good]
+
+    def after(
+        self, rows: Ints, befores: Ints, *, of_tool: bool
+    ) -> tuple[tuple[Recovery, ...], Mapping[str, int]]:
+        """Return what followed an error in the sessions that succeeded, the most frequent ways
+        first, and the sessions of each kind of way in all.
+
+        Args:
+            rows: the errors (k,) as places among the events.
+            befores: for each (k,) the call that failed so, or the last call before it; `NONE`
+                without.
+            of_tool: whether the calls of `befores` failed so.
+        """
+        last = self._last_of_each_session(rows)
+        ways = [self._way(int(rows[i]), int(befores[i]), of_tool) for i in last]
+        compared = {call for way in ways if way.is_same_tool for call in (way.before, way.call)}
+        arguments = argument_hashes(
+            self._history, self._reader, self._calls, np.array(sorted(compared), np.int64)
+        )
+        found: dict[tuple[str, tuple[str, ...]], list[_RecoveryPath]] = defaultdict(list)
+        for way in ways:
+            found[self._described(way, arguments)].append(way)
+        ranked = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))[:MAX_SHOWN]
+        kinds: Counter[str] = Counter()
+        for (kind, _), alike in found.items():
+            kinds[kind] += len(alike)
+        return tuple(self._shown(kind, tools, alike) for (kind, tools), alike in ranked), kinds
+
+    def _last_of_each_session(self, rows: Ints) -> Ints:
+        """Return the places in `rows` of the last such error of each session that succeeded."""
+        session = self._history.session[rows]
+        won = np.flatnonzero(self._history.sessions.outcome[session] == Outcome.SUCCESS)
+        order = won[np.lexsort((rows[won], session[won]))]
+        ordered = session[order]
+        ends = np.r_[ordered[1:] != ordered[:-1], True] if len(order) else np.zeros(0, bool)
+        last: Ints = order[ends]
+        return last
+
+    def _way(self, row: int, before: int, of_tool: bool) -> _RecoveryPath:
+        calls, good = self._calls, self._good
+        session = int(self._history.session[row])
+        if before != NONE:
+            first = int(np.searchsorted(good, before + 1))
+        else:  # Nothing was called before it in its session: what comes after it counts.
+            first = int(np.searchsorted(self._good_event, row))
+        end = int(np.searchsorted(self._good_session, session, side="right"))
+        after = good[first:end]
+        if not len(after):
+            return _RecoveryPath(session, row, before, NONE, False)
+        same = after[calls.tool[after] == calls.tool[before]] if of_tool else after[:0]
+        call = int(same[0] if len(same) else after[0])
+        return _RecoveryPath(session, row, before, call, bool(len(same)))
+
+    def _described(
+        self, way: _RecoveryPath, arguments: dict[int, int]
+    ) -> tuple[str, tuple[str, ...]]:
+        if way.call == NONE:
+            return NO_CALL, ()
+        names, tool = self._history.names, self._calls.tool
+        if not way.is_same_tool:
+            return OTHER_TOOL, (names[tool[way.call]],)
+        path = [tool[i] for i in range(way.before + 1, way.call + 1) if not self._failed[i]]
+        path = [name for i, name in enumerate(path) if not i or name != path[i - 1]][-MAX_PATH:]
+        before, then = arguments.get(way.before), arguments.get(way.call)
+        if before is None or then is None:
+            kind = SAME_TOOL
+        else:
+            kind = SAME_CALL if before == then else OTHER_ARGUMENTS
+        return kind, tuple(names[i] for i in path)
+
+    def _shown(self, kind: str, tools: tuple[str, ...], alike: list[_RecoveryPath]) -> Recovery:
+        newest = max(alike, key=lambda way: way.session)
+        cursors = self._history[Column.CURSOR]
+        error = int(cursors[newest.row])
+        then = NONE if newest.call == NONE else int(cursors[self._calls.event[newest.call]])
+        facts = self._reader.facts([error, then] if then != NONE else [error])
+        return Recovery(
+            kind=kind,
+            tools=tools,
+            sessions=len(alike),
+            session_ids=self._history.sessions.newest(np.array([way.session for way in alike])),
+            error_event_id=facts[error].id,
+            event_id=facts[then].id if then != NONE else "",
+        )
+
+
+def error_insights(result: ErrorPatterns) -> list[Insight]:
+    """Return the findings, the strongest first: those that bear on the most errors or sessions."""
+    insights = [_recurring(p) for p in result.patterns if p.count >= _RECURRING]
+    for pattern in result.patterns:
+        insights += [
+            _after(effect, pattern)
+            for effect in pattern.preceding
+            if effect.is_sure and effect.is_likelier and not effect.leads_only
+        ]
+        if pattern.outcome is not None and pattern.outcome.is_sure:
+            insights.append(_ended(pattern, pattern.outcome))
+        if sum(pattern.recovered.values()) >= _RECURRING:
+            insights.append(_recovered(pattern))
+    # Where all errors are of one kind, that has been said.
+    told = {p.outcome.sessions for p in result.patterns if p.outcome is not None}
+    any_error = result.outcome
+    if any_error is not None and any_error.is_sure and any_error.sessions not in told:
+        insights.append(_with_errors(any_error))
+    # Stable: of equally strong ones those of the more frequent error come first.
+    return sorted(insights, key=lambda insight: -insight.strength)
+
+
+def _name(pattern: ErrorPattern) -> str:
+    return f"“{pattern.template}”{f' of {pattern.tool_name}' if pattern.tool_name else ''}"
+
+
+def _recurring(pattern: ErrorPattern) -> Insight:
+    where = f"{pattern.tool_name} fails with" if pattern.tool_name else "There is the error"
+    of_calls = f", in {percent(pattern.rate)} of its calls" if pattern.tool_name else ""
+    first, last = day(pattern.first_seen_us), day(pattern.last_seen_us)
+    seen = f"seen on {first}" if first == last else f"first seen {first}, last {last}"
+    before = [
+        f"{sequence(effect.tools)} ({effect.effect_count:,})"
+        for effect in pattern.preceding
+        if effect.effect_count >= _RECURRING and len(effect.tools) == 1
+    ][:_NAMED_BEFORE]
+    called = f"; called just before: {', '.join(before)}" if before else ""
+    return Insight(
+        type="recurring_error",
+        summary=(
+            f"{where} “{pattern.template}” {plural(pattern.count, 'time')} in"
+            f" {plural(pattern.sessions_affected, 'session')}{of_calls}; {seen}{called}."
+        ),
+        data={
+            "template": pattern.template,
+            "tool_name": pattern.tool_name,
+            "count": pattern.count,
+            "sessions_affected": pattern.sessions_affected,
+            "rate": pattern.rate,
+        },
+        session_ids=pattern.session_ids,
+        event_ids=tuple(example.event_id for example in pattern.examples[:EVIDENCE]),
+        strength=float(pattern.count),
+    )
+
+
+def _after(effect: SequenceEffect, pattern: ErrorPattern) -> Insight:
+    return Insight(
+        type="error_after_sequence",
+        summary=(
+            f"{_name(pattern)} is likelier after {sequence(effect.tools)} than elsewhere:"
+            f" {against(effect)}; {sure(effect.q_value)}."
+        ),
+        data={
+            "template": pattern.template,
+            "tool_name": pattern.tool_name,
+            **effect_data(effect),
+        },
+        q_value=effect.q_value,
+        session_ids=effect.session_ids,
+        strength=effect.strength,
+    )
+
+
+def _ended(pattern: ErrorPattern, split: OutcomeSplit) -> Insight:
+    return Insight(
+        type="outcome_with_error",
+        summary=(
+            f"Of the sessions with {_name(pattern)}, {outcomes(split)}; {sure(split.q_value)}."
+        ),
+        data={
+            "template": pattern.template,
+            "tool_name": pattern.tool_name,
+            **split_data(split),
+        },
+        q_value=split.q_value,
+        session_ids=pattern.session_ids,
+        strength=split.strength,
+    )
+
+
+def _with_errors(split: OutcomeSplit) -> Insight:
+    return Insight(
+        type="outcome_with_any_error",
+        summary=f"Of the sessions with an error, {outcomes(split)}; {sure(split.q_value)}.",
+        data=split_data(split),
+        q_value=split.q_value,
+        strength=split.strength,
+    )
+
+
+def _recovered(pattern: ErrorPattern) -> Insight:
+    count = sum(pattern.recovered.values())
+    said = "; ".join(
+        f"{how.format(tool=pattern.tool_name or 'it')} in {pattern.recovered[kind]:,}"
+        for kind, how in _KINDS.items()
+        if pattern.recovered.get(kind)
+    )
+    best = pattern.recoveries[0]
+    return Insight(
+        type="error_recovery",
+        summary=(
+            f"Of {plural(count, 'session')} that succeeded in spite of {_name(pattern)}, after the"
+            f" last such error {said}."
+        ),
+        data={
+            "template": pattern.template,
+            "tool_name": pattern.tool_name,
+            "sessions": count,
+            "by_kind": dict(pattern.recovered),
+            "most_frequent": {"kind": best.kind, "tools": list(best.tools)},
+        },
+        session_ids=best.session_ids,
+        event_ids=tuple(filter(None, (best.error_event_id, best.event_id))),
+        strength=float(
+            sum(pattern.recovered.get(kind, 0) for kind in (OTHER_ARGUMENTS, SAME_CALL, SAME_TOOL))
+        ),
     )

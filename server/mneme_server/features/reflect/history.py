@@ -21,8 +21,8 @@ from mneme_server.features.events.event_types import ERROR_TYPES
 from mneme_server.features.events.history import Column, HistoryFilter, HistoryReader, SessionRow
 from mneme_server.features.events.model import Severity
 from mneme_server.features.events.outcome import outcome_of
-from mneme_server.features.reflect.grouping import MAX_GROUPED, group
 from mneme_server.features.reflect.model import EVIDENCE
+from mneme_server.features.reflect.template_groups import MAX_GROUPED, group
 
 Array: TypeAlias = NDArray[Any]
 Ints: TypeAlias = NDArray[np.int64]
@@ -53,7 +53,7 @@ _MEMORY_OF_MESSAGES = 20_000
 _NEVER = np.iinfo(np.int64).max
 
 
-class Codes(dict[str, int]):
+class TextCodes(dict[str, int]):
     """Texts as numbers, in the order in which they were first seen."""
 
     def __missing__(self, text: str) -> int:
@@ -80,7 +80,7 @@ class SessionTraits(NamedTuple):
 
 
 @dataclass(slots=True)
-class Sessions:
+class SessionColumns:
     """The sessions looked at, by their first event's time. Arrays are (s,)."""
 
     ids: list[str]
@@ -109,7 +109,7 @@ class History:
     the call's id, 0 for none.
     """
 
-    sessions: Sessions
+    sessions: SessionColumns
     session: Array
     columns: dict[Column, Array]
     kinds: list[str]
@@ -158,12 +158,12 @@ class _Loader:
         self._reader = reader
         self._filter = filter_
         self._columns = columns
-        self._codes = {column: Codes() for column in _CODED}
+        self._codes = {column: TextCodes() for column in _CODED}
         self._templates = _Templates()
         self._parts: dict[Column, list[Array]] = {column: [] for column in columns}
 
     def load(self) -> History:
-        known = _Known(self._reader, self._filter)
+        known = _FilteredSessions(self._reader, self._filter)
         places = {session_id: i for i, session_id in enumerate(known.ids)}
         for chunk in self._reader.scan(self._filter, self._columns):
             with self._foreground.computing(Size.LARGE):
@@ -214,7 +214,7 @@ class _Loader:
         return np.concatenate(parts) if parts else np.empty(0, _NUMBERS.get(column, np.int32))
 
 
-class _Known:
+class _FilteredSessions:
     """The sessions of the filter, at whatever time."""
 
     def __init__(self, reader: HistoryReader, filter_: HistoryFilter) -> None:
@@ -241,7 +241,7 @@ class _Known:
                 low <= row.started_us < high and filter_.agent_id in ("", row.agent_id)
             )
 
-    def looked_at(self, session: Ints, time: Ints) -> tuple[Sessions, Array]:
+    def looked_at(self, session: Ints, time: Ints) -> tuple[SessionColumns, Array]:
         """Return the sessions that count, and for each known one its number among them, or `NONE`.
 
         Args:
@@ -261,7 +261,7 @@ class _Known:
         kept.sort(key=lambda place: (start[place], self.ids[place]))
         renumbered = np.full(len(self.ids), NONE, np.int32)
         renumbered[kept] = np.arange(len(kept), dtype=np.int32)
-        sessions = Sessions(
+        sessions = SessionColumns(
             ids=[self.ids[place] for place in kept],
             outcome=np.array([self._outcomes[place] for place in kept], np.int8),
             start_us=start[kept],
@@ -297,7 +297,7 @@ class _Templates(dict[str | None, int]):
 
     def __init__(self) -> None:
         super().__init__({None: NONE})
-        self._codes = Codes()
+        self._codes = TextCodes()
         self._overflowed = False
 
     def __missing__(self, message: str) -> int:
@@ -324,7 +324,7 @@ class _Templates(dict[str | None, int]):
         pairs, inverse, counts = np.unique(
             np.stack([names, errors[rows]]), axis=1, return_inverse=True, return_counts=True
         )
-        grouped = Codes()
+        grouped = TextCodes()
         new_codes = np.empty(pairs.shape[1], np.int32)
         compared = True
         for name in np.unique(pairs[0]):

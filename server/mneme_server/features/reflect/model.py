@@ -1,18 +1,29 @@
-"""What an analysis is asked, and what it answers."""
+"""The parameters of each analysis, and its results.
+
+Which parameters are given says which analysis is asked for; their names, defaults and ranges are
+those of the API, which checks them. What makes a difference a finding is decided here, too: see
+`SequenceEffect.is_sure` and `OutcomeSplit.is_sure`.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
 from mneme_server.common.canonical import JsonObject
-from mneme_server.features.reflect.compared import OutcomeBy, OutcomeSplit, SequenceEffect
 from mneme_server.statistics.distributions import Interval
 
 EVIDENCE = 10
 """Most sessions or events that are named for a finding."""
+SIGNIFICANT = 0.05
+"""A finding counts from this q-value down: of such findings, at most this share is expected to be
+chance (the false discovery rate)."""
+MIN_RATIO = 1.1
+"""A rate that is less than this many times the other, or more than its inverse, is no finding,
+however sure: with enough events every difference is."""
 
 
 class Analysis(IntEnum):
@@ -23,6 +34,81 @@ class Analysis(IntEnum):
     COST_ANALYSIS = 3
     PERFORMANCE_TRENDS = 4
     SESSION_COMPARISON = 5
+
+
+class RateBaseline(IntEnum):
+    """What an error's rate after a sequence is compared with: `mneme.v1.Baseline`."""
+
+    ALL_CALLS = 1
+    SAME_TOOL = 2
+
+
+class BucketSpan(IntEnum):
+    """The spans of a series over time: `mneme.v1.Bucket`."""
+
+    BY_RANGE = 0
+    HOUR = 1
+    DAY = 2
+    WEEK = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorPatternsParams:
+    """Of ERROR_PATTERNS."""
+
+    tool: str = ""
+    min_count: int = 1
+    window: int = 3
+    examples: int = 3
+    baseline: RateBaseline = RateBaseline.ALL_CALLS
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSequencesParams:
+    """Of TOOL_SEQUENCES. `max_length` None: 4, or `min_length` where that is more; `min_support`
+    counts sessions."""
+
+    min_length: int = 1
+    max_length: int | None = None
+    min_support: int = 3
+
+    @property
+    def lengths(self) -> range:
+        """The lengths of the sequences that are looked for."""
+        longest = max(4, self.min_length) if self.max_length is None else self.max_length
+        return range(self.min_length, longest + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class CostAnalysisParams:
+    """Of COST_ANALYSIS."""
+
+    model: str = ""
+    bucket: BucketSpan = BucketSpan.BY_RANGE
+
+
+@dataclass(frozen=True, slots=True)
+class PerformanceTrendsParams:
+    """Of PERFORMANCE_TRENDS."""
+
+    bucket: BucketSpan = BucketSpan.BY_RANGE
+
+
+@dataclass(frozen=True, slots=True)
+class SessionComparisonParams:
+    """Of SESSION_COMPARISON. None: not said; at most one is."""
+
+    recent_days: float | None = None
+    recent_sessions: int | None = None
+
+
+Params: TypeAlias = (
+    ErrorPatternsParams
+    | ToolSequencesParams
+    | CostAnalysisParams
+    | PerformanceTrendsParams
+    | SessionComparisonParams
+)
 
 
 class Trend(IntEnum):
@@ -46,6 +132,127 @@ class Insight:
     event_ids: tuple[str, ...] = ()
     strength: float = 0.0
     """How much it bears on, to put the strongest first: see docs/reflect.md."""
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceEffect:
+    """How much likelier something is after a sequence of tools; see the API's comments. The lift is
+    infinite or NaN where the effect was never seen elsewhere. `leads_only`: an error is likelier
+    only as the sequence leads to the tool that fails, as far as that tool's other calls tell."""
+
+    tools: tuple[str, ...]
+    effect: str
+    count: int
+    effect_count: int
+    base_count: int
+    base_effect_count: int
+    lift: float
+    lift_interval: Interval
+    q_value: float
+    tested: bool
+    session_ids: tuple[str, ...]
+    leads_only: bool = False
+
+    @property
+    def rate(self) -> float:
+        """How often the effect followed the sequence, 0 to 1."""
+        return self.effect_count / self.count if self.count else 0.0
+
+    @property
+    def base_rate(self) -> float:
+        """How often it came where the sequence was not seen, 0 to 1."""
+        return self.base_effect_count / self.base_count if self.base_count else 0.0
+
+    @property
+    def is_likelier(self) -> bool:
+        """Whether the effect is likelier after the sequence, not rarer."""
+        return self.rate > self.base_rate
+
+    @property
+    def has_ratio(self) -> bool:
+        """Whether there is a ratio to speak of: the effect was seen on either side."""
+        return self.effect_count > 0 and self.base_effect_count > 0
+
+    @property
+    def strength(self) -> float:
+        """How many effects go with the sequence at the least: those above (or missing below) what
+        the rate elsewhere makes expect, taken at the cautious end of the ratio's interval."""
+        low, high = self.lift_interval
+        if self.is_likelier:
+            return self.effect_count * (1 - 1 / low) if low > 1 else 0.0
+        return self.count * self.base_rate * (1 - high) if high < 1 else 0.0
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the effect is told from chance, and large enough to be worth telling."""
+        large = self.lift >= MIN_RATIO or self.lift <= 1 / MIN_RATIO
+        return self.tested and self.q_value <= SIGNIFICANT and large and self.strength > 0
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeSplit:
+    """How some sessions ended, and how the others did: those with a known outcome.
+
+    The intervals are of the shares that succeeded; q is NaN where there are too few to be tested.
+    """
+
+    sessions: int
+    successes: int
+    interval: Interval
+    other_sessions: int
+    other_successes: int
+    other_interval: Interval
+    difference: Interval
+    q_value: float
+
+    @property
+    def rate(self) -> float:
+        """The share of the sessions that succeeded, 0 to 1."""
+        return self.successes / self.sessions if self.sessions else 0.0
+
+    @property
+    def tested(self) -> bool:
+        """Whether there were enough sessions."""
+        return not math.isnan(self.q_value)
+
+    @property
+    def strength(self) -> float:
+        """How many sessions ended otherwise than the others' rate makes expect, at the cautious end
+        of the difference's interval."""
+        low, high = self.difference
+        return self.sessions * max(low, -high, 0.0)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the difference is told from chance, and large enough to be worth telling."""
+        return self.tested and self.q_value <= SIGNIFICANT and self.strength > 0
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeGroup:
+    """Sessions that have something in common, e.g. a task, and how they ended."""
+
+    key: str
+    split: OutcomeSplit
+    session_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeBy:
+    """Outcome by something that tells sessions apart: task, tag, project, agent or user."""
+
+    dimension: str
+    groups: tuple[OutcomeGroup, ...]
+    group_count: int
+    q_value: float
+    excess: float
+    best: OutcomeGroup
+    worst: OutcomeGroup
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the outcome differs between the groups by more than chance."""
+        return not math.isnan(self.q_value) and self.q_value <= SIGNIFICANT and self.excess > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +362,7 @@ class Level(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TrendStep:
     """A change of a series' level. `interval` is that of its size, in the measure's unit."""
 
     since_us: int
@@ -180,7 +387,7 @@ class TrendTest:
     q_value: float
     points: int
     days: float = 0.0
-    step: Step | None = None
+    step: TrendStep | None = None
     """What `trend` is of where a step fits the series better than its slope, or alone is shown."""
     small: bool = False
     """Whether the slope can be told from chance, and is too small to be called a trend."""
@@ -283,7 +490,7 @@ class PerformanceTrends:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class MeasureComparison:
     """One measure in recent and in earlier sessions."""
 
     measure: str
@@ -317,7 +524,7 @@ class SessionComparison:
     recent_count: int
     earlier_count: int
     split_us: int | None
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[MeasureComparison, ...]
     new_errors: tuple[ErrorChange, ...]
     gone_errors: tuple[ErrorChange, ...]
     outcomes: tuple[OutcomeBy, ...] = ()
@@ -329,7 +536,7 @@ Result: TypeAlias = (
 
 
 @dataclass(slots=True)
-class Findings:
+class AnalysisFindings:
     """What one analysis found. `caps` says which limits of the computation were hit, `notes` what
     else a reader should know of the figures."""
 
@@ -340,7 +547,7 @@ class Findings:
 
 
 @dataclass(frozen=True, slots=True)
-class Coverage:
+class AnalysisCoverage:
     """What an analysis looked at."""
 
     sessions: int
@@ -358,5 +565,5 @@ class AnalysisReport:
     analysis: Analysis
     result: Result
     insights: tuple[Insight, ...]
-    coverage: Coverage
+    coverage: AnalysisCoverage
     caveat: str = ""

@@ -1,4 +1,4 @@
-"""How sessions ended: those that have something in common, compared with the others."""
+"""Outcomes of sessions that have something in common, compared with those of the others."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.features.events.outcome import Outcome
-from mneme_server.features.reflect.compared import OutcomeBy, OutcomeGroup, OutcomeSplit
-from mneme_server.features.reflect.history import History, Ints, Sessions
+from mneme_server.features.reflect.history import History, Ints, SessionColumns
+from mneme_server.features.reflect.model import OutcomeBy, OutcomeGroup, OutcomeSplit
 from mneme_server.features.reflect.wording import plural
 from mneme_server.statistics.distributions import Interval
 from mneme_server.statistics.inference import (
@@ -32,7 +32,7 @@ _MOST_DRAWN = 2_000_000
 _SEED = 20_261
 
 
-def split(sessions: Sessions, chosen: NDArray[np.bool_]) -> OutcomeSplit:
+def split(sessions: SessionColumns, chosen: NDArray[np.bool_]) -> OutcomeSplit:
     """Compare the outcome of the chosen sessions (s,) with that of the others.
 
     `q_value` holds the p-value of Fisher's exact test, NaN where either side has fewer than
@@ -51,7 +51,7 @@ def adjusted_splits(found: list[OutcomeSplit]) -> list[OutcomeSplit]:
     return [replace(s, q_value=float(next(q_values))) if s.tested else s for s in found]
 
 
-def untold(sessions: Sessions) -> list[str]:
+def untold(sessions: SessionColumns) -> list[str]:
     """Return the note that some sessions do not count where outcomes are compared; none where all
     count, or none does."""
     unknown = int((sessions.outcome == Outcome.UNKNOWN).sum())
@@ -112,7 +112,7 @@ def _dimensions(history: History) -> list[Dimension]:
     return [dimension for dimension in found if dimension.groups]
 
 
-def _labels(sessions: Sessions) -> tuple[Ints, list[str]]:
+def _labels(sessions: SessionColumns) -> tuple[Ints, list[str]]:
     places, labels = [], []
     for place, tags in enumerate(sessions.tags):
         for tag in tags:
@@ -124,7 +124,7 @@ def _labels(sessions: Sessions) -> tuple[Ints, list[str]]:
 
 
 def _dimension(
-    name: str, sessions: Sessions, places: Ints, keys: Sequence[str], *, apart: bool
+    name: str, sessions: SessionColumns, places: Ints, keys: Sequence[str], *, apart: bool
 ) -> Dimension:
     """Compare the sessions (k,) with each key (k,) with all others; `apart`: no session has two
     keys, so that one test can tell whether the outcome differs by them at all."""

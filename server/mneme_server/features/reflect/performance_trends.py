@@ -10,24 +10,28 @@ import numpy as np
 from mneme_server.common.clock import HOUR_US
 from mneme_server.features.events.history import Column
 from mneme_server.features.events.outcome import Outcome
-from mneme_server.features.reflect.buckets import (
+from mneme_server.features.reflect.history import NONE, History
+from mneme_server.features.reflect.model import (
+    AnalysisFindings,
+    Insight,
+    PerformancePoint,
+    PerformanceTrends,
+    PerformanceTrendsParams,
+    Trend,
+    TrendTest,
+)
+from mneme_server.features.reflect.time_series import (
+    MIN_POINTS,
+    UNTESTED,
     Buckets,
+    Series,
+    ShareCounts,
     buckets_over,
     counts_by,
     mean_by,
     quantiles_by,
+    trend_tests,
 )
-from mneme_server.features.reflect.history import NONE, History
-from mneme_server.features.reflect.model import (
-    Findings,
-    Insight,
-    PerformancePoint,
-    PerformanceTrends,
-    Trend,
-    TrendTest,
-)
-from mneme_server.features.reflect.params import PerformanceTrendsParams
-from mneme_server.features.reflect.trends import MIN_POINTS, UNTESTED, Counts, Series, trend_tests
 from mneme_server.features.reflect.wording import (
     figure,
     milliseconds,
@@ -47,22 +51,24 @@ _MIN_COVERED = 0.5
 this share."""
 
 
-def performance_trends(history: History, params: PerformanceTrendsParams) -> Findings:
+def performance_trends(history: History, params: PerformanceTrendsParams) -> AnalysisFindings:
     """Follow the measures over spans of time and test each for a trend."""
     if not len(history.sessions):
-        return Findings(PerformanceTrends((), *_named([UNTESTED] * 5), bucket_seconds=0), [])
+        return AnalysisFindings(
+            PerformanceTrends((), *_named([UNTESTED] * 5), bucket_seconds=0), []
+        )
     starts = history.sessions.start_us
     times = history[Column.TIME]
     last = max(int(starts.max()), int(times.max()) if len(times) else 0)
     buckets = buckets_over(int(starts.min()), last, params.bucket)
-    measured = _Measured(history, buckets)
-    overall = _Measured(history, buckets.together)
+    measured = _SpanMeasures(history, buckets)
+    overall = _SpanMeasures(history, buckets.together)
     whole = buckets.covered >= _MIN_COVERED
     tests = trend_tests(
         [
             Series(np.where(whole, values, np.nan), rising, counts)
             for values, rising, counts in (
-                (measured.success, True, Counts(measured.won, measured.known)),
+                (measured.success, True, ShareCounts(measured.won, measured.known)),
                 (measured.p50, False, None),
                 (measured.p95, False, None),
                 (measured.per_hour, True, None),
@@ -87,7 +93,7 @@ def performance_trends(history: History, params: PerformanceTrendsParams) -> Fin
     unknown = int((history.sessions.outcome == Outcome.UNKNOWN).sum())
     if unknown:
         notes.append(f"{plural(unknown, 'session')} without a known outcome left out of the rates")
-    return Findings(result, _insights(result, measured), notes=notes)
+    return AnalysisFindings(result, _insights(result, measured), notes=notes)
 
 
 def _named(tests: list[TrendTest]) -> tuple[TrendTest, TrendTest, TrendTest, TrendTest, TrendTest]:
@@ -95,7 +101,7 @@ def _named(tests: list[TrendTest]) -> tuple[TrendTest, TrendTest, TrendTest, Tre
     return success, p50, p95, throughput, errors
 
 
-class _Measured:
+class _SpanMeasures:
     """The measures (b,) in each span; NaN where there is no data."""
 
     def __init__(self, history: History, buckets: Buckets) -> None:
@@ -156,7 +162,7 @@ def _or_none(values: Floats, i: int) -> float | None:
 _WORDS = {Trend.IMPROVING: "improving", Trend.DEGRADING: "degrading"}
 
 
-class _Told(NamedTuple):
+class _TrendWords(NamedTuple):
     """A measure in words; `amount` turns a value, or a difference of values, into words; values are
     told by `level` where they are told otherwise."""
 
@@ -168,23 +174,23 @@ class _Told(NamedTuple):
     level: Callable[[float], str] | None = None
 
 
-def _insights(result: PerformanceTrends, measured: _Measured) -> list[Insight]:
+def _insights(result: PerformanceTrends, measured: _SpanMeasures) -> list[Insight]:
     """Return the trends and steps, the largest change for its measure's level first."""
     found = [
-        _Told(
+        _TrendWords(
             "success_rate", "The success rate", result.success_rate, points, measured.success,
             percent,
         ),
-        _Told("latency", "The median latency", result.latency, milliseconds, measured.p50),
-        _Told(
+        _TrendWords("latency", "The median latency", result.latency, milliseconds, measured.p50),
+        _TrendWords(
             "latency_p95", "The latency's 95th percentile", result.latency_p95, milliseconds,
             measured.p95,
         ),
-        _Told(
+        _TrendWords(
             "throughput", "The throughput", result.throughput,
             _rate(measured.per_hour), measured.per_hour,
         ),
-        _Told("error_rate", "The number of errors a session", result.error_rate, figure,
+        _TrendWords("error_rate", "The number of errors a session", result.error_rate, figure,
               measured.errors),
     ]  # fmt: skip
     insights = [_insight(told) for told in found if told.test.trend in _WORDS]
@@ -204,7 +210,7 @@ def _rate(per_hour: Floats) -> Callable[[float], str]:
     return amount
 
 
-def _insight(told: _Told) -> Insight:
+def _insight(told: _TrendWords) -> Insight:
     test = told.test
     trend = _WORDS[test.trend]
     # More sessions than before are more work, not better work.

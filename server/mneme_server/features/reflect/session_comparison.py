@@ -1,4 +1,4 @@
-"""SESSION_COMPARISON: how recent sessions differ from the earlier ones."""
+"""SESSION_COMPARISON: recent sessions against the earlier ones."""
 
 from __future__ import annotations
 
@@ -15,18 +15,21 @@ from mneme_server.features.events.history import Column
 from mneme_server.features.events.outcome import Outcome
 from mneme_server.features.reflect import calls as tool_calls
 from mneme_server.features.reflect.calls import find_calls
-from mneme_server.features.reflect.compared import SIGNIFICANT
-from mneme_server.features.reflect.comparison_insights import comparison_insights
 from mneme_server.features.reflect.history import NONE, History, Ints, kind_is
 from mneme_server.features.reflect.model import (
-    Comparison,
+    SIGNIFICANT,
+    AnalysisFindings,
     ErrorChange,
-    Findings,
+    Insight,
+    MeasureComparison,
+    OutcomeBy,
+    OutcomeGroup,
     SessionComparison,
+    SessionComparisonParams,
     Trend,
 )
 from mneme_server.features.reflect.outcomes import outcomes_by, untold
-from mneme_server.features.reflect.params import SessionComparisonParams
+from mneme_server.features.reflect.wording import figure, of, outcomes, plural, split_data, sure
 from mneme_server.statistics.inference import (
     NO_INTERVAL,
     Floats,
@@ -49,9 +52,19 @@ _LEAST_POINTS = 0.02
 _LEAST_CHANGE = 0.01
 """Means that are closer than this share of the larger would be shown as the same figure."""
 _AT_ONCE_S = 60.0
+_WORDS = {
+    "success_rate": "success rate",
+    "errors_per_session": "errors a session",
+    "cost_per_session": "cost of a session (US dollars)",
+    "tokens_per_session": "tokens a session",
+    "mean_latency_ms": "mean latency (ms)",
+    "seconds_per_session": "length of a session (s)",
+    "tool_calls_per_session": "tool calls a session",
+    "events_per_session": "events a session",
+}
 
 
-class _Measure(NamedTuple):
+class _SessionMeasure(NamedTuple):
     """A measure of each session (s,), NaN where it has none. `rising_is_better` is None for what is
     neither good nor bad."""
 
@@ -60,7 +73,9 @@ class _Measure(NamedTuple):
     rising_is_better: bool | None
 
 
-def session_comparison(history: History, params: SessionComparisonParams, limit: int) -> Findings:
+def session_comparison(
+    history: History, params: SessionComparisonParams, limit: int
+) -> AnalysisFindings:
     """Compare the recent sessions with the earlier ones, measure by measure."""
     notes = list(history.notes)
     recent = _recent(history, params, notes)
@@ -99,7 +114,7 @@ def session_comparison(history: History, params: SessionComparisonParams, limit:
         )
     notes += untold(history.sessions)
     newest = history.sessions.newest(np.flatnonzero(recent))
-    return Findings(result, comparison_insights(result, newest), notes, list(history.caps))
+    return AnalysisFindings(result, comparison_insights(result, newest), notes, list(history.caps))
 
 
 def _is_enough(recent: int, earlier: int) -> bool:
@@ -132,7 +147,7 @@ def _recent(
     return recent
 
 
-def _measures(history: History) -> Iterator[_Measure]:
+def _measures(history: History) -> Iterator[_SessionMeasure]:
     sessions = history.sessions
     session, size = history.session, len(sessions)
 
@@ -143,7 +158,7 @@ def _measures(history: History) -> Iterator[_Measure]:
     every = np.ones(len(history), bool)
     events = total(every)
     known = sessions.outcome != Outcome.UNKNOWN
-    yield _Measure(
+    yield _SessionMeasure(
         "success_rate", np.where(known, sessions.outcome == Outcome.SUCCESS, np.nan), True
     )
 
@@ -151,23 +166,23 @@ def _measures(history: History) -> Iterator[_Measure]:
         """What a session without events did is not known."""
         return np.where(sessions.has_events, values, np.nan)
 
-    yield _Measure("errors_per_session", told(total(history.is_error)), False)
+    yield _SessionMeasure("errors_per_session", told(total(history.is_error)), False)
     cost = total(every, history[Column.COST])
     tokens = total(every, history[Column.INPUT_TOKENS] + history[Column.OUTPUT_TOKENS])
     # Nor is what one cost that carries no cost: sessions that record none are not the cheap ones.
-    yield _Measure("cost_per_session", _recorded(cost), False)
-    yield _Measure("tokens_per_session", _recorded(tokens), False)
+    yield _SessionMeasure("cost_per_session", _recorded(cost), False)
+    yield _SessionMeasure("tokens_per_session", _recorded(tokens), False)
     timed = history[Column.DURATION] != NONE
     timed_count = total(timed)
     with np.errstate(invalid="ignore", divide="ignore"):
         latency = total(timed, history[Column.DURATION]) / 1000.0 / timed_count
-    yield _Measure("mean_latency_ms", np.where(timed_count > 0, latency, np.nan), False)
-    yield _Measure("seconds_per_session", _lengths(history, events), None)
+    yield _SessionMeasure("mean_latency_ms", np.where(timed_count > 0, latency, np.nan), False)
+    yield _SessionMeasure("seconds_per_session", _lengths(history, events), None)
     called = total(kind_is(history, *playing(Part.CALL)))
-    yield _Measure(
+    yield _SessionMeasure(
         "tool_calls_per_session", told(called) if called.any() else called * np.nan, None
     )
-    yield _Measure("events_per_session", told(events), None)
+    yield _SessionMeasure("events_per_session", told(events), None)
 
 
 def _recorded(amounts: Floats) -> Floats:
@@ -186,7 +201,7 @@ def _lengths(history: History, events: Floats) -> Floats:
     return lengths if np.nansum(lengths) > 0 else lengths * np.nan
 
 
-def _compared(measure: _Measure, recent: NDArray[np.bool_]) -> Comparison:
+def _compared(measure: _SessionMeasure, recent: NDArray[np.bool_]) -> MeasureComparison:
     """Compare one measure; `q_value` holds the p-value, `trend` what a larger value means."""
     values = measure.values.astype(float)
     has = ~np.isnan(values)
@@ -198,7 +213,7 @@ def _compared(measure: _Measure, recent: NDArray[np.bool_]) -> Comparison:
     else:
         p_value, delta, interval = 1.0, 0.0, NO_INTERVAL
     larger_is = {True: Trend.IMPROVING, False: Trend.DEGRADING, None: Trend.UNKNOWN}
-    return Comparison(
+    return MeasureComparison(
         measure=measure.name,
         recent_mean=means[0],
         earlier_mean=means[1],
@@ -212,7 +227,7 @@ def _compared(measure: _Measure, recent: NDArray[np.bool_]) -> Comparison:
     )
 
 
-def _judged(comparison: Comparison, q_value: float | None) -> Comparison:
+def _judged(comparison: MeasureComparison, q_value: float | None) -> MeasureComparison:
     """Return it with its q-value (None: it was not tested) and what that says."""
     trend = comparison.trend
     if q_value is None:
@@ -228,7 +243,7 @@ def _judged(comparison: Comparison, q_value: float | None) -> Comparison:
     return replace(judged, trend=trend, differs=differs)
 
 
-def _is_difference(found: Comparison) -> bool:
+def _is_difference(found: MeasureComparison) -> bool:
     """Tell whether two sides surely differ, by an amount that is worth telling, and in the means as
     in the ranks: a sentence that says "more" beside a smaller mean would puzzle anyone."""
     low, high = found.difference_interval
@@ -302,3 +317,129 @@ def _failed(history: History) -> tuple[Ints, Ints]:
 
 def _top(changes: list[ErrorChange], limit: int) -> tuple[ErrorChange, ...]:
     return tuple(sorted(changes, key=lambda c: (-c.sessions, c.template, c.tool_name))[:limit])
+
+
+def comparison_insights(result: SessionComparison, newest: tuple[str, ...]) -> list[Insight]:
+    """Return the findings, the strongest first: those that bear on the most sessions.
+
+    Args:
+        result: the result.
+        newest: the newest of the recent sessions.
+    """
+    found = [
+        _difference(comparison, newest) for comparison in result.comparisons if comparison.differs
+    ]
+    for kind, where, changes, others in (
+        ("new_error", "recent", result.new_errors, result.recent_count),
+        ("gone_error", "earlier", result.gone_errors, result.earlier_count),
+    ):
+        found += [_change(kind, where, c, others) for c in changes if c.q_value <= SIGNIFICANT]
+    for by in result.outcomes:
+        if by.is_sure:
+            found.append(_spread(by))
+        found += [_group(by.dimension, group) for group in _told_once(by)]
+    return sorted(found, key=lambda insight: -insight.strength)
+
+
+def _told_once(by: OutcomeBy) -> list[OutcomeGroup]:
+    """Return the groups that surely differ from the others, without what is told already: where two
+    share out the sessions, each is the others of the other."""
+    if by.is_sure and _are_the_rest(by.best, by.worst):
+        return []
+    told: list[OutcomeGroup] = []
+    for group in by.groups:
+        if group.split.is_sure and not any(_are_the_rest(group, other) for other in told):
+            told.append(group)
+    return told
+
+
+def _are_the_rest(one: OutcomeGroup, other: OutcomeGroup) -> bool:
+    mine, theirs = one.split, other.split
+    return (mine.sessions, mine.successes) == (theirs.other_sessions, theirs.other_successes)
+
+
+def _difference(comparison: MeasureComparison, newest: tuple[str, ...]) -> Insight:
+    low, high = comparison.difference_interval
+    word = {Trend.IMPROVING: "better", Trend.DEGRADING: "worse"}.get(
+        comparison.trend, "higher" if comparison.difference > 0 else "lower"
+    )
+    return Insight(
+        type=f"{comparison.measure}_change",
+        summary=(
+            f"Recent sessions: {_WORDS[comparison.measure]} {word}, on average"
+            f" {figure(comparison.recent_mean)} against {figure(comparison.earlier_mean)}"
+            f" (difference {_signed(comparison.difference)}, {_signed(low)} to {_signed(high)});"
+            f" {sure(comparison.q_value)}."
+        ),
+        data={
+            "measure": comparison.measure,
+            "recent_mean": comparison.recent_mean,
+            "earlier_mean": comparison.earlier_mean,
+            "difference": comparison.difference,
+            "difference_low": low,
+            "difference_high": high,
+            "effect_size": comparison.effect_size,
+            "q_value": comparison.q_value,
+        },
+        q_value=comparison.q_value,
+        session_ids=newest,
+        # Cliff's delta of the recent sessions are larger, or smaller, than they would be.
+        strength=abs(comparison.effect_size) * comparison.recent_count,
+    )
+
+
+def _signed(value: float) -> str:
+    return f"{'+' if value >= 0 else '-'}{figure(abs(value))}"
+
+
+def _change(kind: str, where: str, change: ErrorChange, sessions: int) -> Insight:
+    of_tool = f" of {change.tool_name}" if change.tool_name else ""
+    return Insight(
+        type=kind,
+        summary=(
+            f"“{change.template}”{of_tool} occurs only in {where} sessions:"
+            f" in {of(change.sessions, sessions)} of them; {sure(change.q_value)}."
+        ),
+        data={
+            "template": change.template,
+            "tool_name": change.tool_name,
+            "sessions": change.sessions,
+            "q_value": change.q_value,
+        },
+        q_value=change.q_value,
+        session_ids=change.session_ids,
+        strength=float(change.sessions),
+    )
+
+
+def _spread(by: OutcomeBy) -> Insight:
+    """That the outcome differs by task (project, …) at all; the groups may each be too small."""
+    best, worst = by.best, by.worst
+    return Insight(
+        type="outcome_differs",
+        summary=(
+            f"How sessions end differs by {by.dimension}"
+            f" ({plural(by.group_count, by.dimension)} compared):"
+            f" {of(best.split.successes, best.split.sessions)} succeeded with {by.dimension}"
+            f" {best.key}, {of(worst.split.successes, worst.split.sessions)} with {worst.key};"
+            f" {sure(by.q_value)}."
+        ),
+        data={"dimension": by.dimension, "groups": by.group_count, "q_value": by.q_value},
+        q_value=by.q_value,
+        session_ids=worst.session_ids,
+        strength=by.excess,
+    )
+
+
+def _group(dimension: str, group: OutcomeGroup) -> Insight:
+    return Insight(
+        type=f"outcome_by_{dimension}",
+        summary=(
+            f"Of the sessions with {dimension} {group.key}, {outcomes(group.split)};"
+            f" {sure(group.split.q_value)}."
+        ),
+        data={"dimension": dimension, "key": group.key, **split_data(group.split)},
+        q_value=group.split.q_value,
+        session_ids=group.session_ids,
+        strength=group.split.strength,
+    )

@@ -1,14 +1,20 @@
-"""TOOL_SEQUENCES: which sequences of tools are common, and what they precede."""
+"""TOOL_SEQUENCES: common sequences of tools, what they precede, and loops of the same call."""
 
 from __future__ import annotations
 
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
 import numpy as np
 
-from mneme_server.features.events.history import HistoryReader
+from mneme_server.common.canonical import canonical_json
+from mneme_server.features.events.event_types import Part, playing
+from mneme_server.features.events.history import Column, HistoryReader
 from mneme_server.features.events.outcome import Outcome
 from mneme_server.features.reflect import calls as tool_calls
-from mneme_server.features.reflect.calls import Calls, Grams, find_calls, grams_of
-from mneme_server.features.reflect.compared import SIGNIFICANT, SequenceEffect
+from mneme_server.features.reflect.calls import Calls, Grams, find_calls, grams_of, runs_of
 from mneme_server.features.reflect.effects import (
     MAX_TESTED,
     Effects,
@@ -17,20 +23,51 @@ from mneme_server.features.reflect.effects import (
     after_sequences,
     in_sessions,
 )
-from mneme_server.features.reflect.history import NONE, History
-from mneme_server.features.reflect.model import Findings, SequenceCount, ToolSequences, ToolUse
-from mneme_server.features.reflect.params import ToolSequencesParams
-from mneme_server.features.reflect.sequence_insights import sequence_insights
-from mneme_server.features.reflect.tool_loops import tool_loops
-from mneme_server.features.reflect.wording import plural
-from mneme_server.statistics.inference import Floats
+from mneme_server.features.reflect.history import NONE, History, Ints, kind_is
+from mneme_server.features.reflect.model import (
+    SIGNIFICANT,
+    AnalysisFindings,
+    Insight,
+    SequenceCount,
+    SequenceEffect,
+    ToolLoop,
+    ToolSequences,
+    ToolSequencesParams,
+    ToolUse,
+)
+from mneme_server.features.reflect.wording import (
+    against,
+    effect_data,
+    percent,
+    plural,
+    sequence,
+    sure,
+)
+from mneme_server.statistics.inference import Floats, wilson
 
 NEEDED = tool_calls.NEEDED
+LOOP = 3
+"""The same call so often in a row is a loop."""
+_MAX_ARGUMENTS = 300
+_ARGUMENT_KEYS = ("arguments", "args", "input", "parameters", "kwargs")
+_NOT_ARGUMENTS = frozenset(
+    {"call_id", "callId", "tool_call_id", "id", "timestamp", "duration_ms", "durationMs", "usage"}
+)
+_COMMON = 3
+_SAME = 0.8
+"""Sequences that share so many of their sessions tell of the same ones."""
+_OUTCOMES = ("success", "failure")
+_WHAT = {
+    "call_fails": "the next call fails",
+    "error_follows": "an error outside tools follows",
+    "success": "succeed",
+    "failure": "fail",
+}
 
 
 def tool_sequences(
     history: History, reader: HistoryReader, params: ToolSequencesParams, limit: int
-) -> Findings:
+) -> AnalysisFindings:
     """Count the sequences, test what they precede, and find loops."""
     calls = find_calls(history)
     grams = grams_of(calls, params.lengths)
@@ -60,7 +97,7 @@ def tool_sequences(
         sequence_count=sum(map(len, grams)),
         tools=_tools(calls, history, limit),
     )
-    return Findings(
+    return AnalysisFindings(
         result,
         sequence_insights(result),
         notes=history.notes + _notes(families, calls, history, params),
@@ -201,3 +238,219 @@ def _notes(
             f" {'does' if unknown == 1 else 'do'} not count for success and failure"
         )
     return notes
+
+
+@dataclass(slots=True)
+class _Loop:
+    longest: int = 0
+    runs: int = 0
+    sessions: list[int] = field(default_factory=list)
+
+
+def tool_loops(
+    calls: Calls, history: History, reader: HistoryReader, limit: int
+) -> tuple[ToolLoop, ...]:
+    """Find runs of the same call; the arguments are read only where the tool repeats."""
+    found: dict[tuple[int, str], _Loop] = defaultdict(_Loop)
+    for session, tool, arguments, length in _repeated(calls, history, reader):
+        loop = found[(tool, arguments)]
+        loop.longest = max(loop.longest, length)
+        loop.runs += 1
+        loop.sessions.append(session)
+    ranked = sorted(found.items(), key=lambda item: (-item[1].longest, -item[1].runs, item[0]))
+    return tuple(
+        ToolLoop(
+            tool=history.names[tool],
+            arguments=arguments[:_MAX_ARGUMENTS],
+            longest_run=loop.longest,
+            runs=loop.runs,
+            session_ids=history.sessions.newest(np.array(loop.sessions)),
+        )
+        for (tool, arguments), loop in ranked[:limit]
+    )
+
+
+def _repeated(
+    calls: Calls, history: History, reader: HistoryReader
+) -> Iterator[tuple[int, int, str, int]]:
+    """Yield session, tool, arguments and length of each run of at least `LOOP` equal calls."""
+    if not len(calls):
+        return
+    same_tool = np.r_[
+        False,
+        (calls.tool[1:] == calls.tool[:-1]) & (calls.session[1:] == calls.session[:-1]),
+    ]
+    starts, lengths = runs_of(same_tool)
+    in_run = np.repeat(lengths >= LOOP, lengths)
+    candidates = np.flatnonzero(in_run)
+    known = np.zeros(len(calls), bool)
+    hashes = np.zeros(len(calls), np.int64)
+    for call, of_call in argument_hashes(history, reader, calls, candidates).items():
+        known[call], hashes[call] = True, of_call
+    same = same_tool & known & np.r_[False, known[:-1] & (hashes[1:] == hashes[:-1])] & in_run
+    starts, lengths = runs_of(same)
+    looping = np.flatnonzero((lengths >= LOOP) & in_run[starts])
+    at = {int(history[Column.CURSOR][calls.event[starts[i]]]): int(i) for i in looping}
+    for cursor, payload in reader.payloads(sorted(at)):
+        run = at[cursor]
+        call = starts[run]
+        yield (
+            int(calls.session[call]), int(calls.tool[call]), arguments_of(payload),
+            int(lengths[run]),
+        )  # fmt: skip
+
+
+def argument_hashes(
+    history: History, reader: HistoryReader, calls: Calls, chosen: Ints
+) -> dict[int, int]:
+    """Return the hash of the arguments of the chosen calls (k,), where they are known: a million
+    long ones need no memory.
+
+    That two calls were recorded without arguments does not say that they were made with the same.
+    What stands for a call that was not recorded is its error, which says nothing of them.
+    """
+    chosen = chosen[kind_is(history, *playing(Part.CALL))[calls.event[chosen]]]
+    cursors = history[Column.CURSOR][calls.event[chosen]]
+    order = np.argsort(cursors)
+    place = dict(zip(cursors[order].tolist(), chosen[order].tolist(), strict=True))
+    return {
+        place[cursor]: hash(arguments)
+        for cursor, payload in reader.payloads(cursors[order].tolist())
+        if (arguments := arguments_of(payload))
+    }
+
+
+def arguments_of(payload: str) -> str:
+    """Return what a call was made with, as canonical JSON: its payload's arguments, or all of the
+    payload but what tells one call from the next; empty where neither says anything."""
+    if payload == "{}":
+        return ""
+    value = json.loads(payload)
+    for key in _ARGUMENT_KEYS:
+        if key in value:
+            return canonical_json(value[key])
+    rest = {key: item for key, item in value.items() if key not in _NOT_ARGUMENTS}
+    return canonical_json(rest) if rest else ""
+
+
+def sequence_insights(result: ToolSequences) -> list[Insight]:
+    """Return the findings, the strongest first, loops among them; then what is merely common."""
+    effects = [
+        *(_effect(e, "error_after_sequence") for e in _telling(result.before_errors)),
+        *(
+            _effect(e, "sequence_before_failure")
+            for e in _telling(result.before_failure)
+            if e.is_likelier
+        ),
+        *(
+            _effect(e, "sequence_before_success")
+            for e in _telling(result.before_success)
+            if e.is_likelier
+        ),
+    ]
+    found = effects + [_loop(loop) for loop in result.loops]
+    found.sort(key=lambda insight: -insight.strength)
+    return found + [_frequent(common) for common in _apart(result.common)[:_COMMON]]
+
+
+def _apart(common: tuple[SequenceCount, ...]) -> list[SequenceCount]:
+    """Leave out what is part of a more common sequence, or extends one."""
+    told: list[SequenceCount] = []
+    for one in common:
+        if not any(_is_part(one.tools, other.tools) for other in told):
+            told.append(one)
+    return told
+
+
+def _telling(effects: tuple[SequenceEffect, ...]) -> list[SequenceEffect]:
+    """Leave out what says nothing new: a sequence of nearly the same sessions as one already told;
+    and one that is part of such a one, or has one as a part, and whose rate goes no further than
+    that one's, as far as can be told."""
+    told: list[SequenceEffect] = []
+    for effect in effects:
+        if effect.is_sure and not any(_says_the_same(effect, other) for other in told):
+            told.append(effect)
+    return told
+
+
+def _says_the_same(effect: SequenceEffect, told: SequenceEffect) -> bool:
+    if effect.effect != told.effect or effect.is_likelier != told.is_likelier:
+        return False
+    if effect.effect in _OUTCOMES and _are_nearly_the_same_sessions(effect, told):
+        return True
+    if not _is_part(effect.tools, told.tools):
+        return False
+    # The ratio would not do: a longer sequence is compared with moments after the shorter one, too.
+    (low,), (high,) = wilson(np.array([effect.effect_count * 1.0]), np.array([effect.count * 1.0]))
+    return bool(told.rate >= low if effect.is_likelier else told.rate <= high)
+
+
+def _is_part(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Tell whether the shorter of two sequences is part of the longer one."""
+    shorter, longer = sorted((one, other), key=len)
+    return any(
+        longer[i : i + len(shorter)] == shorter for i in range(len(longer) - len(shorter) + 1)
+    )
+
+
+def _are_nearly_the_same_sessions(one: SequenceEffect, other: SequenceEffect) -> bool:
+    """Tell it by how many sessions there are and by the newest of them."""
+    few, many = sorted((one.count, other.count))
+    mine, its = set(one.session_ids), set(other.session_ids)
+    return few >= _SAME * many and len(mine & its) >= _SAME * len(mine | its)
+
+
+def _effect(effect: SequenceEffect, kind: str) -> Insight:
+    often = "more often" if effect.is_likelier else "less often"
+    what = _WHAT[effect.effect]
+    if effect.effect in _OUTCOMES:
+        summary = f"Sessions with {sequence(effect.tools)} {what} {often} than others"
+    else:
+        summary = f"After {sequence(effect.tools)}, {what} {often} than elsewhere"
+    return Insight(
+        type=kind,
+        summary=f"{summary}: {against(effect)}; {sure(effect.q_value)}.",
+        data=effect_data(effect),
+        q_value=effect.q_value,
+        session_ids=effect.session_ids,
+        strength=effect.strength,
+    )
+
+
+def _loop(loop: ToolLoop) -> Insight:
+    return Insight(
+        type="tool_loop",
+        summary=(
+            f"{loop.tool or '(unnamed)'} was called {loop.longest_run} times in a row with the same"
+            " arguments."
+            if loop.runs == 1
+            else f"{loop.tool or '(unnamed)'} was called up to {loop.longest_run} times in a row"
+            f" with the same arguments, in {plural(loop.runs, 'run')}."
+        ),
+        data={
+            "tool": loop.tool,
+            "arguments": loop.arguments,
+            "longest_run": loop.longest_run,
+            "runs": loop.runs,
+        },
+        session_ids=loop.session_ids,
+        # Of each run, the calls that could have been saved, as far as is known.
+        strength=float(loop.longest_run - 1 + 2 * (loop.runs - 1)),
+    )
+
+
+def _frequent(found: SequenceCount) -> Insight:
+    return Insight(
+        type="common_sequence",
+        summary=(
+            f"{sequence(found.tools)} occurs {plural(found.count, 'time')}, in"
+            f" {percent(found.support)} of the sessions with tool calls."
+        ),
+        data={
+            "tools": list(found.tools),
+            "count": found.count,
+            "sessions": found.sessions,
+            "support": found.support,
+        },
+        session_ids=found.session_ids,
+    )

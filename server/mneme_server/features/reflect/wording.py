@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
-from mneme_server.common.canonical import JsonObject
+from mneme_server.common.canonical import Json, JsonObject
 from mneme_server.common.clock import HOUR_US
-from mneme_server.features.reflect.compared import OutcomeSplit, SequenceEffect
-from mneme_server.features.reflect.model import Step, TrendTest
+from mneme_server.features.reflect.model import OutcomeSplit, SequenceEffect, TrendStep, TrendTest
 from mneme_server.statistics.distributions import Interval
 
 
@@ -105,7 +104,7 @@ def _between(ends: Iterable[float], amount: Callable[[float], str]) -> str:
     return f" ({low} to {high})" if low != high else ""
 
 
-def steps(step: Step, amount: Callable[[float], str]) -> str:
+def steps(step: TrendStep, amount: Callable[[float], str]) -> str:
     """Return how a level changes: "rose from 80 ms before 2026-05-12 to 120 ms since, by 40 ms
     (30 ms to 50 ms)"; of a share, with its counts."""
     before, after = (
@@ -119,7 +118,7 @@ def steps(step: Step, amount: Callable[[float], str]) -> str:
     )
 
 
-def step_figures(step: Step) -> JsonObject:
+def step_figures(step: TrendStep) -> JsonObject:
     """Return the figures behind a step."""
     return {
         "since": moment(step.since_us),
@@ -144,3 +143,34 @@ def day(time_us: int) -> str:
         return datetime.fromtimestamp(time_us / 1e6, UTC).strftime("%Y-%m-%d")
     except (ValueError, OverflowError, OSError):
         return f"{time_us // 1_000_000} s"
+
+
+def effect_data(effect: SequenceEffect) -> dict[str, Json]:
+    """Return the figures behind an effect; a ratio only where there is one."""
+    data: dict[str, Json] = {
+        "tools": list(effect.tools),
+        "effect": effect.effect,
+        "count": effect.count,
+        "effect_count": effect.effect_count,
+        "base_count": effect.base_count,
+        "base_effect_count": effect.base_effect_count,
+        "base_rate": effect.base_rate,
+        "q_value": effect.q_value,
+    }
+    if effect.has_ratio:
+        low, high = effect.lift_interval
+        data.update(lift=effect.lift, lift_low=low, lift_high=high)
+    return data
+
+
+def split_data(split: OutcomeSplit) -> JsonObject:
+    """Return the figures behind a comparison of outcomes."""
+    return {
+        "sessions": split.sessions,
+        "successes": split.successes,
+        "success_low": split.interval.low,
+        "success_high": split.interval.high,
+        "other_sessions": split.other_sessions,
+        "other_successes": split.other_successes,
+        "q_value": split.q_value,
+    }

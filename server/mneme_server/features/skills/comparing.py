@@ -11,7 +11,7 @@ import numpy as np
 from mneme_server.common.masking import template_of
 from mneme_server.features.context.words import cut, telling
 from mneme_server.features.events.model import Event
-from mneme_server.features.reflect.compared import SIGNIFICANT
+from mneme_server.features.reflect.model import SIGNIFICANT
 from mneme_server.features.skills.critiques import summarize_critiques
 from mneme_server.features.skills.episode_model import Episode
 from mneme_server.features.skills.findings import Difference, Findings, Trait, Way

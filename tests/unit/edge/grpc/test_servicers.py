@@ -29,7 +29,7 @@ from mneme_server.features.admin.ports import ServerInfo
 from mneme_server.features.learn.kinds import LESSON
 from mneme_server.features.recall.search import Answer, RecallOutcome, RecallQuery
 from mneme_server.features.recall.service import RecallServicer
-from mneme_server.features.reflect.params import Bucket, CostAnalysisParams
+from mneme_server.features.reflect.model import BucketSpan, CostAnalysisParams
 from mneme_server.features.reflect.service import ReflectServicer
 from structlog.testing import capture_logs
 from support.examples import requests_of
@@ -177,4 +177,4 @@ def test_an_analysis_is_asked_for_with_its_parameters() -> None:
     assert (code, message) == (StatusCode.INVALID_ARGUMENT, "enough")
     ((tenant, params, _, limit),) = asked
     assert (tenant, limit) == (TENANT, 10)
-    assert params == CostAnalysisParams("m", Bucket.WEEK)
+    assert params == CostAnalysisParams("m", BucketSpan.WEEK)

@@ -6,9 +6,14 @@ import pytest
 from mneme._core.amounts import dollars
 from mneme_server.features.events.event_types import EventType
 from mneme_server.features.reflect.cost_analysis import NEEDED, cost_analysis
-from mneme_server.features.reflect.model import CostAnalysis, Findings, Trend
-from mneme_server.features.reflect.params import Bucket, CostAnalysisParams
-from mneme_server.features.reflect.prices import Price, PriceTable
+from mneme_server.features.reflect.model import (
+    AnalysisFindings,
+    BucketSpan,
+    CostAnalysis,
+    CostAnalysisParams,
+    Trend,
+)
+from mneme_server.features.reflect.settings import Price, PriceTable
 from unit.features.reflect.making import daily_sessions, most_false_alarms
 from unit.features.reflect.record import DAY, HOUR, Record
 
@@ -18,7 +23,7 @@ PRICES = PriceTable({"large": Price(2e-6, 8e-6)})
 
 def found_in(
     record: Record, limit: int = 10, prices: PriceTable | None = None, **params: Any
-) -> Findings:
+) -> AnalysisFindings:
     history = record.history(*NEEDED)
     return cost_analysis(
         history, record, CostAnalysisParams(**params), limit, prices or PriceTable()
@@ -46,7 +51,7 @@ def spending() -> Record:
 
 
 def test_cost_is_broken_down_by_model_by_tag_and_over_time() -> None:
-    result = costs_in(spending(), bucket=Bucket.HOUR)
+    result = costs_in(spending(), bucket=BucketSpan.HOUR)
     assert [(s.key, s.cost_usd) for s in result.by_model] == [
         ("large", 3.0), ("small", 1.0), ("", 0.5),
     ]  # fmt: skip
@@ -182,4 +187,4 @@ def test_spans_without_events_are_left_out() -> None:
     record = Record()
     record.add("s", ANSWER, 0, cost=1.0)
     record.add("s", ANSWER, 9 * DAY, cost=1.0)
-    assert len(costs_in(record, bucket=Bucket.DAY).over_time) == 2
+    assert len(costs_in(record, bucket=BucketSpan.DAY).over_time) == 2

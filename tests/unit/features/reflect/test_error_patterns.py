@@ -5,15 +5,19 @@ import pytest
 from mneme_server.common import deadline
 from mneme_server.features.events.event_types import EventType
 from mneme_server.features.reflect.error_patterns import NEEDED, error_patterns
-from mneme_server.features.reflect.model import ErrorPatterns, Findings
-from mneme_server.features.reflect.params import Baseline, ErrorPatternsParams
+from mneme_server.features.reflect.model import (
+    AnalysisFindings,
+    ErrorPatterns,
+    ErrorPatternsParams,
+    RateBaseline,
+)
 from unit.features.reflect.making import TOOLS, most_false_alarms, random_calls
 from unit.features.reflect.record import Record
 
 ADD_UP = "payment amount does not add up, total is {}, paid {}"
 
 
-def found_in(record: Record, limit: int = 10, **params: object) -> Findings:
+def found_in(record: Record, limit: int = 10, **params: object) -> AnalysisFindings:
     given = ErrorPatternsParams(**params)  # type: ignore[arg-type]
     return error_patterns(record.history(*NEEDED), record, given, limit)
 
@@ -132,7 +136,7 @@ def planted(seed: int, baseline: float = 0.02) -> Record:
 
 def test_a_planted_sequence_before_an_error_is_found_with_an_interval_around_its_lift() -> None:
     for seed in range(3):
-        findings = found_in(planted(seed), baseline=Baseline.SAME_TOOL, tool="pay")
+        findings = found_in(planted(seed), baseline=RateBaseline.SAME_TOOL, tool="pay")
         told = [i for i in findings.insights if i.type == "error_after_sequence"]
         assert ("refund",) in [tuple(i.data["tools"]) for i in told]  # type: ignore[arg-type]
         assert isinstance(findings.result, ErrorPatterns)
@@ -166,9 +170,9 @@ def test_a_sequence_after_which_a_tool_fails_more_often_than_else_is_told_by_def
 
 
 @pytest.mark.parametrize("moody", [False, True], ids=["alike", "moody"])
-@pytest.mark.parametrize("baseline", Baseline)
+@pytest.mark.parametrize("baseline", RateBaseline)
 def test_in_random_calls_false_alarms_are_as_rare_as_stated(
-    moody: bool, baseline: Baseline
+    moody: bool, baseline: RateBaseline
 ) -> None:
     runs = 25
     alarms = 0

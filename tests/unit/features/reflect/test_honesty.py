@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mneme_server.features.events.event_types import EventType
 from mneme_server.features.events.history import HistoryFilter
+from mneme_server.features.reflect.analyses import Analyses
 from mneme_server.features.reflect.model import AnalysisReport
-from mneme_server.features.reflect.reflecting import Reflect
 from unit.features.reflect.record import DAY, Record
-from unit.features.reflect.test_reflecting import EVERY, Tenants
+from unit.features.reflect.test_analyses import EVERY, Tenants
 
 _NONSENSE = re.compile(
     r"\bnan\b|\binf\b|(?<![\d.,])0×|\b0 times|\$0\.00|by 0(?:\.0+)? |\(0 to 0\)|\b0 % a day|-0\b",
@@ -21,8 +21,8 @@ _NONSENSE = re.compile(
 
 
 def every_analysis(record: Record) -> list[AnalysisReport]:
-    reflect = Reflect(Tenants(record))
-    return [reflect("t", params, HistoryFilter(), 10) for params in EVERY]
+    analyses = Analyses(Tenants(record))
+    return [analyses.run("t", params, HistoryFilter(), 10) for params in EVERY]
 
 
 def check(report: AnalysisReport) -> None:

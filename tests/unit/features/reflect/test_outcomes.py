@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 from mneme_server.features.events.event_types import EventType
 from mneme_server.features.events.model import SessionStatus
-from mneme_server.features.reflect.compared import OutcomeBy
 from mneme_server.features.reflect.error_patterns import NEEDED as ERRORS_NEED
 from mneme_server.features.reflect.error_patterns import error_patterns
-from mneme_server.features.reflect.model import Insight, SessionComparison
-from mneme_server.features.reflect.params import ErrorPatternsParams, SessionComparisonParams
+from mneme_server.features.reflect.model import (
+    ErrorPatternsParams,
+    Insight,
+    OutcomeBy,
+    SessionComparison,
+    SessionComparisonParams,
+)
 from mneme_server.features.reflect.session_comparison import NEEDED, session_comparison
 from unit.features.reflect.making import most_false_alarms
 from unit.features.reflect.record import DAY, Record

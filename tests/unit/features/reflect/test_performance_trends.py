@@ -5,20 +5,30 @@ import pytest
 from mneme_server.common.errors import InvalidArgument
 from mneme_server.features.events.event_types import EventType
 from mneme_server.features.events.model import SessionStatus
-from mneme_server.features.reflect.buckets import MAX_BUCKETS, buckets_over
-from mneme_server.features.reflect.model import Findings, PerformanceTrends, Trend
-from mneme_server.features.reflect.params import Bucket, PerformanceTrendsParams
+from mneme_server.features.reflect.model import (
+    AnalysisFindings,
+    BucketSpan,
+    PerformanceTrends,
+    PerformanceTrendsParams,
+    Trend,
+)
 from mneme_server.features.reflect.performance_trends import NEEDED, performance_trends
-from mneme_server.features.reflect.trends import Counts, Series, trend_tests
+from mneme_server.features.reflect.time_series import (
+    MAX_BUCKETS,
+    Series,
+    ShareCounts,
+    buckets_over,
+    trend_tests,
+)
 from unit.features.reflect.making import daily_sessions, most_false_alarms
 from unit.features.reflect.record import DAY, HOUR, Record
 
 
-def found_in(record: Record, bucket: Bucket = Bucket.BY_RANGE) -> Findings:
+def found_in(record: Record, bucket: BucketSpan = BucketSpan.BY_RANGE) -> AnalysisFindings:
     return performance_trends(record.history(*NEEDED), PerformanceTrendsParams(bucket))
 
 
-def trends_in(record: Record, bucket: Bucket = Bucket.BY_RANGE) -> PerformanceTrends:
+def trends_in(record: Record, bucket: BucketSpan = BucketSpan.BY_RANGE) -> PerformanceTrends:
     result = found_in(record, bucket).result
     assert isinstance(result, PerformanceTrends)
     return result
@@ -35,7 +45,7 @@ def test_trend_data_has_success_rate_latency_and_sessions_an_hour_over_time() ->
     record.session("under way", at=180.0, status=SessionStatus.ACTIVE)
     record.session("later", at=2 * HOUR, status=SessionStatus.COMPLETED)
     record.add("later", EventType.ERROR, 2 * HOUR, error="x")
-    first, empty, last = trends_in(record, Bucket.HOUR).points
+    first, empty, last = trends_in(record, BucketSpan.HOUR).points
     assert (first.session_count, first.known_count) == (4, 3)
     assert first.success_rate == pytest.approx(2 / 3)
     assert first.latency_p50_ms == first.latency_mean_ms == 200
@@ -93,7 +103,7 @@ def test_a_change_of_next_to_nothing_is_no_trend_however_sure() -> None:
             record.add(
                 f"s{day}", EventType.LLM_RESPONSE, day * DAY + step, duration=400_000 + 10 * day
             )
-    findings = found_in(record, Bucket.DAY)
+    findings = found_in(record, BucketSpan.DAY)
     assert isinstance(findings.result, PerformanceTrends)
     latency = findings.result.latency
     assert latency.q_value < 0.001
@@ -111,7 +121,7 @@ def test_a_trend_whose_slope_is_0_is_none() -> None:
             # Errors on a few of the later days: the test is sure, most days have none all the same.
             if day > 30 and day % 3 == 0:
                 record.add(name, EventType.ERROR, day * DAY + number, error="bad")
-    findings = found_in(record, Bucket.DAY)
+    findings = found_in(record, BucketSpan.DAY)
     assert isinstance(findings.result, PerformanceTrends)
     errors = findings.result.error_rate
     assert errors.q_value <= 0.05
@@ -167,7 +177,7 @@ def test_a_measure_has_a_trend_or_a_step_whichever_fits_better() -> None:
     days = np.arange(40.0)
     even = Series(100 + 5 * days + chance.normal(0, 20, 40), rising_is_better=False)
     sudden = Series(100 + 200 * (days >= 25) + chance.normal(0, 20, 40), rising_is_better=False)
-    buckets = buckets_over(0, round(40 * DAY * 1e6) - 1, Bucket.DAY)
+    buckets = buckets_over(0, round(40 * DAY * 1e6) - 1, BucketSpan.DAY)
     trend, step = trend_tests([even, sudden], buckets)
     assert (trend.trend, trend.step) == (Trend.DEGRADING, None)
     assert step.trend is Trend.DEGRADING
@@ -185,14 +195,14 @@ def test_two_bad_days_at_the_end_are_no_level() -> None:
 
 def test_noise_has_a_trend_or_a_step_as_seldom_as_stated() -> None:
     runs, days = 200, 21
-    buckets = buckets_over(0, round(days * DAY * 1e6) - 1, Bucket.DAY)
+    buckets = buckets_over(0, round(days * DAY * 1e6) - 1, BucketSpan.DAY)
     alarms = 0
     for seed in range(runs):
         chance = np.random.default_rng(seed)
         known = chance.poisson(4, days) + 1
         won = chance.binomial(known, 0.8)
         noise = [
-            Series(won / known, True, Counts(won, known)),
+            Series(won / known, True, ShareCounts(won, known)),
             Series(chance.lognormal(5, 1, days), False),
             Series(chance.poisson(0.4, days) / 1.0, False),
             Series(chance.normal(10, 2, days), True),
@@ -229,7 +239,7 @@ def test_sessions_that_all_began_at_once_have_no_rate_beyond_their_number() -> N
 
 
 def test_with_fewer_than_five_spans_there_is_no_trend() -> None:
-    findings = found_in(daily_sessions(1, 4, success=(0, 1)), Bucket.DAY)
+    findings = found_in(daily_sessions(1, 4, success=(0, 1)), BucketSpan.DAY)
     result = findings.result
     assert isinstance(result, PerformanceTrends)
     assert result.success_rate.trend is Trend.UNKNOWN
@@ -241,7 +251,7 @@ def test_spans_without_data_have_no_rate_but_a_throughput_of_zero() -> None:
     record = Record()
     for day in (0, 1, 2, 10, 11, 12):
         record.session(f"s{day}", at=day * DAY + HOUR, status=SessionStatus.COMPLETED)
-    result = trends_in(record, Bucket.DAY)
+    result = trends_in(record, BucketSpan.DAY)
     assert result.success_rate.points == 5  # Of the last day less than half was seen.
     assert result.throughput.points == 12
 
@@ -266,11 +276,11 @@ def test_without_sessions_there_is_nothing() -> None:
     [(3 * HOUR, HOUR), (4 * DAY, HOUR), (10 * DAY, DAY), (300 * DAY, 7 * DAY)],
 )
 def test_the_span_follows_from_the_range(seconds: float, span: float) -> None:
-    assert buckets_over(0, round(seconds * 1e6), Bucket.BY_RANGE).seconds == span
+    assert buckets_over(0, round(seconds * 1e6), BucketSpan.BY_RANGE).seconds == span
 
 
 def test_spans_of_many_years_are_several_weeks_each() -> None:
-    found = buckets_over(0, round(50 * 365 * DAY * 1e6), Bucket.BY_RANGE)
+    found = buckets_over(0, round(50 * 365 * DAY * 1e6), BucketSpan.BY_RANGE)
     assert found.count <= 101
     assert found.seconds % (7 * DAY) == 0
 
@@ -278,16 +288,16 @@ def test_spans_of_many_years_are_several_weeks_each() -> None:
 def test_weeks_begin_on_mondays_and_days_at_midnight() -> None:
     wednesday = 1_780_444_800_000_000  # 2026-06-03.
     assert (
-        buckets_over(wednesday, wednesday, Bucket.WEEK).start_us(0)
+        buckets_over(wednesday, wednesday, BucketSpan.WEEK).start_us(0)
         == wednesday - 2 * 86_400_000_000
     )
     noon = wednesday + 43_200_000_000
-    assert buckets_over(noon, noon, Bucket.DAY).start_us(0) == wednesday
+    assert buckets_over(noon, noon, BucketSpan.DAY).start_us(0) == wednesday
 
 
 def test_a_span_that_makes_too_many_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="at most 1,000") as refused:
-        buckets_over(0, round((MAX_BUCKETS + 1) * HOUR * 1e6), Bucket.HOUR)
+        buckets_over(0, round((MAX_BUCKETS + 1) * HOUR * 1e6), BucketSpan.HOUR)
     assert refused.value.field == "bucket"
 
 
@@ -301,7 +311,7 @@ def test_errors_are_counted_where_they_are_and_never_rebuilt_from_a_mean() -> No
         for _ in range(errors):
             record.add(f"s{number}", EventType.TOOL_ERROR, number * 60.0, error="x")
     record.session("later", at=2 * HOUR)
-    result = trends_in(record, Bucket.HOUR)
+    result = trends_in(record, BucketSpan.HOUR)
     first, empty, last = result.points
     assert (first.session_count, first.told_count, first.error_count) == (22, 2, 3)
     assert first.errors_per_session == 1.5
@@ -324,7 +334,7 @@ def test_the_whole_range_has_figures_of_its_own() -> None:
             record.session(name, at=hour * HOUR + number, status=status)
             took = milliseconds * 1_000
             record.add(name, EventType.LLM_RESPONSE, hour * HOUR + number, duration=took)
-    result = trends_in(record, Bucket.HOUR)
+    result = trends_in(record, BucketSpan.HOUR)
     overall = result.overall
     assert overall is not None
     assert overall.start_us == result.points[0].start_us
@@ -341,7 +351,7 @@ def test_a_slope_that_is_sure_and_small_is_no_trend_and_says_so() -> None:
             name = record.session(f"{day:02}-{number:02}", at=day * DAY + number)
             took = int((1_000 + 0.5 * day + rng.normal(0, 2)) * 1_000)
             record.add(name, EventType.LLM_RESPONSE, day * DAY + number, duration=took)
-    latency = trends_in(record, Bucket.DAY).latency
+    latency = trends_in(record, BucketSpan.DAY).latency
     assert (latency.trend, latency.small) == (Trend.STABLE, True)
     assert latency.slope_interval.low > 0
     flat = trends_in(daily_sessions(0, 14)).latency

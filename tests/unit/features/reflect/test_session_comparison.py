@@ -3,14 +3,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from mneme_server.features.events.event_types import EventType
-from mneme_server.features.reflect.model import Comparison, Findings, SessionComparison, Trend
-from mneme_server.features.reflect.params import SessionComparisonParams
+from mneme_server.features.reflect.model import (
+    AnalysisFindings,
+    MeasureComparison,
+    SessionComparison,
+    SessionComparisonParams,
+    Trend,
+)
 from mneme_server.features.reflect.session_comparison import NEEDED, session_comparison
 from unit.features.reflect.making import most_false_alarms
 from unit.features.reflect.record import DAY, Record
 
 
-def found_in(record: Record, limit: int = 10, **params: float) -> Findings:
+def found_in(record: Record, limit: int = 10, **params: float) -> AnalysisFindings:
     given = SessionComparisonParams(**params)  # type: ignore[arg-type]
     return session_comparison(record.history(*NEEDED), given, limit)
 
@@ -21,7 +26,7 @@ def comparison_in(record: Record, limit: int = 10, **params: float) -> SessionCo
     return result
 
 
-def measure(result: SessionComparison, name: str) -> Comparison:
+def measure(result: SessionComparison, name: str) -> MeasureComparison:
     (found,) = [c for c in result.comparisons if c.measure == name]
     return found
 

@@ -4,15 +4,13 @@ import numpy as np
 import pytest
 from mneme_server.features.events.event_types import EventType
 from mneme_server.features.events.model import SessionStatus
-from mneme_server.features.reflect.model import Findings, ToolSequences
-from mneme_server.features.reflect.params import ToolSequencesParams
-from mneme_server.features.reflect.tool_loops import arguments_of
-from mneme_server.features.reflect.tool_sequences import NEEDED, tool_sequences
+from mneme_server.features.reflect.model import AnalysisFindings, ToolSequences, ToolSequencesParams
+from mneme_server.features.reflect.tool_sequences import NEEDED, arguments_of, tool_sequences
 from unit.features.reflect.making import TOOLS, most_false_alarms, random_calls
 from unit.features.reflect.record import Record
 
 
-def found_in(record: Record, limit: int = 10, **params: int) -> Findings:
+def found_in(record: Record, limit: int = 10, **params: int) -> AnalysisFindings:
     return tool_sequences(record.history(*NEEDED), record, ToolSequencesParams(**params), limit)
 
 

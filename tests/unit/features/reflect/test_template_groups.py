@@ -4,7 +4,7 @@ from itertools import combinations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from mneme_server.features.reflect.grouping import WILDCARD, _merge, group
+from mneme_server.features.reflect.template_groups import WILDCARD, group, merge_alike
 
 
 def groups_of(*templates: str) -> dict[str, str]:
@@ -61,7 +61,7 @@ LINES = st.lists(
 def test_groups_are_those_that_comparing_every_two_lines_finds(
     lines: list[tuple[str, ...]], varying: int
 ) -> None:
-    found = _merge(lines, varying)
+    found = merge_alike(lines, varying)
     for tokens, joint in found.items():
         places = [place for place, token in enumerate(joint) if token == WILDCARD]
         assert len(places) == varying

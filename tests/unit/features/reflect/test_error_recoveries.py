@@ -2,12 +2,16 @@ from __future__ import annotations
 
 from mneme_server.features.events.event_types import EventType
 from mneme_server.features.reflect.error_patterns import NEEDED, error_patterns
-from mneme_server.features.reflect.model import ErrorPattern, ErrorPatterns, Findings
-from mneme_server.features.reflect.params import ErrorPatternsParams
+from mneme_server.features.reflect.model import (
+    AnalysisFindings,
+    ErrorPattern,
+    ErrorPatterns,
+    ErrorPatternsParams,
+)
 from unit.features.reflect.record import Record
 
 
-def found_in(record: Record) -> Findings:
+def found_in(record: Record) -> AnalysisFindings:
     return error_patterns(record.history(*NEEDED), record, ErrorPatternsParams(), 10)
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from mneme_server.features.reflect.prices import Price, read_prices
+from mneme_server.features.reflect.settings import Price, read_prices
 from mneme_server.settings import SettingsError, load_settings
 
 

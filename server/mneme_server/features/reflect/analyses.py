@@ -1,4 +1,4 @@
-"""Reflecting: one analysis over a tenant's record."""
+"""Analyses over a tenant's record: what an agent's own record says about how it works."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from mneme_server.common import deadline
 from mneme_server.common.errors import Reason, ResourceExhausted
 from mneme_server.common.fairness import FairGate
 from mneme_server.engine.corpus.tenant import OpenTenants
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.events.history import Column, HistoryFilter, HistoryReader
 from mneme_server.features.reflect import (
@@ -22,8 +24,11 @@ from mneme_server.features.reflect import (
     tool_sequences,
 )
 from mneme_server.features.reflect.history import History, load
-from mneme_server.features.reflect.model import Analysis, AnalysisReport, Coverage, Findings
-from mneme_server.features.reflect.params import (
+from mneme_server.features.reflect.model import (
+    Analysis,
+    AnalysisCoverage,
+    AnalysisFindings,
+    AnalysisReport,
     CostAnalysisParams,
     ErrorPatternsParams,
     Params,
@@ -31,8 +36,7 @@ from mneme_server.features.reflect.params import (
     SessionComparisonParams,
     ToolSequencesParams,
 )
-from mneme_server.features.reflect.ports import ReflectUnit
-from mneme_server.features.reflect.prices import PriceTable
+from mneme_server.features.reflect.settings import PriceTable
 
 AT_ONCE = 2
 """Analyses that run at the same time: each holds a million events in some hundred megabytes, and
@@ -50,16 +54,25 @@ _PATIENCE_S = 10.0
 _RETRY_S = 5.0
 
 
+class ReflectUnit(CorpusUnit, Protocol):
+    """One transaction, as far as reflecting is concerned."""
+
+    @property
+    def history(self) -> HistoryReader:
+        """The tenant's record, read by columns."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _AnalysisPlan:
     """What an analysis reads, and how it is run on that."""
 
     analysis: Analysis
     columns: Sequence[Column]
-    run: Callable[[History, HistoryReader], Findings]
+    run: Callable[[History, HistoryReader], AnalysisFindings]
 
 
-class _Turns:
+class _AnalysisTurns:
     """Who runs an analysis. A tenant whose others are under way is refused after a while; one that
     waits for those of other tenants is not: its turn comes.
     """
@@ -102,7 +115,7 @@ class _Turns:
 
 
 @dataclass(frozen=True, slots=True)
-class Reflect:
+class Analyses:
     """Runs analyses.
 
     Args:
@@ -116,12 +129,12 @@ class Reflect:
     prices: PriceTable = field(default_factory=PriceTable)
     patience_s: float = _PATIENCE_S
     foreground: Foreground = field(default_factory=Foreground)
-    _turns: _Turns = field(init=False)
+    _turns: _AnalysisTurns = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_turns", _Turns(self.patience_s))
+        object.__setattr__(self, "_turns", _AnalysisTurns(self.patience_s))
 
-    def __call__(
+    def run(
         self, tenant_id: str, params: Params, filter_: HistoryFilter, limit: int
     ) -> AnalysisReport:
         """Run the analysis that the parameters are for, on what the filter selects of the record.
@@ -150,10 +163,10 @@ class Reflect:
         )
 
 
-def _plan(params: Params, limit: int, prices: PriceTable) -> _Plan:
+def _plan(params: Params, limit: int, prices: PriceTable) -> _AnalysisPlan:
     match params:
         case ErrorPatternsParams():
-            return _Plan(
+            return _AnalysisPlan(
                 Analysis.ERROR_PATTERNS,
                 error_patterns.NEEDED,
                 lambda history, reader: error_patterns.error_patterns(
@@ -161,7 +174,7 @@ def _plan(params: Params, limit: int, prices: PriceTable) -> _Plan:
                 ),
             )
         case ToolSequencesParams():
-            return _Plan(
+            return _AnalysisPlan(
                 Analysis.TOOL_SEQUENCES,
                 tool_sequences.NEEDED,
                 lambda history, reader: tool_sequences.tool_sequences(
@@ -169,7 +182,7 @@ def _plan(params: Params, limit: int, prices: PriceTable) -> _Plan:
                 ),
             )
         case CostAnalysisParams():
-            return _Plan(
+            return _AnalysisPlan(
                 Analysis.COST_ANALYSIS,
                 cost_analysis.NEEDED,
                 lambda history, reader: cost_analysis.cost_analysis(
@@ -177,13 +190,13 @@ def _plan(params: Params, limit: int, prices: PriceTable) -> _Plan:
                 ),
             )
         case PerformanceTrendsParams():
-            return _Plan(
+            return _AnalysisPlan(
                 Analysis.PERFORMANCE_TRENDS,
                 performance_trends.NEEDED,
                 lambda history, _reader: performance_trends.performance_trends(history, params),
             )
         case SessionComparisonParams():
-            return _Plan(
+            return _AnalysisPlan(
                 Analysis.SESSION_COMPARISON,
                 session_comparison.NEEDED,
                 lambda history, _reader: session_comparison.session_comparison(
@@ -192,9 +205,9 @@ def _plan(params: Params, limit: int, prices: PriceTable) -> _Plan:
             )
 
 
-def _coverage(history: History, findings: Findings) -> Coverage:
+def _coverage(history: History, findings: AnalysisFindings) -> AnalysisCoverage:
     times = history[Column.TIME]
-    return Coverage(
+    return AnalysisCoverage(
         sessions=len(history.sessions),
         events=len(history),
         first_us=int(times.min()) if len(times) else None,

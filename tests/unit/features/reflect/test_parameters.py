@@ -7,13 +7,13 @@ from mneme._core.convert import fill
 from mneme.v1 import reflect_service_pb2 as pb
 from mneme_server.edge.grpc.defaults import fill_defaults
 from mneme_server.features.reflect.messages import params, params_field
-from mneme_server.features.reflect.params import (
-    Baseline,
-    Bucket,
+from mneme_server.features.reflect.model import (
+    BucketSpan,
     CostAnalysisParams,
     ErrorPatternsParams,
     Params,
     PerformanceTrendsParams,
+    RateBaseline,
     SessionComparisonParams,
     ToolSequencesParams,
 )
@@ -29,10 +29,10 @@ def read(**fields: Any) -> Params:
 @pytest.mark.parametrize(
     ("name", "defaults"),
     [
-        ("error_patterns", ErrorPatternsParams("", 1, 3, 3, Baseline.ALL_CALLS)),
+        ("error_patterns", ErrorPatternsParams("", 1, 3, 3, RateBaseline.ALL_CALLS)),
         ("tool_sequences", ToolSequencesParams(1, None, 3)),
-        ("cost_analysis", CostAnalysisParams("", Bucket.BY_RANGE)),
-        ("performance_trends", PerformanceTrendsParams(Bucket.BY_RANGE)),
+        ("cost_analysis", CostAnalysisParams("", BucketSpan.BY_RANGE)),
+        ("performance_trends", PerformanceTrendsParams(BucketSpan.BY_RANGE)),
         ("session_comparison", SessionComparisonParams(None, None)),
     ],
 )
@@ -46,9 +46,9 @@ def test_an_analysis_is_asked_for_by_name_or_by_parameters_and_has_the_documente
 
 def test_parameters_are_taken_as_given() -> None:
     given = {"tool": "pay", "min_count": 2, "window": 5, "examples": 0, "baseline": "same_tool"}
-    assert read(error_patterns=given) == ErrorPatternsParams("pay", 2, 5, 0, Baseline.SAME_TOOL)
+    assert read(error_patterns=given) == ErrorPatternsParams("pay", 2, 5, 0, RateBaseline.SAME_TOOL)
     costs = read(cost_analysis={"model": "m", "bucket": "week"})
-    assert costs == CostAnalysisParams("m", Bucket.WEEK)
+    assert costs == CostAnalysisParams("m", BucketSpan.WEEK)
     compared = read(session_comparison={"recent_days": 0.5})
     assert compared == SessionComparisonParams(recent_days=0.5)
 
@@ -72,7 +72,7 @@ def test_a_default_never_contradicts_what_is_given(
 
 
 def test_what_the_domain_calls_an_enum_has_the_numbers_of_the_api() -> None:
-    for kind, wire in ((Baseline, pb.Baseline), (Bucket, pb.Bucket)):
+    for kind, wire in ((RateBaseline, pb.Baseline), (BucketSpan, pb.Bucket)):
         prefix = wire.DESCRIPTOR.name.upper()
         for member in kind:
             if member:

@@ -1,5 +1,5 @@
-"""Grouping templates that differ only in a word or two, as Drain groups log lines (He et al. 2017),
-but with the same result whatever the order in which the errors came."""
+"""Groups of templates that differ only in a word or two, as Drain groups log lines (He et al.
+2017), but with the same result whatever the order in which the errors came."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def group(templates: Mapping[str, int]) -> tuple[dict[str, str], bool]:
         for varying in range(1, MAX_VARYING + 1):
             if length < varying + 2 or (varying > 1 and length > _MAX_TOKENS_FOR_PAIRS):
                 break
-            merged = _merge(left, varying)
+            merged = merge_alike(left, varying)
             for tokens, joint in merged.items():
                 found[" ".join(tokens)] = " ".join(joint)
             left = [tokens for tokens in left if tokens not in merged]
     return found, len(kept) == len(by_frequency)
 
 
-def _merge(
+def merge_alike(
     lines: Sequence[tuple[str, ...]], varying: int
 ) -> dict[tuple[str, ...], tuple[str, ...]]:
     """Return the group of each line that is alike but for `varying` places with enough others."""
