@@ -155,12 +155,14 @@ serve-cluster: setup nginx $(BUILT)/index.html ## Serve from two nodes on one Po
 # A file at a time on each core; JOBS=1 for one after the other. Bytecode is kept whatever the
 # environment says: each worker would compile all files of tests anew, a third of a minute.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
-AT_ONCE = -n $(or $(JOBS),auto) --dist loadfile
+# In their order, not those of many tests first: what ends a run is short, not the longest test.
+AT_ONCE = -n $(or $(JOBS),auto) --dist loadfile --no-loadscope-reorder
 
 # What a change is checked with. Of what kills processes, runs the examples and opens pages, a file each;
 # PostgreSQL, beside the contract of stores, and what is marked `slow` are left to test-all.
-QUICK := tests/unit tests/contract tests/store_contract tests/integration tests/e2e/test_crash.py \
-	tests/e2e/test_examples.py tests/browser/test_overview.py --ignore=tests/integration/postgres -m "not slow"
+# What takes longest comes first.
+QUICK := tests/browser/test_overview.py tests/e2e/test_crash.py tests/e2e/test_examples.py tests/integration \
+	tests/store_contract tests/contract tests/unit --ignore=tests/integration/postgres -m "not slow"
 
 quick-tests: # For what asks which these are.
 	@echo '$(QUICK)'
@@ -176,6 +178,9 @@ AGAIN = echo "These failed among others; they are tried once more, alone." && \
 	$(PYTEST) --last-failed --last-failed-no-failures none
 AGAIN_POSTGRES = $(subst $(BIN)/python,MNEME_TEST_POSTGRES=1 $(BIN)/python,$(AGAIN)) $(ON_POSTGRES)
 
+# Each of them has one core to do; what either prints is shown when it has ended.
+OTHERS = $(MAKE) --no-print-directory --jobs=2 --output-sync=target --keep-going test-typescript test-dashboard
+
 # The TypeScript of the guides runs in Python's tests, so its client is built before them.
 # The tests start hundreds of servers. Where Python is told to write no bytecode, each of them would
 # compile Mneme anew, which takes more than a quarter of its start: it is compiled before.
@@ -185,12 +190,12 @@ built: setup dashboard
 
 test: built chromium ## Check a change: some thirteen minutes on two cores; JOBS=1 for one test after the other
 	$(PYTEST) $(AT_ONCE) $(QUICK) || { test $$? = 1 && $(AGAIN) $(QUICK); }
-	@$(MAKE) --no-print-directory test-typescript test-dashboard
+	@$(OTHERS)
 
 test-all: built chromium nginx ## Run every test: those of `test`, and what takes longer than a change waits
 	$(PYTEST) $(AT_ONCE) || { test $$? = 1 && $(AGAIN); }
 	MNEME_TEST_POSTGRES=1 $(PYTEST) -q $(AT_ONCE) $(ON_POSTGRES) || { test $$? = 1 && $(AGAIN_POSTGRES); }
-	@$(MAKE) --no-print-directory test-typescript test-dashboard
+	@$(OTHERS)
 
 robustness: setup ## Attack and kill servers and databases, damage files, long: ATTACK_SECONDS=60 KILLS=500 DAMAGES=1000 ROUNDS=200 MINUTES=30 SEED=1
 	MNEME_TEST_ATTACK_SECONDS=$(or $(ATTACK_SECONDS),60) MNEME_TEST_FAULT_MINUTES=$(or $(MINUTES),30) MNEME_TEST_KILLS=$(or $(KILLS),500) MNEME_TEST_DAMAGES=$(or $(DAMAGES),1000) MNEME_TEST_SEED=$(or $(SEED),$(shell date +%s)) \
