@@ -24,6 +24,13 @@ METHODS = {
 }
 """Every RPC by its full name, "mneme.v1.EventService/GetSession"."""
 
+_SERVICES = {
+    {"EventService": "events"}.get(
+        service.name, service.name.removesuffix("Service").lower()
+    ): service
+    for service in services()
+}
+
 _DETAILS_KEY = "grpc-status-details-bin"
 _TIMEOUT_S = 60.0
 
@@ -123,14 +130,14 @@ class Api:
             ],
         )
         self.channel = grpc.intercept_channel(self._plain, _Authorized(secret))
-        stubs = {service.name: stub_of(service, self.channel) for service in services()}
-        self.events = stubs.pop("EventService")
-        for name, stub in stubs.items():
-            setattr(self, name.removesuffix("Service").lower(), stub)
 
     def __getattr__(self, name: str) -> Any:
-        """What `setattr` gave it: the stub of a service, `learn` of the LearnService."""
-        raise AttributeError(f"there is no service of the name {name}")
+        """Make the stub of a service where it is first asked for: `learn` of the LearnService."""
+        if name not in _SERVICES:
+            raise AttributeError(f"there is no service of the name {name}")
+        stub = _stub_of(_SERVICES[name], self.channel)
+        setattr(self, name, stub)
+        return stub
 
     def call(self, rpc: str, request: Message | bytes | Sequence[Message]) -> list[Message]:
         """Call any RPC by its full name with one message, given as such or as raw bytes, or with
@@ -162,7 +169,7 @@ class Api:
         self._plain.close()
 
 
-def stub_of(service: ServiceDescriptor, channel: grpc.Channel) -> Any:
+def _stub_of(service: ServiceDescriptor, channel: grpc.Channel) -> Any:
     module = service.file.name.removesuffix(".proto").replace("/", ".")
     return getattr(import_module(f"{module}_pb2_grpc"), f"{service.name}Stub")(channel)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -19,6 +20,7 @@ _LEAVES = frozenset(
 )
 
 
+@cache
 def services() -> Sequence[ServiceDescriptor]:
     """Return every service that the package has, so that no test has to be told of a new one."""
     return [

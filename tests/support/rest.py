@@ -34,7 +34,7 @@ from mneme_server.edge.http.spelling import (
 )
 from mneme_server.edge.http.writing import json_name, writer_of
 
-from support.api import METHODS, Api, stub_of
+from support.api import METHODS, Api
 from support.descriptors import services
 from support.http import TIMEOUT_S
 
@@ -64,10 +64,6 @@ class RestApi(Api):
             verify=False,  # See `Http`.
         )
         self.channel = _Channel(self._client)  # type: ignore[assignment]
-        stubs = {service.name: stub_of(service, self.channel) for service in services()}
-        self.events = stubs.pop("EventService")
-        for name, stub in stubs.items():
-            setattr(self, name.removesuffix("Service").lower(), stub)
 
     def close(self) -> None:
         """Close the connections."""
