@@ -21,7 +21,7 @@ from google.protobuf import descriptor_pb2
 from google.protobuf.descriptor import FieldDescriptor
 from mneme import __version__
 from mneme.v1 import options_pb2
-from mneme_server.edge.grpc.extensions import extension
+from mneme_server.edge.grpc.schema_options import extension
 from mneme_server.edge.http.routes import EVERYTHING, Route, routes_of
 from mneme_server.edge.http.spelling import SEARCHED, Spelling, spelling_of, takes_offset
 from mneme_server.edge.http.writing import json_name

@@ -9,7 +9,7 @@ from buf.validate import validate_pb2
 from clientgen.options import refuses_absence
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from mneme.v1 import options_pb2
-from mneme_server.edge.grpc.extensions import extension
+from mneme_server.edge.grpc.schema_options import extension
 from mneme_server.edge.http.spelling import FLAT, GROUPS, OWNED, TENANT, prefix_of
 from mneme_server.edge.http.writing import json_name
 

@@ -18,8 +18,8 @@ from google.rpc.code_pb2 import Code  # type: ignore[import-untyped]
 from mneme.v1.errors_pb2 import ErrorReason, codes
 from mneme_server.common.errors import Reason
 from mneme_server.edge.grpc.errors import INTERNAL_REASON
-from mneme_server.edge.grpc.extensions import extension
 from mneme_server.edge.grpc.memory_operations import OPERATIONS, OperationName
+from mneme_server.edge.grpc.schema_options import extension
 from mneme_server.features.otlp.model import SpanKind
 from mneme_server.features.otlp.vocabulary import KINDS, ROWS, Dialect
 from mneme_server.settings import Settings, flag_of, variable_of

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from mneme.v1 import options_pb2
-from mneme_server.edge.grpc.extensions import extension
+from mneme_server.edge.grpc.schema_options import extension
 from mneme_server.edge.http.routes import EVERYTHING, Route
 from mneme_server.edge.http.spelling import (
     PARAMETERS,

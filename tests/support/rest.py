@@ -19,7 +19,7 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from google.rpc import status_pb2
 from mneme.v1 import options_pb2
-from mneme_server.edge.grpc.extensions import extension
+from mneme_server.edge.grpc.schema_options import extension
 from mneme_server.edge.http.errors import CODES
 from mneme_server.edge.http.reading import read_object
 from mneme_server.edge.http.routes import EVERYTHING, Route, routes_of

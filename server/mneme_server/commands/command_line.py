@@ -55,7 +55,7 @@ def _serve(settings: Settings, arguments: Mapping[str, str]) -> int:
         return _complain("--detach goes with --local FOLDER", _USAGE)
     spare_memory(settings.workers)  # Before what follows starts threads.
     from mneme_server.app import serve
-    from mneme_server.edge.grpc.listening import ListenError
+    from mneme_server.common.address import ListenError
 
     try:
         code = serve(settings)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from mneme import __version__
 
+from mneme_server.common.address import ListenError
 from mneme_server.common.errors import MnemeError
 from mneme_server.common.process_limits import spare_memory
-from mneme_server.edge.grpc.listening import ListenError
 from mneme_server.edge.local.detaching import Report, bound, detached
 from mneme_server.edge.local.folder import make_folder, take
 from mneme_server.engine.embedding.errors import EmbeddingError

@@ -57,3 +57,10 @@ def is_loopback(address: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+class ListenError(Exception):
+    """The server cannot listen as it is set up. The message names the setting and says why."""
+
+    def __init__(self, setting: str, value: str, why: str) -> None:
+        super().__init__(f"{setting}={value} cannot be used: {why}")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from mneme_server.common.canonical import canonical_json
 from mneme_server.common.pages import least_bytes
-from mneme_server.edge.grpc.convert.json import struct_of_object
+from mneme_server.edge.grpc.conversions import struct_of_object
 
 
 @pytest.mark.parametrize(

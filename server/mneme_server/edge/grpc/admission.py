@@ -8,8 +8,7 @@ from functools import partial
 
 from mneme_server.common.errors import Reason, ResourceExhausted
 from mneme_server.common.identity import DEFAULT_TENANT
-from mneme_server.edge.grpc.authenticating import Authenticator
-from mneme_server.edge.grpc.call import authorizations_in, bearer
+from mneme_server.edge.grpc.call import Authenticator, authorizations_in, bearer
 from mneme_server.edge.grpc.methods import Method, StreamKind
 from mneme_server.edge.grpc.workers import Lane, Workers
 

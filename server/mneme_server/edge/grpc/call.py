@@ -22,6 +22,22 @@ _NEVER_S = 100 * 365 * 86_400.0
 Header: TypeAlias = str | bytes
 
 
+class Authenticator(Protocol):
+    """Tells callers by their secrets."""
+
+    def authenticate(self, secret: str) -> Caller:
+        """Return whom the secret lets in.
+
+        Raises:
+            Unauthenticated: nobody.
+        """
+        ...
+
+    def known(self, secret: str) -> Caller | None:
+        """Return whom the secret lets in, if it did before, without taking time."""
+        ...
+
+
 class Edge(Protocol):
     """What the edge that took a call knows of it; gRPC's ServicerContext is one."""
 

@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 
 from mneme_server.common.errors import MnemeError
 from mneme_server.edge.grpc.call import Call, Edge, authorizations_in
-from mneme_server.edge.grpc.interceptors.authentication import Identification
+from mneme_server.edge.grpc.interceptors.access import Identification
 from mneme_server.edge.grpc.methods import Method
 from mneme_server.edge.grpc.pipeline import Handler, Pipeline
 from mneme_server.edge.grpc.service import Service

@@ -1,9 +1,10 @@
-"""From the domain's errors to statuses on the wire: the one table."""
+"""The one table from the domain's errors to statuses on the wire, and the fields that they name."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -220,3 +221,21 @@ def _failure(
         packed.Pack(detail)
         status.details.append(packed)
     return Failure(status, code, reason)
+
+
+@contextmanager
+def fields(**paths: str) -> Iterator[None]:
+    """Name the request's fields in errors of the use case that is called inside.
+
+        with fields(id="lessons[{item}].id"):
+            self._lessons.import_(…)
+
+    Args:
+        paths: by the use case's word for it, the path in the request; `{item}` is the error's.
+    """
+    try:
+        yield
+    except MnemeError as error:
+        if error.field in paths:
+            error.field = paths[error.field].format(item=error.item)
+        raise

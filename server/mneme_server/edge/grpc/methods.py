@@ -14,7 +14,7 @@ from google.protobuf.descriptor import (
 from mneme.v1 import auth_pb2, options_pb2
 
 from mneme_server.common.identity import KeyScope
-from mneme_server.edge.grpc.extensions import extension
+from mneme_server.edge.grpc.schema_options import extension
 from mneme_server.edge.grpc.service import Needs
 
 

@@ -19,8 +19,7 @@ from prometheus_client import (
     start_http_server,
 )
 
-from mneme_server.common.address import join_host_port, split_host_port
-from mneme_server.edge.grpc.listening import ListenError
+from mneme_server.common.address import ListenError, join_host_port, split_host_port
 from mneme_server.edge.grpc.methods import Method
 
 _log = structlog.get_logger(__name__)

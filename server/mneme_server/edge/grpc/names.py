@@ -10,7 +10,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
 from mneme_server.common.texts import composed
-from mneme_server.edge.grpc.extensions import extension
+from mneme_server.edge.grpc.schema_options import extension
 
 _ON_ONE_LINE = r"^[^\x00-\x1f\x7f]*$"
 """What every field says that something is found by as it is written: the id, the name, the tag.

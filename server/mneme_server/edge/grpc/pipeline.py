@@ -23,12 +23,10 @@ from mneme_server.common.errors import InvalidArgument
 from mneme_server.edge.grpc.admission import Admission, too_many_calls
 from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.methods import Method, StreamKind
-from mneme_server.edge.grpc.open_stream import OpenStream, Send, Sending
+from mneme_server.edge.grpc.open_stream import OpenStream, Send, Sending, Source
 from mneme_server.edge.grpc.peers import Direct, Exchange, Peers
 from mneme_server.edge.grpc.room import Room
-from mneme_server.edge.grpc.salvaging import parse_parts
-from mneme_server.edge.grpc.source import Source
-from mneme_server.edge.grpc.wire import Deserialize
+from mneme_server.edge.grpc.wire import Deserialize, parse_parts
 from mneme_server.engine.scheduling.foreground import Foreground, Size
 
 Layer: TypeAlias = Callable[[Call], AbstractContextManager[None] | None]

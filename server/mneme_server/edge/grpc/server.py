@@ -13,25 +13,25 @@ import grpc
 import structlog
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from mneme_server.common.address import is_unix, join_host_port, split_host_port
+from mneme_server.common.address import ListenError, is_unix, join_host_port, split_host_port
 from mneme_server.common.tracing import NOTHING, Span
 from mneme_server.common.watchdog import Watchdog
 from mneme_server.edge.grpc.admission import Admission
-from mneme_server.edge.grpc.authenticating import Authenticator
+from mneme_server.edge.grpc.call import Authenticator
 from mneme_server.edge.grpc.entrance import Entrance
 from mneme_server.edge.grpc.health import Health
-from mneme_server.edge.grpc.interceptors.abandoned import skip_abandoned
-from mneme_server.edge.grpc.interceptors.authentication import Identification, authentication
+from mneme_server.edge.grpc.interceptors.access import (
+    Identification,
+    KeyedCalls,
+    TokenBuckets,
+    authentication,
+    rate_limit,
+)
 from mneme_server.edge.grpc.interceptors.consistency import Newest, WaitUntilAsFresh, consistent
 from mneme_server.edge.grpc.interceptors.errors import Diagnose, map_errors
-from mneme_server.edge.grpc.interceptors.keyed import KeyedCalls
-from mneme_server.edge.grpc.interceptors.rate_limit import TokenBuckets, rate_limit
-from mneme_server.edge.grpc.interceptors.running import RunningCalls
+from mneme_server.edge.grpc.interceptors.running import RunningCalls, skip_abandoned
 from mneme_server.edge.grpc.interceptors.streams import StreamSlots, stopping_error
-from mneme_server.edge.grpc.interceptors.telemetry import telemetry
-from mneme_server.edge.grpc.interceptors.tracing import traced
-from mneme_server.edge.grpc.interceptors.validation import check_rules
-from mneme_server.edge.grpc.listening import ListenError
+from mneme_server.edge.grpc.interceptors.telemetry import telemetry, traced
 from mneme_server.edge.grpc.memory_operations import told
 from mneme_server.edge.grpc.methods import StreamKind, methods_of
 from mneme_server.edge.grpc.metrics import Metrics
@@ -42,6 +42,7 @@ from mneme_server.edge.grpc.reflection import add_reflection, reflection_service
 from mneme_server.edge.grpc.room import Room
 from mneme_server.edge.grpc.service import Service, handlers_of
 from mneme_server.edge.grpc.shared_counts import SharedCounts
+from mneme_server.edge.grpc.validation import check_rules
 from mneme_server.edge.grpc.workers import Workers
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.engine.scheduling.steps import Steps

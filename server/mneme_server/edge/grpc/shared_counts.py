@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from mneme_server.edge.grpc.interceptors.rate_limit import TokenBuckets
+from mneme_server.edge.grpc.interceptors.access import TokenBuckets
 from mneme_server.edge.grpc.interceptors.streams import StreamSlots
 
 _CALLS, _WATCHES = "calls", "watches"

@@ -1,4 +1,7 @@
-"""The `buf.validate` rules that the protos state, checked on messages."""
+"""The `buf.validate` rules that the protos state, checked on messages.
+
+A request's names get their one form before, and what it leaves out is put in after.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,15 @@ from mneme.v1 import options_pb2
 
 from mneme_server.common.errors import Reason
 from mneme_server.common.texts import is_blank
+from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.errors import InvalidRequest
 from mneme_server.edge.grpc.errors import Violation as FieldViolation
-from mneme_server.edge.grpc.extensions import extension
+from mneme_server.edge.grpc.names import compose_names
+from mneme_server.edge.grpc.schema_options import extension, fill_defaults
 
 if TYPE_CHECKING:
     from protovalidate import FieldPathElementPb, Validator, Violation, ViolationPb
+
 
 _BOUNDS = frozenset({"gt", "gte", "lt", "lte", "len", "min", "max", "within"})
 """Words of rule ids, such as `int32.gte_lte`, that bound a number, a size or a time."""
@@ -197,3 +203,15 @@ def _path(elements: Iterable[FieldPathElementPb]) -> str:
         + ("" if element.subscript is None else f"[{json.dumps(element.subscript.value)}]")
         for element in elements
     )
+
+
+def check_rules(call: Call, message: Message) -> None:
+    """Give a request message's names their one form, check its `buf.validate` rules, and put its
+    defaults in.
+
+    Public methods have neither, and those of other projects' services.
+    """
+    if call.method.scope is not None and call.method.has_rules:
+        compose_names(message)
+        validate(message)
+        fill_defaults(message)

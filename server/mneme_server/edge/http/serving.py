@@ -9,9 +9,8 @@ from typing import Any
 
 import structlog
 
-from mneme_server.common.address import join_host_port, split_host_port
+from mneme_server.common.address import ListenError, join_host_port, split_host_port
 from mneme_server.edge.grpc.entrance import Entrance
-from mneme_server.edge.grpc.listening import ListenError
 from mneme_server.edge.http.options import HttpOptions
 
 _log = structlog.get_logger(__name__)

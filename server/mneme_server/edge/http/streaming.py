@@ -14,8 +14,8 @@ from mneme.v1 import options_pb2
 
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.edge.grpc.entrance import Entrance
-from mneme_server.edge.grpc.extensions import extension
 from mneme_server.edge.grpc.methods import StreamKind
+from mneme_server.edge.grpc.schema_options import extension
 from mneme_server.edge.http import errors
 from mneme_server.edge.http.answer import LINES, Answer, Peer, ended_with, late
 from mneme_server.edge.http.bodies import Bodies, identify

@@ -16,7 +16,7 @@ from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 
 from mneme_server.common.errors import InvalidArgument, MnemeError
 from mneme_server.edge.grpc.entrance import Entrance
-from mneme_server.edge.grpc.salvaging import parse_parts
+from mneme_server.edge.grpc.wire import parse_parts
 from mneme_server.edge.http import errors, lenient_json
 from mneme_server.edge.http.answer import Answer, Peer, ended_with, late
 from mneme_server.edge.http.bodies import Bodies, TooLarge, TooSlow

@@ -12,7 +12,7 @@ from mneme.v1 import operation_pb2
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.identity import KeyScope, new_id
 from mneme_server.edge.grpc.call import Call
-from mneme_server.edge.grpc.convert.time import to_timestamp
+from mneme_server.edge.grpc.conversions import to_timestamp
 from mneme_server.edge.grpc.paging import Pages
 from mneme_server.features.admin.keys import ApiKeys
 from mneme_server.features.admin.model import ApiKey, Tenant

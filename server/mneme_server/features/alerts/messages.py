@@ -9,7 +9,7 @@ from typing import Any, cast
 from mneme.v1 import alert_service_pb2 as pb
 
 from mneme_server.common.stored import reads
-from mneme_server.edge.grpc.convert.time import time_range, to_timestamp
+from mneme_server.edge.grpc.conversions import time_range, to_timestamp
 from mneme_server.features.alerts.model import (
     Condition,
     Delivery,

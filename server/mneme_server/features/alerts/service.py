@@ -8,10 +8,10 @@ from mneme.v1 import alert_service_pb2 as pb
 
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.edge.grpc.call import Call
-from mneme_server.edge.grpc.convert.time import time_range, to_timestamp
-from mneme_server.edge.grpc.fields import fields
-from mneme_server.edge.grpc.masks import named_fields
+from mneme_server.edge.grpc.conversions import time_range, to_timestamp
+from mneme_server.edge.grpc.errors import fields
 from mneme_server.edge.grpc.paging import Pages
+from mneme_server.edge.grpc.schema_options import named_fields
 from mneme_server.edge.grpc.validation import validate
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.alerts import messages as convert

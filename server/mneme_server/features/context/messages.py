@@ -9,7 +9,7 @@ from mneme.v1 import context_service_pb2 as pb
 from mneme.v1 import reflection_pb2
 
 from mneme_server.common.stored import reads
-from mneme_server.edge.grpc.convert.time import time_range, to_timestamp
+from mneme_server.edge.grpc.conversions import time_range, to_timestamp
 from mneme_server.features.context.experience import Attempt, ProvenSkill
 from mneme_server.features.context.model import (
     Awakening,

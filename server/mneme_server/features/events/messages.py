@@ -9,10 +9,11 @@ from google.protobuf.duration_pb2 import Duration
 from mneme.v1 import event_service_pb2 as pb
 
 from mneme_server.common.stored import reads
-from mneme_server.edge.grpc.convert.json import json_of, struct_of
-from mneme_server.edge.grpc.convert.time import (
+from mneme_server.edge.grpc.conversions import (
+    json_of,
     stored_duration,
     stored_time,
+    struct_of,
     time_range,
     to_timestamp,
 )

@@ -10,10 +10,10 @@ from mneme_server.common.errors import InvalidArgument, MnemeError
 from mneme_server.common.watchdog import Watchdog
 from mneme_server.edge.grpc.batches import Batches, BatchLimits
 from mneme_server.edge.grpc.call import Call
-from mneme_server.edge.grpc.convert.time import stored_time
-from mneme_server.edge.grpc.fields import fields
+from mneme_server.edge.grpc.conversions import stored_time
+from mneme_server.edge.grpc.errors import fields
+from mneme_server.edge.grpc.open_stream import Source
 from mneme_server.edge.grpc.paging import Pages
-from mneme_server.edge.grpc.source import Source
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.events import messages as convert
 from mneme_server.features.events.model import NewEvent, Receipt, SessionStatus

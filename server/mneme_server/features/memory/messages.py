@@ -13,8 +13,13 @@ from mneme_server.common.canonical import canonical_json
 from mneme_server.common.clock import DAY_US, now_us
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.common.stored import reads
-from mneme_server.edge.grpc.convert.json import json_of, struct_of
-from mneme_server.edge.grpc.convert.time import stored_time, time_range, to_timestamp
+from mneme_server.edge.grpc.conversions import (
+    json_of,
+    stored_time,
+    struct_of,
+    time_range,
+    to_timestamp,
+)
 from mneme_server.edge.grpc.paging import fitting
 from mneme_server.features.memory.model import (
     Deleted,

@@ -13,7 +13,7 @@ from mneme.v1 import operation_pb2 as pb
 
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.errors import error_of
-from mneme_server.edge.grpc.convert.time import to_timestamp
+from mneme_server.edge.grpc.conversions import to_timestamp
 from mneme_server.edge.grpc.errors import failure_of, internal_failure
 from mneme_server.edge.grpc.methods import StartedKind, kinds_started_by
 from mneme_server.features.operations.model import LongWork, Operation, State

@@ -6,7 +6,7 @@ from mneme.v1 import operation_service_pb2 as pb
 
 from mneme_server.common.clock import MICROSECONDS
 from mneme_server.edge.grpc.call import Call
-from mneme_server.edge.grpc.convert.time import stored_duration
+from mneme_server.edge.grpc.conversions import stored_duration
 from mneme_server.edge.grpc.paging import Pages
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.operations.messages import OperationKinds

@@ -10,7 +10,7 @@ from mneme.v1 import proof_service_pb2 as pb
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.common.identity import KeyScope
 from mneme_server.edge.grpc.call import Call
-from mneme_server.edge.grpc.fields import fields
+from mneme_server.edge.grpc.errors import fields
 from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.features.proof import messages as convert
 from mneme_server.features.proof.certifying import RecallWithCertificate

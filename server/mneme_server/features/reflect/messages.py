@@ -8,8 +8,7 @@ from typing import cast
 
 from mneme.v1 import reflect_service_pb2 as pb
 
-from mneme_server.edge.grpc.convert.json import struct_of_object
-from mneme_server.edge.grpc.convert.time import time_range, to_timestamp
+from mneme_server.edge.grpc.conversions import struct_of_object, time_range, to_timestamp
 from mneme_server.features.events.history import HistoryFilter
 from mneme_server.features.reflect import model
 from mneme_server.features.reflect.model import (

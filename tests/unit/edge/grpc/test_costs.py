@@ -18,7 +18,7 @@ from google.protobuf.message_factory import GetMessageClass
 from mneme_server.common import errors
 from mneme_server.common.identity import ALL_SCOPES, Caller
 from mneme_server.edge.grpc.call import Call
-from mneme_server.edge.grpc.interceptors.validation import check_rules
+from mneme_server.edge.grpc.validation import check_rules
 from mneme_server.features.events.event_types import EventType
 from mneme_server.features.events.model import NewEvent
 from mneme_server.features.events.normalize import normalize

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mneme.v1 import event_service_pb2
 from mneme_server.common.watchdog import Watchdog
-from mneme_server.edge.grpc.interceptors.rate_limit import TokenBuckets
+from mneme_server.edge.grpc.interceptors.access import TokenBuckets
 from mneme_server.edge.grpc.interceptors.streams import StreamSlots
 from mneme_server.edge.grpc.methods import StreamKind
 from mneme_server.edge.grpc.shared_counts import SharedCounts

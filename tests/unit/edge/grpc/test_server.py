@@ -18,8 +18,8 @@ import trustme
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2
 from mneme.v1 import event_service_pb2 as pb
+from mneme_server.common.address import ListenError
 from mneme_server.edge.grpc import open_stream
-from mneme_server.edge.grpc.listening import ListenError
 from mneme_server.edge.grpc.server import Tls
 from support.folders import wait_until
 from unit.edge.grpc.conftest import MakeEdge

@@ -22,8 +22,8 @@ from mneme_server.common import errors
 from mneme_server.common.identity import ALL_SCOPES, Caller
 from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.interceptors.errors import map_errors
-from mneme_server.edge.grpc.interceptors.validation import check_rules
 from mneme_server.edge.grpc.methods import methods_of
+from mneme_server.edge.grpc.validation import check_rules
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.admin.ports import ServerInfo
 from mneme_server.features.learn.kinds import LESSON

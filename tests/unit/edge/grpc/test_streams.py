@@ -18,7 +18,7 @@ from mneme_server.common.watchdog import Watchdog
 from mneme_server.edge.grpc import server as server_module
 from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.interceptors import streams as streams_module
-from mneme_server.edge.grpc.interceptors.rate_limit import TokenBuckets
+from mneme_server.edge.grpc.interceptors.access import TokenBuckets
 from mneme_server.edge.grpc.interceptors.streams import StreamSlots
 from mneme_server.edge.grpc.methods import StreamKind, methods_of
 from mneme_server.edge.grpc.shared_counts import SharedCounts

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import pytest
 import structlog
 from mneme.v1 import event_service_pb2 as pb
+from mneme_server.common.address import ListenError
 from mneme_server.common.errors import NotFound
-from mneme_server.edge.grpc.listening import ListenError
 from mneme_server.edge.grpc.logging import LogFormat, configure_logging
 from mneme_server.edge.grpc.metrics import MetricsEndpoint
 from structlog.testing import capture_logs

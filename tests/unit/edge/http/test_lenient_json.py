@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from mneme_server.edge.grpc.salvaging import parse_parts
+from mneme_server.edge.grpc.wire import parse_parts
 from mneme_server.edge.http import lenient_json
 from mneme_server.features.otlp.capability import NEEDS
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest

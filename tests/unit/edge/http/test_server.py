@@ -17,11 +17,11 @@ import structlog
 import trustme
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
+from mneme_server.common.address import ListenError
 from mneme_server.common.errors import NotFound
 from mneme_server.common.process_limits import allow_many_files
 from mneme_server.edge.grpc import open_stream
 from mneme_server.edge.grpc.call import Call
-from mneme_server.edge.grpc.listening import ListenError
 from mneme_server.edge.http import bodies, connection
 from unit.edge.http.conftest import Serve, Served
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from mneme._core.convert import fill
 from mneme.v1 import reflect_service_pb2 as pb
-from mneme_server.edge.grpc.defaults import fill_defaults
+from mneme_server.edge.grpc.schema_options import fill_defaults
 from mneme_server.features.reflect.messages import params, params_field
 from mneme_server.features.reflect.model import (
     BucketSpan,

@@ -1,10 +1,13 @@
-"""Which calls are being served."""
+"""Calls that are being served, and those whose caller left before a worker was free."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import cast
+
+import grpc
 
 from mneme_server.edge.grpc.call import Call
 
@@ -40,3 +43,14 @@ class RunningCalls:
             begun = set(self._calls)
             self._state.wait_for(lambda: begun.isdisjoint(self._calls), seconds)
             return sorted(call.method.path for call in begun & self._calls)
+
+
+def skip_abandoned(call: Call) -> None:
+    """Do not begin a call that was cancelled, or whose deadline passed, while it was queued.
+
+    gRPC hands such calls to their handlers; after a jam, answering them would prolong it.
+    """
+    if call.time_left() == 0:
+        cast(grpc.ServicerContext, call.edge).abort(
+            call.abandoned_code, "the caller left before the call began"
+        )

@@ -7,7 +7,7 @@ from mneme.v1 import admin_service_pb2 as pb
 from mneme.v1 import forgetting_pb2
 
 from mneme_server.common.errors import InvalidArgument, Reason
-from mneme_server.edge.grpc.convert.time import time_range, to_timestamp
+from mneme_server.edge.grpc.conversions import time_range, to_timestamp
 from mneme_server.engine.corpus.forgetting import ForgetFilter, ForgetSelection
 from mneme_server.features.admin.forgetting.model import Forgetting, Outcome
 

@@ -11,7 +11,7 @@ from mneme.v1 import operation_pb2
 from mneme_server.common.errors import error_of
 from mneme_server.common.identity import new_id
 from mneme_server.edge.grpc.call import Call
-from mneme_server.edge.grpc.fields import fields
+from mneme_server.edge.grpc.errors import fields
 from mneme_server.engine.corpus.forgetting import ForgetSelection
 from mneme_server.features.admin.forgetting.erasing import FORGET, Erase, request_of
 from mneme_server.features.admin.forgetting.forgetting import Forget

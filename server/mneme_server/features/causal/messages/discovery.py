@@ -7,8 +7,8 @@ from mneme.v1 import discovery_pb2 as pb
 from mneme.v1 import episode_pb2
 
 from mneme_server.common.clock import END_US
-from mneme_server.edge.grpc.convert.time import to_timestamp
-from mneme_server.edge.grpc.fields import fields
+from mneme_server.edge.grpc.conversions import to_timestamp
+from mneme_server.edge.grpc.errors import fields
 from mneme_server.features.causal.discovery_model import Correction, Discovered, Question
 from mneme_server.features.causal.nightly import Schedule
 from mneme_server.features.causal.running import as_fields

@@ -10,8 +10,7 @@ from mneme.v1 import causal_pb2 as pb
 
 from mneme_server.common.canonical import canonical_json
 from mneme_server.common.stored import reads
-from mneme_server.edge.grpc.convert.json import json_of, struct_of
-from mneme_server.edge.grpc.convert.time import to_timestamp
+from mneme_server.edge.grpc.conversions import json_of, struct_of, to_timestamp
 from mneme_server.edge.grpc.paging import fitting
 from mneme_server.features.causal.chains import ASSUMPTION, EffectQuery, FoundChains
 from mneme_server.features.causal.model import Chain, Edge, EdgeFilter, Origin

@@ -6,9 +6,9 @@ from mneme.v1 import causal_pb2, causal_service_pb2
 
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.edge.grpc.call import Call
-from mneme_server.edge.grpc.fields import fields
-from mneme_server.edge.grpc.masks import named_fields
+from mneme_server.edge.grpc.errors import fields
 from mneme_server.edge.grpc.paging import Pages
+from mneme_server.edge.grpc.schema_options import named_fields
 from mneme_server.edge.grpc.validation import validate
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.causal.chains import QueryEffects

@@ -5,8 +5,8 @@ from __future__ import annotations
 from mneme.v1 import experiment_pb2 as pb
 
 from mneme_server.edge.grpc.call import Call
-from mneme_server.edge.grpc.convert.time import to_timestamp
-from mneme_server.edge.grpc.fields import fields
+from mneme_server.edge.grpc.conversions import to_timestamp
+from mneme_server.edge.grpc.errors import fields
 from mneme_server.edge.grpc.paging import Pages
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.causal.experiment_model import Status

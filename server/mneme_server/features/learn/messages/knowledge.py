@@ -7,7 +7,7 @@ from typing import cast
 from mneme.v1 import knowledge_pb2 as pb
 
 from mneme_server.common.stored import reads
-from mneme_server.edge.grpc.convert.time import stored_time, to_timestamp
+from mneme_server.edge.grpc.conversions import stored_time, to_timestamp
 from mneme_server.features.learn.knowledge_model import (
     FoundKnowledge,
     KnowledgeAnswer,

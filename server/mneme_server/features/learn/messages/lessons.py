@@ -11,8 +11,7 @@ from mneme.v1 import learn_service_pb2 as pb
 
 from mneme_server.common.canonical import canonical_json
 from mneme_server.common.stored import reads
-from mneme_server.edge.grpc.convert.json import json_of, struct_of
-from mneme_server.edge.grpc.convert.time import stored_time, to_timestamp
+from mneme_server.edge.grpc.conversions import json_of, stored_time, struct_of, to_timestamp
 from mneme_server.features.learn.lesson_model import (
     FoundLesson,
     Importance,

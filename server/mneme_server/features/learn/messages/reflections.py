@@ -7,7 +7,7 @@ from typing import cast
 from mneme.v1 import reflection_pb2 as pb
 
 from mneme_server.common.stored import reads
-from mneme_server.edge.grpc.convert.time import to_timestamp
+from mneme_server.edge.grpc.conversions import to_timestamp
 from mneme_server.edge.grpc.paging import fitting
 from mneme_server.features.events.outcome import Outcome
 from mneme_server.features.learn.reflection_model import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mneme.v1 import knowledge_pb2 as pb
 
 from mneme_server.edge.grpc.call import Call
-from mneme_server.edge.grpc.fields import fields
+from mneme_server.edge.grpc.errors import fields
 from mneme_server.features.learn.knowledge import Knowledge
 from mneme_server.features.learn.knowledge_model import KnowledgeType
 from mneme_server.features.learn.messages import knowledge as convert

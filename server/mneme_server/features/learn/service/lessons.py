@@ -8,9 +8,9 @@ from mneme.v1 import learn_service_pb2 as pb
 
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.edge.grpc.call import Call
-from mneme_server.edge.grpc.fields import fields
-from mneme_server.edge.grpc.masks import named_fields
+from mneme_server.edge.grpc.errors import fields
 from mneme_server.edge.grpc.paging import Pages, fitting
+from mneme_server.edge.grpc.schema_options import named_fields
 from mneme_server.edge.grpc.validation import validate
 from mneme_server.engine.corpus.importing import OnConflict
 from mneme_server.engine.scheduling.foreground import Foreground

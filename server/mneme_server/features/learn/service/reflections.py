@@ -5,7 +5,7 @@ from __future__ import annotations
 from mneme.v1 import reflection_pb2 as pb
 
 from mneme_server.edge.grpc.call import Call
-from mneme_server.edge.grpc.fields import fields
+from mneme_server.edge.grpc.errors import fields
 from mneme_server.edge.grpc.paging import Pages, fitting
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.learn.messages import reflections as convert

@@ -8,7 +8,7 @@ from mneme.v1 import learning_import_pb2 as pb
 from mneme.v1 import learning_pb2
 
 from mneme_server.common.errors import InvalidArgument
-from mneme_server.edge.grpc.convert.time import time_range
+from mneme_server.edge.grpc.conversions import time_range
 from mneme_server.features.learning.importing.importing import Example, Report
 from mneme_server.features.learning.importing.mapping import field_names
 from mneme_server.features.learning.importing.plan import (

@@ -10,8 +10,7 @@ from mneme.v1 import learning_pb2 as pb
 from mneme.v1 import learning_service_pb2 as service_pb
 
 from mneme_server.common.clock import MICROSECONDS
-from mneme_server.edge.grpc.convert.json import json_of, struct_of_object
-from mneme_server.edge.grpc.convert.time import to_timestamp
+from mneme_server.edge.grpc.conversions import json_of, struct_of_object, to_timestamp
 from mneme_server.features.learning.algorithm import Algorithm, Key
 from mneme_server.features.learning.catalogue import missing
 from mneme_server.features.learning.exporting import Model, file_name

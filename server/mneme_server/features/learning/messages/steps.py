@@ -8,8 +8,7 @@ from mneme.v1 import learning_service_pb2 as service_pb
 
 from mneme_server.common.canonical import canonical_json
 from mneme_server.common.identity import new_id
-from mneme_server.edge.grpc.convert.json import json_of, struct_of
-from mneme_server.edge.grpc.convert.time import to_timestamp
+from mneme_server.edge.grpc.conversions import json_of, struct_of, to_timestamp
 from mneme_server.features.learning.acting import Answer, Message
 from mneme_server.features.learning.live import Asked, Chosen
 from mneme_server.features.learning.messages.trust import baseline, verdict

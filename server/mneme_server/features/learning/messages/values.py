@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from mneme.v1 import learning_pb2 as pb
 
 from mneme_server.common.canonical import Json
-from mneme_server.edge.grpc.convert.json import json_of, struct_of_object
+from mneme_server.edge.grpc.conversions import json_of, struct_of_object
 
 
 def value_of(message: pb.State | pb.Action, field: str) -> Json:

@@ -11,7 +11,7 @@ from mneme_server.common.errors import InvalidArgument, MnemeError, Reason
 from mneme_server.common.watchdog import Watchdog
 from mneme_server.edge.grpc.batches import Batches, BatchLimits
 from mneme_server.edge.grpc.call import Call
-from mneme_server.edge.grpc.fields import fields
+from mneme_server.edge.grpc.errors import fields
 from mneme_server.edge.grpc.paging import Pages
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.learning.importing.importing import ImportExperience

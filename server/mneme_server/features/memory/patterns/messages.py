@@ -8,8 +8,7 @@ from mneme.v1 import pattern_pb2 as pb
 from mneme_server.common.canonical import JsonObject, canonical_json
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.common.stored import reads
-from mneme_server.edge.grpc.convert.json import json_of, struct_of
-from mneme_server.edge.grpc.convert.time import to_timestamp
+from mneme_server.edge.grpc.conversions import json_of, struct_of, to_timestamp
 from mneme_server.edge.grpc.paging import fitting
 from mneme_server.features.memory import messages as memories
 from mneme_server.features.memory.patterns.model import (

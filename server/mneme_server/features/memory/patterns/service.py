@@ -7,7 +7,7 @@ from mneme.v1 import pattern_pb2 as pb
 
 from mneme_server.common.errors import InvalidArgument
 from mneme_server.edge.grpc.call import Call
-from mneme_server.edge.grpc.fields import fields
+from mneme_server.edge.grpc.errors import fields
 from mneme_server.edge.grpc.paging import Pages
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.memory.messages import memory_filter

@@ -6,8 +6,13 @@ from mneme.v1 import episode_pb2 as pb
 
 from mneme_server.common.canonical import canonical_json
 from mneme_server.common.stored import reads
-from mneme_server.edge.grpc.convert.json import json_of, struct_of
-from mneme_server.edge.grpc.convert.time import stored_time, time_range, to_timestamp
+from mneme_server.edge.grpc.conversions import (
+    json_of,
+    stored_time,
+    struct_of,
+    time_range,
+    to_timestamp,
+)
 from mneme_server.features.skills.episode_model import (
     CritiquePoint,
     CritiqueSummary,

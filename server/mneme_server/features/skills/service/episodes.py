@@ -8,7 +8,7 @@ from mneme.v1 import episode_pb2 as pb
 from mneme.v1 import skill_service_pb2 as service_pb
 
 from mneme_server.edge.grpc.call import Call
-from mneme_server.edge.grpc.fields import fields
+from mneme_server.edge.grpc.errors import fields
 from mneme_server.edge.grpc.paging import Pages, fitting
 from mneme_server.engine.corpus.importing import OnConflict
 from mneme_server.engine.scheduling.foreground import Foreground

@@ -11,8 +11,7 @@ from mneme.v1 import common_pb2, event_service_pb2
 from mneme.v1 import learn_service_pb2 as learn
 from mneme.v1 import recall_service_pb2 as recall
 from mneme_server.common.errors import InvalidArgument, Reason
-from mneme_server.edge.grpc.defaults import default_of, fill_defaults
-from mneme_server.edge.grpc.masks import named_fields
+from mneme_server.edge.grpc.schema_options import default_of, fill_defaults, named_fields
 from mneme_server.edge.grpc.validation import validate
 from mneme_server.features.recall.messages import recall_query
 from mneme_server.features.recall.ranking import Weights

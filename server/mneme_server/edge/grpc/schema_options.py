@@ -1,15 +1,20 @@
-"""What a request leaves out is put in: the defaults that the schemas state."""
+"""Options that schemas give their elements, and what follows from them.
+
+The defaults of what a request leaves out are put in, and an update names only what it may change.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from mneme.v1 import options_pb2
 
-from mneme_server.edge.grpc.extensions import extension
+from mneme_server.common.errors import InvalidArgument, Reason
 
 _WHOLE = frozenset(
     {
@@ -19,6 +24,17 @@ _WHOLE = frozenset(
         FieldDescriptor.CPPTYPE_UINT64,
     }
 )
+
+
+def extension(element: Any, option: Any) -> Any:
+    """Return an option's value; its default where it is not set.
+
+    Args:
+        element: the descriptor of a service, an RPC or a field.
+        option: the extension; the generated stubs type it as a plain field and not as what it
+            extends.
+    """
+    return element.GetOptions().Extensions[option]
 
 
 def fill_defaults(message: Message) -> None:
@@ -96,3 +112,27 @@ def _has_any(descriptor: Descriptor, above: frozenset[str]) -> bool:
         )
         for field in descriptor.fields
     )
+
+
+def named_fields(request: Message) -> Sequence[str]:
+    """Return the fields that the `update_mask` of a request names, each of which may be changed.
+
+    Raises:
+        InvalidArgument: the mask is empty or names something that cannot be changed.
+    """
+    mask = request.DESCRIPTOR.fields_by_name["update_mask"]
+    changeable: Sequence[str] = extension(mask, options_pb2.changeable).paths
+    paths: Sequence[str] = getattr(request, "update_mask").paths  # noqa: B009
+    if not paths:
+        raise InvalidArgument(
+            "update_mask names no field to change",
+            reason=Reason.MISSING_REQUIRED_FIELD,
+            field="update_mask",
+        )
+    for path in paths:
+        if path not in changeable:
+            raise InvalidArgument(
+                f"update_mask names {path!r}; it can only name {', '.join(changeable)}",
+                field="update_mask",
+            )
+    return paths

@@ -1,4 +1,4 @@
-"""Between `google.protobuf.Struct` and JSON."""
+"""Conversions between the wire and the domain: `Timestamp` and microseconds, `Struct` and JSON."""
 
 from __future__ import annotations
 
@@ -9,15 +9,94 @@ from functools import cache
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor
+from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import NULL_VALUE, Struct, Value
+from google.protobuf.timestamp_pb2 import Timestamp
 from mneme.v1.options_pb2 import JsonLimits, json_limits
 
 from mneme_server.common.canonical import Json, JsonObject
+from mneme_server.common.clock import MICROSECONDS
 from mneme_server.common.errors import InvalidArgument, Reason
-from mneme_server.edge.grpc.extensions import extension
+from mneme_server.edge.grpc.schema_options import extension
+
+_LIMIT_US = 2**62
+"""Bounds of a filter's times: beyond every time that can be stored, and within 64 bits."""
+
+_LAST_SECOND = 253_402_300_799  # 9999-12-31T23:59:59Z, the last one that a Timestamp may hold.
+_NANOS = 1_000_000_000
+
 
 _EXACT = 2**53  # Beyond it a double no longer holds every whole number.
+
+
+def to_timestamp(microseconds: int) -> Timestamp:
+    """Return the Timestamp of microseconds since 1970."""
+    seconds, rest = divmod(microseconds, MICROSECONDS)
+    return Timestamp(seconds=seconds, nanos=rest * 1_000)
+
+
+def stored_time(message: Message, field: str, prefix: str = "") -> int | None:
+    """Return the time in a field that is to be kept, in microseconds since 1970; None if unset.
+
+    What is finer than a microsecond is cut off. `prefix` is the path of the message in its request.
+
+    Raises:
+        InvalidArgument: OUT_OF_RANGE, it is not between 1970 and 9999, or no time at all.
+    """
+    if not message.HasField(field):
+        return None
+    timestamp: Timestamp = getattr(message, field)
+    if not (0 <= timestamp.seconds <= _LAST_SECOND and 0 <= timestamp.nanos < _NANOS):
+        path = f"{prefix}.{field}" if prefix else field
+        raise InvalidArgument(
+            f"{path}: must be a time from 1970 to 9999, with nanos from 0 to 999,999,999",
+            reason=Reason.OUT_OF_RANGE,
+            field=path,
+        )
+    return timestamp.seconds * MICROSECONDS + timestamp.nanos // 1_000
+
+
+def stored_duration(message: Message, field: str, prefix: str = "") -> int | None:
+    """Return the duration in a field, in microseconds; None when it is unset.
+
+    Raises:
+        InvalidArgument: OUT_OF_RANGE, its seconds and nanoseconds do not make a duration.
+    """
+    if not message.HasField(field):
+        return None
+    duration: Duration = getattr(message, field)
+    if not (duration.seconds >= 0 and 0 <= duration.nanos < _NANOS):
+        path = f"{prefix}.{field}" if prefix else field
+        raise InvalidArgument(
+            f"{path}: must be at least 0, with nanos from 0 to 999,999,999",
+            reason=Reason.OUT_OF_RANGE,
+            field=path,
+        )
+    return duration.seconds * MICROSECONDS + duration.nanos // 1_000
+
+
+def time_range(message: Message) -> tuple[int | None, int | None]:
+    """Return `start_time` (inclusive) and `end_time` (exclusive) of a request.
+
+    Raises:
+        InvalidArgument: the range ends before it starts.
+    """
+    start, end = _bound(message, "start_time"), _bound(message, "end_time")
+    if start is not None and end is not None and end < start:
+        raise InvalidArgument(
+            "end_time is before start_time", reason=Reason.INVALID_FILTER, field="end_time"
+        )
+    return start, end
+
+
+def _bound(message: Message, field: str) -> int | None:
+    """Return the time of a filter; those that nothing can have are as good as the nearest one."""
+    if not message.HasField(field):
+        return None
+    timestamp: Timestamp = getattr(message, field)
+    microseconds = timestamp.seconds * MICROSECONDS + timestamp.nanos // 1_000
+    return max(-_LIMIT_US, min(_LIMIT_US, microseconds))
 
 
 def json_of(message: Message, field: str, parent: str = "") -> JsonObject:

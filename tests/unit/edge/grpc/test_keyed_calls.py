@@ -16,7 +16,7 @@ from mneme_server.common import deadline
 from mneme_server.common.errors import Unauthenticated
 from mneme_server.common.identity import ALL_SCOPES, Caller, KeyScope
 from mneme_server.edge.grpc.call import Call
-from mneme_server.edge.grpc.interceptors.keyed import GRACE_S, KeyedCalls
+from mneme_server.edge.grpc.interceptors.access import GRACE_S, KeyedCalls
 from mneme_server.edge.grpc.methods import methods_of
 from unit.edge.grpc.edge import SERVICES, Edge, Refusal
 
