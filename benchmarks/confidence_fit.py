@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from mneme_server.engine.corpus.document import DocumentFilter
 from mneme_server.engine.corpus.ports import WordEvidence
-from mneme_server.features.events.kinds import EVENT
+from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.recall.confidence import AGAINST, Fit, attained, best_of, words_of
 from numpy.typing import NDArray
 from scipy.optimize import minimize

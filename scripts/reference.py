@@ -20,7 +20,7 @@ from mneme_server.common.errors import Reason
 from mneme_server.edge.grpc.errors import INTERNAL_REASON
 from mneme_server.edge.grpc.memory_operations import OPERATIONS, OperationName
 from mneme_server.edge.grpc.schema_options import extension
-from mneme_server.features.otlp.model import SpanKind
+from mneme_server.features.otlp.model import TelemetryKind
 from mneme_server.features.otlp.vocabulary import KINDS, ROWS, Dialect
 from mneme_server.settings import Settings, flag_of, variable_of
 from pages import ROOT, write_or_check
@@ -89,7 +89,7 @@ def telemetry_kinds() -> str:
                 row.dialect.value,
                 *(
                     _codes(row.values.get(kind, ()))
-                    for kind in (SpanKind.MODEL, SpanKind.TOOL, SpanKind.AGENT)
+                    for kind in (TelemetryKind.MODEL, TelemetryKind.TOOL, TelemetryKind.AGENT)
                 ),
             )
             for row in KINDS

@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from mneme_server.features.recall.search import Mode
+from mneme_server.features.recall.model import RecallMode
 
 from benchmarks.locomo_file import FormatError
 from benchmarks.ranking import judging
@@ -121,7 +121,7 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-assert set(judging.MODES.values()) == set(Mode)
+assert set(judging.MODES.values()) == set(RecallMode)
 
 if __name__ == "__main__":
     sys.exit(main())

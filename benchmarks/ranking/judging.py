@@ -9,9 +9,9 @@ from typing import TypeAlias
 
 from mneme import MnemeClient
 from mneme_server.engine.corpus.document import DocumentFilter
-from mneme_server.features.events.kinds import EVENT
-from mneme_server.features.recall.ranking import TERMS, Weights
-from mneme_server.features.recall.search import Mode, RecallQuery
+from mneme_server.features.events.event_types import EVENT
+from mneme_server.features.recall.model import RecallMode, RecallQuery
+from mneme_server.features.recall.ranking import TERMS, RankingWeights
 
 from benchmarks.ranking.sets import Asked, Attempts, Talk
 from benchmarks.ranking.store import Store, tenant_of
@@ -22,7 +22,7 @@ CUT = 10
 """Results that are looked at."""
 ATTEMPTS = 4
 """Attempts at each of tau-bench's tasks, and results that are looked at."""
-MODES = {"hybrid": Mode.HYBRID, "dense": Mode.DENSE, "words": Mode.LEXICAL}
+MODES = {"hybrid": RecallMode.HYBRID, "dense": RecallMode.DENSE, "words": RecallMode.LEXICAL}
 
 Ask: TypeAlias = Callable[[str, str], Sequence[str]]
 """Asks a tenant a question; returns the ids of the best `CUT` events."""
@@ -70,23 +70,23 @@ def judge(talks: Sequence[Talk], ask: Ask) -> Found:
     return found
 
 
-def asking(store: Store, mode: Mode, weights: Weights | None = None) -> Ask:
+def asking(store: Store, mode: RecallMode, weights: RankingWeights | None = None) -> Ask:
     """Return what asks as the API does by default, with these weights."""
 
     def ask(tenant: str, text: str) -> Sequence[str]:
         query = RecallQuery(
             text=text, filter=DocumentFilter(kinds=frozenset({EVENT})), limit=CUT, mode=mode,
-            weights=weights or Weights(), every_copy=False,
+            weights=weights or RankingWeights(), every_copy=False,
         )  # fmt: skip
         return [result.document.source_id for result in store.recall(tenant, query).results]
 
     return ask
 
 
-def ablations() -> Iterator[tuple[str, Weights]]:
+def ablations() -> Iterator[tuple[str, RankingWeights]]:
     """Yield each term with the weights that switch it off."""
     for name in TERMS:
-        yield name, replace(Weights(), **{name: 0.0})
+        yield name, replace(RankingWeights(), **{name: 0.0})
 
 
 @dataclass(frozen=True)

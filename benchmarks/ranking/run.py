@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mneme_server.features.recall.search import Mode
+from mneme_server.features.recall.model import RecallMode
 
 from benchmarks.ranking.judging import (
     MODES,
@@ -49,7 +49,7 @@ def measure_set(
         ablated = {}
         for term, weights in ablations() if ablate else ():
             say(f"{name}: without {term}")
-            ablated[term] = judge(talks, asking(store, Mode.HYBRID, weights))
+            ablated[term] = judge(talks, asking(store, RecallMode.HYBRID, weights))
     questions = sum(len(talk.questions) for talk in talks)
     return SetResult(questions, modes, ablated)
 

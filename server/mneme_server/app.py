@@ -33,13 +33,11 @@ from mneme_server.engine.settings import ServerSettings, split_origins
 from mneme_server.engine.tenants.kept import where_kept
 from mneme_server.engine.tenants.reserve import Reserve
 from mneme_server.engine.tracing import Spans, spans_of_process
-from mneme_server.features.admin.authentication import Authenticator
-from mneme_server.features.admin.key_watch import KeyWatch
-from mneme_server.features.admin.keys import ApiKeys
+from mneme_server.features.admin.authentication import KeyAuthenticator
+from mneme_server.features.admin.keys import ApiKeys, KeyWatch
 from mneme_server.features.admin.ports import ServerInfo
-from mneme_server.features.admin.store.backups import BackupFiles, NoBackups
 from mneme_server.features.admin.store.catalog import MIGRATIONS, Catalog
-from mneme_server.features.admin.store.tenant_files import TenantFiles
+from mneme_server.features.admin.store.tenant_files import BackupFiles, NoBackups, TenantFiles
 from mneme_server.features.admin.tenants import Tenants
 from mneme_server.features.operations.messages import OperationKinds
 from mneme_server.features.operations.operations import Operations
@@ -136,7 +134,7 @@ class Application:
         self.runtime = runtime = self._opened.runtime
         catalog = self._opened.catalog
         self.key_watch = KeyWatch(catalog.keys)
-        self._authenticator = Authenticator(
+        self._authenticator = KeyAuthenticator(
             catalog.keys,
             known_for_s=_KEYS_KNOWN_S if self._opened.shared else None,
             forgotten=self.key_watch.soon,

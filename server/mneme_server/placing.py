@@ -14,12 +14,11 @@ from mneme_server.engine.settings import ServerSettings
 from mneme_server.engine.store.database import Database
 from mneme_server.engine.store.unit import TenantSchema
 from mneme_server.engine.tenants.kept import Kept, require_driver
-from mneme_server.features.admin.moving import Moving
-from mneme_server.features.admin.store.catalog import Catalog
-from mneme_server.features.admin.store.moving import SqlMoves
-from mneme_server.features.admin.store.places import SqlPlacements
-from mneme_server.features.events.moved import same_chains
-from mneme_server.features.proof.store.private_keys import private_keys
+from mneme_server.features.admin.store.catalog import Catalog, SqlPlacements
+from mneme_server.features.admin.store.moves import SqlMoves
+from mneme_server.features.admin.tenant_operations import Moving
+from mneme_server.features.events.verification import same_chains
+from mneme_server.features.proof.store.catalog import private_keys
 
 
 def placed(

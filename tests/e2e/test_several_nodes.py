@@ -20,7 +20,7 @@ from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme_server.common.identity import KeyScope
 from mneme_server.engine.corpus.freshness import OLDEST_S
 from mneme_server.engine.store.postgres.node import Node
-from mneme_server.features.operations.model import State
+from mneme_server.features.operations.model import OperationState
 from support.api import Api, refused
 from support.making import event, list_events, recall, record, verify
 from support.nodes import PATIENCE_S, eventually, patiently, texts
@@ -243,12 +243,12 @@ def test_an_operation_of_a_server_that_is_gone_is_done_by_one_of_the_others(
         "INSERT INTO mneme_catalog.operations (owner, id, kind, tenant_id, scope, request,"
         " created_at, state, cancellable, cancel_requested, attempts, kept)"
         f" VALUES ('acme-1', 'left', 'unknown', 'acme-1', {KeyScope.READ.value}, '{{}}', 1,"
-        f" {State.QUEUED.value}, true, false, 0, '{{}}')",
+        f" {OperationState.QUEUED.value}, true, false, 0, '{{}}')",
         database=database,
     )
     left = "SELECT state, attempts FROM mneme_catalog.operations WHERE id = 'left'"
     eventually(
-        lambda: postgres.execute(left, database=database) == [(State.FAILED.value, 1)],
+        lambda: postgres.execute(left, database=database) == [(OperationState.FAILED.value, 1)],
         "it was not done, or more than once",
     )
     lease = "SELECT * FROM mneme.leases WHERE name = 'operation/acme-1/left'"

@@ -21,7 +21,7 @@ from mneme.proof.notes import VerifierKey
 from mneme.v1 import certificate_pb2 as cert_pb
 from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import proof_service_pb2 as proof_pb
-from mneme_server.features.proof import certifying
+from mneme_server.features.proof import certification
 from support.api import Api, grpc, refused
 from support.making import add_edge, episode, event, record, skill
 from support.server import LocalServer
@@ -284,14 +284,14 @@ def test_what_is_certified_while_the_key_is_rotated_is_to_be_asked_again(
     server: LocalServer, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The old key's private half is destroyed by then: nothing is lost by that."""
-    signed_bytes = certifying.signed_bytes
+    signed_bytes = certification.signed_bytes
 
     def rotated_before(body: str) -> bytes:
-        monkeypatch.setattr(certifying, "signed_bytes", signed_bytes)
+        monkeypatch.setattr(certification, "signed_bytes", signed_bytes)
         rotate(server, api)
         return signed_bytes(body)
 
-    monkeypatch.setattr(certifying, "signed_bytes", rotated_before)
+    monkeypatch.setattr(certification, "signed_bytes", rotated_before)
     with refused() as failure:
         certify(api)
     assert (failure.code, failure.retry_after_s) == (grpc.StatusCode.UNAVAILABLE, 0.1)

@@ -18,7 +18,7 @@ from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme.v1 import reflection_pb2
 from mneme.v1 import skill_service_pb2 as skill_pb
 from mneme_server.engine.store.examination import first_damage
-from mneme_server.features.events.store.agents import SqlAgents
+from mneme_server.features.events.store.sessions import SqlAgents
 from structlog.testing import capture_logs
 from support.api import Api, grpc, refused
 from support.making import (

@@ -18,7 +18,7 @@ from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import operation_pb2 as pb
 from mneme.v1 import operation_service_pb2 as service_pb
 from mneme_server.common.identity import Caller, KeyScope
-from mneme_server.features.operations.model import OperationFilter, Task
+from mneme_server.features.operations.model import OperationFilter, OperationTask
 from mneme_server.features.operations.operations import MOST_UNFINISHED, Operations
 from structlog.testing import capture_logs
 from support.api import Api, refused
@@ -42,7 +42,7 @@ class Waits:
         self.go = threading.Event()
         self.runs = 0
 
-    def run(self, task: Task) -> Mapping[str, Any]:
+    def run(self, task: OperationTask) -> Mapping[str, Any]:
         self.runs += 1
         task.keep(run=self.runs)
         self.began.set()
@@ -215,7 +215,7 @@ def test_one_that_waits_is_cancelled_at_once(own: LocalServer, waits: Waits) -> 
 
 def test_one_that_has_begun_to_change_things_goes_on(own: LocalServer) -> None:
     class Commits(Waits):
-        def run(self, task: Task) -> Mapping[str, Any]:
+        def run(self, task: OperationTask) -> Mapping[str, Any]:
             task.commit()
             return super().run(task)
 
@@ -315,7 +315,7 @@ def test_a_failure_says_what_the_call_would_have_said(admin: Api, api: Api, serv
 
 def test_a_bug_is_told_by_an_id_and_nothing_else(own: LocalServer) -> None:
     class Stumbles(Waits):
-        def run(self, task: Task) -> Mapping[str, Any]:
+        def run(self, task: OperationTask) -> Mapping[str, Any]:
             raise ZeroDivisionError("a secret")
 
     _operations(own)._works["backup"] = Stumbles()
@@ -386,7 +386,7 @@ def test_a_tenants_own_operations_are_its_own_and_go_with_it(own: LocalServer) -
 def test_a_backup_whose_process_is_killed_fails_and_leaves_nothing(
     own: LocalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mneme_server.features.admin.store.backups._COPIES", "support.hanging")
+    monkeypatch.setattr("mneme_server.features.admin.store.tenant_files._COPIES", "support.hanging")
     admin = own.keys.admin
     started = start_backup(admin)
     until = time.monotonic() + PATIENCE_S
@@ -404,7 +404,7 @@ def test_a_backup_whose_process_is_killed_fails_and_leaves_nothing(
 def test_a_backup_is_cancelled_while_its_process_works(
     own: LocalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mneme_server.features.admin.store.backups._COPIES", "support.hanging")
+    monkeypatch.setattr("mneme_server.features.admin.store.tenant_files._COPIES", "support.hanging")
     admin = own.keys.admin
     started = start_backup(admin)
     until = time.monotonic() + PATIENCE_S
@@ -422,7 +422,7 @@ def test_the_examination_apart_knows_every_table(own: LocalServer) -> None:
     import sys
 
     from mneme_server.engine.store.schema import metadata
-    from mneme_server.features.admin.store.backups import modules_of_tables
+    from mneme_server.features.admin.store.tenant_files import modules_of_tables
 
     modules = modules_of_tables(own.application.runtime.schema)
     program = (

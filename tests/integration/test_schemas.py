@@ -22,7 +22,7 @@ from mneme_server.engine.store import sqlite_store, tables
 from mneme_server.engine.store.engine import SqliteDatabase
 from mneme_server.engine.store.migrate import migrate, schema_versions
 from mneme_server.engine.store.unit import CORE_MIGRATIONS
-from mneme_server.features.learn.lesson_model import LessonFilter
+from mneme_server.features.learn.model import LessonFilter
 from sqlalchemy import MetaData
 from support.making import (
     at,

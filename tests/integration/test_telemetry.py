@@ -13,7 +13,7 @@ from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import auth_pb2
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.engine.scheduling.turns import MOST_ATTEMPTS
-from mneme_server.features.otlp import becoming
+from mneme_server.features.otlp import ingest_worker
 from mneme_server.features.otlp.model import Received
 from opentelemetry.proto.collector.logs.v1 import logs_service_pb2 as logs_pb
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
@@ -201,8 +201,8 @@ def test_a_call_without_texts_is_there_at_once_and_gets_the_texts_that_come_late
     until(lambda: waiting(patient, api) == 2)
     runtime = patient.application.runtime
     due = now_us() + int(3601 * MICROSECONDS)
-    monkeypatch.setattr(becoming, "now_us", lambda: due)
-    runtime.wake(becoming.JOB, api.tenant_id)
+    monkeypatch.setattr(ingest_worker, "now_us", lambda: due)
+    runtime.wake(ingest_worker.JOB, api.tenant_id)
     until(lambda: waiting(patient, api) == 0)
     exporter.spans(call)  # And once more: it does not say that no texts came.
     until(lambda: waiting(patient, api) == 0)
@@ -352,14 +352,14 @@ def test_what_cannot_become_events_is_not_tried_for_ever(
                 return unit.otlp_inbox.attempts([row]).get(row)
 
         if broken == "unrecorded":
-            own = becoming.mapped
+            own = ingest_worker.mapped
 
             def breaks(rows: Sequence[Received], *others: Any) -> Any:
                 if any("Lost" in str(row.span) for row in rows):
                     raise ValueError("nobody thought of this one")
                 return own(rows, *others)
 
-            monkeypatch.setattr(becoming, "mapped", breaks)
+            monkeypatch.setattr(ingest_worker, "mapped", breaks)
         failed_before(MOST_ATTEMPTS - 2)
         until(lambda: attempts() == MOST_ATTEMPTS - 1)
         failed_before(MOST_ATTEMPTS - 1)

@@ -116,7 +116,7 @@ def cut_with_its_leaf(behind: Behind, tenant: str) -> None:
 
 def false_place(behind: Behind, tenant: str) -> None:
     """Have an event be forgotten, as it is when the server forgets it."""
-    from mneme_server.features.events.forgotten import digest_of
+    from mneme_server.features.events.chain import digest_of
 
     ((sequence, before, hash_, version, commitment),) = behind.tenant(
         "SELECT sequence, prev_hash, hash, hash_version, commitment FROM events"

@@ -123,7 +123,7 @@ def test_a_vacuum_gives_back_what_deleted_rows_took_and_loses_nothing(api: Api) 
 def test_a_large_database_gives_back_its_free_pages(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mneme_server.features.memory.upkeep.clearing._SMALL_BYTES", 0)
+    monkeypatch.setattr("mneme_server.features.memory.upkeep.upkeep._SMALL_BYTES", 0)
     clear(api, stats_pb.CACHE_KIND_PATTERNS, vacuum=True)
     before = clear(api, stats_pb.CACHE_KIND_PATTERNS, vacuum=True)
     assert (before.vacuumed, before.reclaimed_bytes) == (False, 0)

@@ -22,7 +22,7 @@ from mneme_server.engine.corpus.tenant_store import TenantStore, TenantStores
 from mneme_server.engine.store.schema import metadata
 from mneme_server.engine.store.sqlite_store import SqliteStores, SqliteTenantStore
 from mneme_server.engine.store.unit import TenantSchema
-from mneme_server.features.events.kinds import EVENT
+from mneme_server.features.events.event_types import EVENT
 from sqlalchemy import delete
 from support.postgres import PostgresServer, emptied, running
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from mneme_server.features.events.model import Agent, Event, Session
-from mneme_server.features.events.outcome import Outcome
-from mneme_server.features.learn.lesson_model import Lesson
-from mneme_server.features.learn.reflection_model import Reflection
+from mneme_server.features.events.model import Agent, Event, Outcome, Session
+from mneme_server.features.learn.model import Lesson, Reflection
 from mneme_server.features.learning.model import Definition, Export, Mode
 from mneme_server.features.learning.model import Session as LearningSession
 from mneme_server.features.learning.spaces import OpenLabels, OpenObject

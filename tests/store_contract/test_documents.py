@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from mneme_server.engine.corpus.tenant_store import TenantStore
-from mneme_server.features.events.kinds import EVENT
-from mneme_server.features.learn.kinds import LESSON
+from mneme_server.features.events.event_types import EVENT
+from mneme_server.features.learn.model import LESSON
 from store_contract.conftest import Stores, document
 
 Store = TenantStore[Any]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from mneme_server.engine.corpus.feed import START, FeedRow, LostPlace
 from mneme_server.engine.corpus.tenant_store import TenantStore
-from mneme_server.features.learn.kinds import LESSON
+from mneme_server.features.learn.model import LESSON
 from store_contract.conftest import Stores, document
 from store_contract.samples import session
 

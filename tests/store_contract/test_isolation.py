@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from mneme_server.engine.corpus.feed import START
 from mneme_server.engine.corpus.tenant_store import TenantStore
-from mneme_server.features.events.activity import ActivityFilter
-from mneme_server.features.events.kinds import EVENT
+from mneme_server.features.events.event_types import EVENT
+from mneme_server.features.events.history import ActivityFilter
 from mneme_server.features.events.model import EventFilter, SessionFilter
-from mneme_server.features.learn.lesson_model import LessonFilter
-from mneme_server.features.learn.reflection_model import ReflectionFilter, ReflectionLimits
+from mneme_server.features.learn.model import LessonFilter, ReflectionFilter, ReflectionLimits
 from mneme_server.features.learning.ports import SessionFilter as LearningFilter
 from mneme_server.features.memory.model import MemoryFilter
 from mneme_server.features.memory.values import equal

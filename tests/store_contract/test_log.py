@@ -7,8 +7,8 @@ from typing import Any
 
 from mneme_server.common.clock import now_us
 from mneme_server.engine.corpus.tenant_store import TenantStore
-from mneme_server.features.events.kinds import EVENT
-from mneme_server.features.learn.kinds import LESSON
+from mneme_server.features.events.event_types import EVENT
+from mneme_server.features.learn.model import LESSON
 from mneme_server.features.proof.merkle import leaf_hash
 from mneme_server.features.proof.ports import Leaf
 from mneme_server.features.proof.versions import commitment_of

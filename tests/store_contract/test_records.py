@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 from mneme_server.engine.corpus.tenant_store import TenantStore
-from mneme_server.features.events.activity import ActivityFilter
-from mneme_server.features.events.history import Column, HistoryFilter
+from mneme_server.features.events.history import ActivityFilter, Column, HistoryFilter
 from mneme_server.features.events.model import EventFilter, SessionFilter
-from mneme_server.features.learn.lesson_model import Access, LessonFilter
+from mneme_server.features.learn.model import Access, LessonFilter
 from store_contract.samples import agent, event, lesson, session
 
 Store = TenantStore[Any]

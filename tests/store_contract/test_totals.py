@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mneme_server.capabilities import tenant_schema
 from mneme_server.engine.corpus.tenant_store import TenantStore
-from mneme_server.features.events.activity import ActivityFilter
+from mneme_server.features.events.history import ActivityFilter
 from mneme_server.features.events.model import EventFilter, SessionFilter
-from mneme_server.features.learn.lesson_model import LessonFilter
-from mneme_server.features.learn.reflection_model import ReflectionFilter
+from mneme_server.features.learn.model import LessonFilter, ReflectionFilter
 from mneme_server.features.memory.model import MemoryFilter
 from store_contract.conftest import Closing, SharedStores, fill
 from store_contract.samples import agent, event, lesson, memory, reflection, session

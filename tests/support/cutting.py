@@ -65,7 +65,7 @@ def _cut_calls(point: str) -> None:
     from mneme_server.features.learning.service import LearningServicer
     from mneme_server.features.learning.store.exports import SqlLearningExports
     from mneme_server.features.memory.patterns.service import PatternCalls
-    from mneme_server.features.memory.patterns.store.patterns import SqlPatterns
+    from mneme_server.features.memory.patterns.store import SqlPatterns
 
     parts: tuple[tuple[Any, str, Any, str], ...] = (
         (CausalServicer, "AddEdge", SqlEdges, "save"),
@@ -85,11 +85,11 @@ def main() -> None:
     """Serve with what is cut."""
     point = sys.argv.pop(1)
     from mneme_server.engine.store.sqlite_store import SqliteTenantStore
-    from mneme_server.features.admin.forgetting.store.forgettings import SqlForgettings
+    from mneme_server.features.admin.forgetting.store import SqlForgettings
     from mneme_server.features.admin.store.tenant_files import TenantFiles
-    from mneme_server.features.operations import running
+    from mneme_server.features.operations import operations
 
-    task, run = running._Task, running.Run
+    task, run = operations._RunningTask, operations.Run
     for owner, method, name in (
         (task, "keep", "keep"),
         (task, "commit", "commit"),

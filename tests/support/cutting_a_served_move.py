@@ -37,7 +37,7 @@ def main() -> None:
     """Run the command line with the cut."""
     point = sys.argv.pop(1)
     from mneme_server.engine.cluster.moving_served import MoveServed
-    from mneme_server.features.admin.store.places import SqlPlacements
+    from mneme_server.features.admin.store.catalog import SqlPlacements
 
     move, put = MoveServed.__call__, SqlPlacements.put
 

@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 from google.protobuf.symbol_database import Default
 from mneme.v1 import operation_pb2 as pb
 from mneme.v1 import operation_service_pb2 as service_pb
-from mneme_server.features.operations.model import Task
+from mneme_server.features.operations.model import OperationTask
 
 from support.api import Api
 from support.server import LocalServer
@@ -80,7 +80,7 @@ class Holds:
         self.go_on.set()
         self._works[self._kind] = self._real
 
-    def run(self, task: Task) -> Mapping[str, Any]:
+    def run(self, task: OperationTask) -> Mapping[str, Any]:
         """Wait."""
         if self._commits:
             task.commit()

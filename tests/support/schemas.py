@@ -9,13 +9,13 @@ from typing import Any
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from mneme_server.capabilities import catalog_migrations, tenant_schema
-from mneme_server.features.admin.forgetting.store import catalog as forgetting_catalog
+from mneme_server.features.admin.forgetting import store as forgetting_store
 from mneme_server.features.admin.store import catalog
-from mneme_server.features.admin.store.places import metadata as catalog_metadata
+from mneme_server.features.admin.store.catalog import metadata as catalog_metadata
 from mneme_server.features.alerts.store import schedules as alert_schedules
 from mneme_server.features.causal.store import schedules as causal_schedules
 from mneme_server.features.operations import store as operations_store
-from mneme_server.features.proof.store import private_keys
+from mneme_server.features.proof.store import catalog as log_catalog
 from sqlalchemy import Connection, MetaData
 
 TENANT = tenant_schema().migrations
@@ -26,9 +26,9 @@ CATALOG_TABLES = [
     catalog_metadata,
     alert_schedules.metadata,
     causal_schedules.metadata,
-    forgetting_catalog.metadata,
+    forgetting_store.asked_metadata,
     operations_store.metadata,
-    private_keys.metadata,
+    log_catalog.metadata,
 ]
 """Where the catalog's tables are defined."""
 

@@ -24,12 +24,10 @@ from mneme_server.engine.settings import ServerSettings
 from mneme_server.engine.store.unit import TenantSchema, Unit
 from mneme_server.engine.tenants.kept import Kept, in_folder, reaching, require_driver
 from mneme_server.features.admin.store.catalog import MIGRATIONS, Catalog
-from mneme_server.features.admin.store.moving import SqlMoves
-from mneme_server.features.events.moved import same_chains
-from mneme_server.features.proof.key_files import KeyFiles
-from mneme_server.features.proof.sealed_keys import PROBE, KeyPlaces
-from mneme_server.features.proof.store.catalog import log_keys
-from mneme_server.features.proof.store.private_keys import SqlKeyPlaces, private_keys
+from mneme_server.features.admin.store.moves import SqlMoves
+from mneme_server.features.events.verification import same_chains
+from mneme_server.features.proof.private_keys import PROBE, KeyFiles, KeyPlaces
+from mneme_server.features.proof.store.catalog import SqlKeyPlaces, log_keys, private_keys
 from mneme_server.placing import placed
 
 _TOLD_EVERY_S = 1.0

@@ -16,7 +16,7 @@ from mneme_mcp.text import (
     shorten,
     whole,
 )
-from mneme_server.features.learn.knowledge_model import count_tokens as count_by_server
+from mneme_server.features.learn.model import count_tokens as count_by_server
 
 WORDS = st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=2000)
 ITEMS = st.lists(st.builds(Item, st.text(max_size=60), WORDS), max_size=20)

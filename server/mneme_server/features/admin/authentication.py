@@ -17,14 +17,14 @@ _CACHED_KEYS = 10_000
 _TOUCH_EVERY_US = MINUTE_US
 
 
-class _Known(NamedTuple):
+class _KnownKey(NamedTuple):
     """Whom a secret lets in, and until when that is believed without another look."""
 
     caller: Caller
     until_s: float | None
 
 
-class Authenticator:
+class KeyAuthenticator:
     """Looks secrets up in the catalog and remembers them.
 
     Secrets are compared only as SHA-256 hashes, through an index: what an attacker could learn
@@ -59,7 +59,7 @@ class Authenticator:
         self._known_for_s = known_for_s
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        self._known: dict[bytes, _Known] = {}
+        self._known: dict[bytes, _KnownKey] = {}
         self._generation = 0
         self._touched_us: dict[str, int] = {}
         self._to_write: dict[str, int] = {}
@@ -134,7 +134,7 @@ class Authenticator:
                 if len(self._known) >= _CACHED_KEYS:
                     self._known.clear()
                 until_s = None if self._known_for_s is None else asked_s + self._known_for_s
-                self._known[hashed] = _Known(caller, until_s)
+                self._known[hashed] = _KnownKey(caller, until_s)
         return caller
 
     def _note_use(self, key_id: str) -> None:

@@ -9,12 +9,17 @@ from mneme_server.edge.grpc.service import Service
 from mneme_server.engine.reindexing import Reindexer
 from mneme_server.engine.tenants.reserve import Reserve
 from mneme_server.features.admin.keys import ApiKeys
-from mneme_server.features.admin.long_work import BackUp, Delete, EmbedAgain, PutBack
-from mneme_server.features.admin.moving import Move, Moving
 from mneme_server.features.admin.ports import ServerInfo
 from mneme_server.features.admin.service import AdminServicer
-from mneme_server.features.admin.store.backups import BackupFiles
-from mneme_server.features.admin.store.tenant_files import TenantFiles
+from mneme_server.features.admin.store.tenant_files import BackupFiles, TenantFiles
+from mneme_server.features.admin.tenant_operations import (
+    DeleteTenant,
+    EmbedTenant,
+    MakeBackup,
+    MoveTenant,
+    Moving,
+    RestoreBackup,
+)
 from mneme_server.features.admin.tenants import Tenants
 from mneme_server.features.operations.messages import OperationKinds
 from mneme_server.features.operations.operations import Operations
@@ -30,11 +35,11 @@ def _build(host: Host) -> Parts:
     operations.bring(
         descriptor,
         {
-            "backup": BackUp(backups),
-            "restore": PutBack(backups),
-            "delete_tenant": Delete(tenants),
-            "reindex": EmbedAgain(host.get(Reindexer)),
-            "move_tenant": Move(host.get(Moving)),
+            "backup": MakeBackup(backups),
+            "restore": RestoreBackup(backups),
+            "delete_tenant": DeleteTenant(tenants),
+            "reindex": EmbedTenant(host.get(Reindexer)),
+            "move_tenant": MoveTenant(host.get(Moving)),
         },
     )
     reserve = host.get(Reserve)

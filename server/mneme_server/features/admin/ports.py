@@ -1,4 +1,4 @@
-"""What the administration needs from storage and from the tenants' runtimes."""
+"""Ports to what the administration needs from storage and from the tenants' runtimes."""
 
 from __future__ import annotations
 

@@ -16,15 +16,15 @@ from mneme_server.edge.grpc.conversions import to_timestamp
 from mneme_server.edge.grpc.paging import Pages
 from mneme_server.features.admin.keys import ApiKeys
 from mneme_server.features.admin.model import ApiKey, Tenant
-from mneme_server.features.admin.moving import Moving
 from mneme_server.features.admin.ports import KeyFilter, ServerInfo, TenantBackups, TenantStatistics
+from mneme_server.features.admin.tenant_operations import Moving
 from mneme_server.features.admin.tenants import Tenants
 
 Lent: TypeAlias = Callable[[], AbstractContextManager[object]]
 """Lends room on a full disk for what always has to work."""
 
 
-class StartsOperations(Protocol):
+class OperationStarter(Protocol):
     """What starts operations."""
 
     def start(
@@ -54,7 +54,7 @@ class AdminServicer:
         statistics: TenantStatistics,
         backups: TenantBackups,
         server: ServerInfo,
-        operations: StartsOperations,
+        operations: OperationStarter,
         moving: Moving,
         lent: Lent = nullcontext,
     ) -> None:

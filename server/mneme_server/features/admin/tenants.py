@@ -15,10 +15,10 @@ from mneme_server.common.errors import (
 )
 from mneme_server.common.fencing import Fence
 from mneme_server.common.identity import DEFAULT_TENANT, Caller, KeyScope, check_tenant_id
-from mneme_server.features.admin.authentication import Authenticator
+from mneme_server.features.admin.authentication import KeyAuthenticator
 from mneme_server.features.admin.model import Tenant
 from mneme_server.features.admin.ports import RemovedElsewhere, TenantCatalog, TenantFolders
-from mneme_server.features.operations.ports import Leases
+from mneme_server.features.operations.ports import OperationLeases
 
 
 class Tenants:
@@ -40,9 +40,9 @@ class Tenants:
         self,
         catalog: TenantCatalog,
         folders: TenantFolders,
-        authenticator: Authenticator,
+        authenticator: KeyAuthenticator,
         elsewhere: RemovedElsewhere | None = None,
-        leases: Leases | None = None,
+        leases: OperationLeases | None = None,
     ) -> None:
         self._catalog = catalog
         self._folders = folders

@@ -11,7 +11,7 @@ from mneme_server.capability import Capability, Gauge, Host, Parts
 from mneme_server.edge.grpc.service import Service
 from mneme_server.engine.settings import ServerSettings
 from mneme_server.engine.store.database import Database
-from mneme_server.features.admin.key_watch import KeyWatch
+from mneme_server.features.admin.keys import KeyWatch
 from mneme_server.features.admin.ports import ServerInfo
 from mneme_server.features.admin.tenants import Tenants
 from mneme_server.features.alerts.channels import Allowed, networks_of, recipients_of

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from mneme_server.common.identity import Caller, KeyScope
-from mneme_server.features.admin.key_watch import KeyWatch
+from mneme_server.features.admin.keys import KeyWatch
 from mneme_server.features.alerts.attempt import CalledOff
 from mneme_server.features.alerts.model import Delivered, Delivery, Rule, Secret
 from mneme_server.features.alerts.senders import Senders

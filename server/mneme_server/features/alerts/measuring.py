@@ -9,8 +9,7 @@ from typing import Protocol
 from mneme_server.common.clock import HOUR_US, MICROSECONDS, MINUTE_US
 from mneme_server.features.alerts.model import Condition, Measure, Rule
 from mneme_server.features.alerts.patterns import like
-from mneme_server.features.events.history import HistoryFilter
-from mneme_server.features.events.measures import RecordMeasures, Totals
+from mneme_server.features.events.history import HistoryFilter, RecordMeasures, Totals
 from mneme_server.features.reflect.model import AnalysisReport, PerformanceTrendsParams
 
 QUEUE_EVERY_US = 20 * MICROSECONDS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mneme_server.features.events.measures import ESCAPE
+from mneme_server.features.events.history import ESCAPE
 
 _PLACEHOLDER = re.compile(r"<(?:url|email|id|date|str|path|num)>")
 

@@ -7,8 +7,7 @@ from typing import Protocol
 
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.alerts.model import Delivery, Entry, EntryFilter, Rule, Secret, State
-from mneme_server.features.events.history import HistoryReader
-from mneme_server.features.events.measures import RecordMeasures
+from mneme_server.features.events.history import HistoryReader, RecordMeasures
 
 
 class AlertRuleRepository(Protocol):

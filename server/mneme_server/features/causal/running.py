@@ -14,7 +14,7 @@ from mneme_server.engine.scheduling.jobs.jobs import Jobs
 from mneme_server.engine.scheduling.jobs.processes import InWorker
 from mneme_server.features.causal.discovering import Discover
 from mneme_server.features.causal.discovery_model import Discovered, Question
-from mneme_server.features.operations.model import Task
+from mneme_server.features.operations.model import OperationTask
 
 MOST_LISTED = 2_000
 """Findings, and refused causes, that an answer lists."""
@@ -55,7 +55,7 @@ class DiscoverLong:
 
     discover: Discover
 
-    def run(self, task: Task) -> JsonObject:
+    def run(self, task: OperationTask) -> JsonObject:
         """Discover. Run again, it finds and keeps the same."""
         question = Question.of(task.request["question"])
         return as_fields(self.discover(task.tenant_id, question, task, at_once=False))

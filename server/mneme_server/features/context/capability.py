@@ -28,7 +28,7 @@ from mneme_server.features.context.summaries import SummaryWorker
 from mneme_server.features.context.summary_schedule import SUMMARY_JOB, SummarySchedule
 from mneme_server.features.context.timeline import GetTimeline
 from mneme_server.features.context.waking import WakeUp
-from mneme_server.features.events.session_listeners import SessionListeners
+from mneme_server.features.events.recording import SessionListeners
 from mneme_server.features.events.settings import SessionSettings
 from mneme_server.features.learn.reflections import Reflections
 from mneme_server.features.learn.usage import Usage

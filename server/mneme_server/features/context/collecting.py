@@ -18,9 +18,8 @@ from mneme_server.engine.index.words.languages import QUESTION_MARKS
 from mneme_server.features.context.model import Collected, Decision, Handover, Todo
 from mneme_server.features.context.notes import SessionNotes
 from mneme_server.features.context.words import cut, sentences_of, telling
-from mneme_server.features.events.activity import EventDigest
-from mneme_server.features.events.event_types import Part, traits_of
-from mneme_server.features.events.roles import role_of
+from mneme_server.features.events.event_types import EventPart, role_of, traits_of
+from mneme_server.features.events.history import EventDigest
 
 MAX_STEPS = 10
 MAX_DECISIONS = 10
@@ -202,18 +201,18 @@ class Collector:
         for event in events:
             payload = _object(event.payload_json)
             part = traits_of(event.event_type).part
-            if part is Part.CALL:
+            if part is EventPart.CALL:
                 self.todos.called(event.name, payload, event.id)
                 self._called(event, payload)
-            elif part is Part.ANSWER:
+            elif part is EventPart.ANSWER:
                 self._answered(event)
-            elif part is Part.FAILURE:
+            elif part is EventPart.FAILURE:
                 self._asked.pop(event.call_id or event.name, None)
-            elif part is Part.NOTE:
+            elif part is EventPart.NOTE:
                 self.todos.told(payload, event.id)
                 if event.name.lower().startswith("decision"):
                     self._decide(event.text, event.id)
-            elif part in (Part.TALK, Part.REPLY):
+            elif part in (EventPart.TALK, EventPart.REPLY):
                 self._said(event, role_of(event.event_type, payload, event.text))
 
     def handover(self, notes: SessionNotes, session_id: str) -> Handover:

@@ -11,13 +11,13 @@ from mneme.visible import visible_line
 
 from mneme_server.common.humanize import ago
 from mneme_server.features.context.words import cut
-from mneme_server.features.events.activity import ActivityFilter
-from mneme_server.features.recall.cosines import Scale
-from mneme_server.features.recall.search import Recalled
+from mneme_server.features.events.history import ActivityFilter
+from mneme_server.features.recall.confidence import CosineScale
+from mneme_server.features.recall.model import Recalled
 
 _SAID_CHARS = 300
 
-Near: TypeAlias = Callable[[str, Recalled, Scale], bool]
+Near: TypeAlias = Callable[[str, Recalled, CosineScale], bool]
 """Tells whether what was recalled is near enough to a topic, given what the model's cosines
 mean."""
 

@@ -10,14 +10,19 @@ from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.features.context.ports import ContextUnit, ReflectionSearch
 from mneme_server.features.context.words import coverage
-from mneme_server.features.events.activity import ActivityFilter
-from mneme_server.features.learn.kinds import LESSON, REFLECTION
-from mneme_server.features.learn.lesson_model import FoundLesson, Lesson
-from mneme_server.features.learn.reflection_model import FoundReflection, ReflectionFilter
+from mneme_server.features.events.history import ActivityFilter
+from mneme_server.features.learn.model import (
+    LESSON,
+    REFLECTION,
+    FoundLesson,
+    FoundReflection,
+    Lesson,
+    ReflectionFilter,
+)
 from mneme_server.features.learn.usage import Usage
-from mneme_server.features.recall.confidence import RECALLED_BY_DEFAULT
-from mneme_server.features.recall.cosines import Scale
-from mneme_server.features.recall.search import Recall, Recalled, RecallQuery
+from mneme_server.features.recall.confidence import RECALLED_BY_DEFAULT, CosineScale
+from mneme_server.features.recall.model import Recalled, RecallQuery
+from mneme_server.features.recall.search import Recall
 
 RELEVANT_SIMILARITY = 0.25
 """Cosine from which a text bears on a topic under the default model; unrelated texts lie below."""
@@ -153,7 +158,7 @@ class Learned:
         return Advice(best.document.text, reflection_id=key)
 
 
-def bears_on(topic: str, found: Recalled, scale: Scale) -> bool:
+def bears_on(topic: str, found: Recalled, scale: CosineScale) -> bool:
     """Tell whether what recall found bears on the topic; `scale` is that of its similarities.
 
     Recall returns the best there is, however little that has to do with the question.
@@ -164,7 +169,7 @@ def bears_on(topic: str, found: Recalled, scale: Scale) -> bool:
     return coverage(topic, found.document.text) >= RELEVANT_COVERAGE
 
 
-def addresses(topic: str, found: Recalled, scale: Scale) -> bool:
+def addresses(topic: str, found: Recalled, scale: CosineScale) -> bool:
     """Tell whether what recall found is about the topic itself, not only near it."""
     return found.similarity is not None and found.similarity >= scale.of_usual(ADDRESSES)
 
@@ -173,7 +178,7 @@ def _cosine(found: Recalled) -> float:
     return found.similarity or 0.0
 
 
-def _is_near(topic: str, found: FoundReflection, scale: Scale) -> bool:
+def _is_near(topic: str, found: FoundReflection, scale: CosineScale) -> bool:
     if found.similarity is None:  # It, or the topic, could not be embedded yet.
         return coverage(topic, found.reflection.text) >= RELEVANT_COVERAGE
     return found.similarity >= scale.of_usual(RELEVANT_SIMILARITY)

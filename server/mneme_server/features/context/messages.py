@@ -27,8 +27,8 @@ from mneme_server.features.context.retrieval import ContextSession, FoundContext
 from mneme_server.features.context.timeline import TimelineEntry
 from mneme_server.features.context.words import cut
 from mneme_server.features.events import messages as events
-from mneme_server.features.events.activity import ActivityFilter, active_us
-from mneme_server.features.learn.messages import lessons, reflections
+from mneme_server.features.events.history import ActivityFilter, active_us
+from mneme_server.features.learn import messages as learn
 
 _RELATED_CHARS = 300
 _EXPERIENCE_CHARS = 600
@@ -118,8 +118,8 @@ def context(found: FoundContext) -> pb.GetContextResponse:
     """Return the message of what bears on a topic."""
     return pb.GetContextResponse(
         sessions=[_context_session(one) for one in found.sessions],
-        lessons=[lessons.found_lesson(one) for one in found.lessons],
-        reflections=[reflections.found_reflection(one) for one in found.reflections],
+        lessons=[learn.found_lesson(one) for one in found.lessons],
+        reflections=[learn.found_reflection(one) for one in found.reflections],
         total_sessions=found.total,
         prompt=found.prompt,
         words_only=found.words_only,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mneme_server.features.events.activity import active_us
-from mneme_server.features.events.model import Session
-from mneme_server.features.events.outcome import Outcome
+from mneme_server.features.events.history import active_us
+from mneme_server.features.events.model import Outcome, Session
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from mneme_server.features.context.model import (
     WorkPattern,
 )
 from mneme_server.features.context.words import cut, ended
-from mneme_server.features.events.activity import active_us
-from mneme_server.features.events.outcome import Outcome
+from mneme_server.features.events.history import active_us
+from mneme_server.features.events.model import Outcome
 
 NOTHING = "There is nothing to pick up: no session has been handed over or summarised yet."
 NOT_COMPARED = "Related sessions could not be looked for: the embedding backend does not answer."

@@ -14,10 +14,9 @@ from mneme_server.engine.index.words.languages import language_of
 from mneme_server.features.context.model import SessionError, TouchedFile
 from mneme_server.features.context.ports import ActivityUnit
 from mneme_server.features.context.words import cut, own_words, telling, words_of
-from mneme_server.features.events.activity import EventDigest
-from mneme_server.features.events.event_types import Part, traits_of
+from mneme_server.features.events.event_types import EventPart, role_of, traits_of
+from mneme_server.features.events.history import EventDigest
 from mneme_server.features.events.model import Session, Severity
-from mneme_server.features.events.roles import role_of
 
 MAX_TOOL_SEQUENCE = 50
 _MAX_TEMPLATES = 200
@@ -115,13 +114,13 @@ class SessionNotes:
             if event.model:
                 self.models[event.model] += 1
             part = traits_of(event.event_type).part
-            if part is Part.FAILURE or event.severity >= Severity.ERROR:
+            if part is EventPart.FAILURE or event.severity >= Severity.ERROR:
                 self._failed(event)
-            elif part is Part.CALL:
+            elif part is EventPart.CALL:
                 self._called(event)
-            elif part in (Part.ANSWER, Part.RECOVERY):
+            elif part in (EventPart.ANSWER, EventPart.RECOVERY):
                 self._worked[self._tool_of(event)] = event.sequence
-            elif part is Part.TALK:
+            elif part is EventPart.TALK:
                 self._said(event)
         user = self._speakers.get("user")
         everyone = self._speakers.get("")

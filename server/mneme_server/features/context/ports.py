@@ -11,11 +11,11 @@ from mneme_server.features.context.model import (
     QueuedSummary,
     SessionSummary,
 )
-from mneme_server.features.events.activity import ActivityReader
+from mneme_server.features.events.history import ActivityReader
 from mneme_server.features.events.ports import EventsUnit
+from mneme_server.features.learn.model import FoundReflection, ReflectionFilter
 from mneme_server.features.learn.ports import LessonRepository
-from mneme_server.features.learn.reflection_model import FoundReflection, ReflectionFilter
-from mneme_server.features.recall.search import Answer
+from mneme_server.features.recall.model import RecallAnswer
 
 
 class SummaryRepository(Protocol):
@@ -138,7 +138,7 @@ class ReflectionSearch(Protocol):
         min_score: float,
         min_confidence: float = 0.0,
         counted: bool = True,
-    ) -> tuple[Sequence[FoundReflection], Answer]:
+    ) -> tuple[Sequence[FoundReflection], RecallAnswer]:
         """Return the reflections that bear on a task, and what recall said; count the search if it
         is to be `counted`."""
         ...

@@ -27,17 +27,14 @@ from mneme_server.features.context.sessions import (
     source_ids,
 )
 from mneme_server.features.context.words import cut, telling, without_tokens
-from mneme_server.features.events.activity import ActivityFilter, active_us
-from mneme_server.features.events.event_types import Part, traits_of
-from mneme_server.features.events.kinds import EVENT
-from mneme_server.features.events.model import Event
-from mneme_server.features.events.outcome import Outcome
-from mneme_server.features.events.users import is_of_user
-from mneme_server.features.learn.lesson_model import FoundLesson
-from mneme_server.features.learn.reflection_model import FoundReflection
-from mneme_server.features.learn.reflection_model import prompt_of as reflections_prompt
+from mneme_server.features.events.event_types import EVENT, EventPart, traits_of
+from mneme_server.features.events.history import ActivityFilter, active_us
+from mneme_server.features.events.model import Event, Outcome, is_of_user
+from mneme_server.features.learn.model import FoundLesson, FoundReflection
+from mneme_server.features.learn.model import prompt_of as reflections_prompt
 from mneme_server.features.recall.confidence import RECALLED_BY_DEFAULT
-from mneme_server.features.recall.search import Answer, Recall, RecallQuery
+from mneme_server.features.recall.model import RecallAnswer, RecallQuery
+from mneme_server.features.recall.search import Recall
 
 RELEVANCE_WEIGHT = 0.7
 RECENCY_WEIGHT = 0.3
@@ -184,7 +181,7 @@ class GetContext:
 
     def _recalled(
         self, tenant_id: str, topic: str, documents: DocumentFilter, limit: int
-    ) -> Answer:
+    ) -> RecallAnswer:
         query = RecallQuery(
             text=topic, filter=documents, limit=limit, min_confidence=RECALLED_BY_DEFAULT
         )
@@ -242,7 +239,7 @@ class SearchSessions:
 
     def __call__(
         self, tenant_id: str, query: str, filter_: ActivityFilter, *, limit: int, min_score: float
-    ) -> tuple[list[FoundSession], Answer]:
+    ) -> tuple[list[FoundSession], RecallAnswer]:
         """Return the sessions that fit best, and what recall said."""
         answer = self.recall(
             tenant_id,
@@ -353,7 +350,7 @@ def _chosen(similar: Sequence[Event], errors: Sequence[Event] | None) -> list[Ke
 
 def _tells(event: Event) -> bool:
     """Tell whether an event is more than a courtesy: "Yes, please" is no key event."""
-    return traits_of(event.event_type).part is not Part.TALK or bool(telling(event.text))
+    return traits_of(event.event_type).part is not EventPart.TALK or bool(telling(event.text))
 
 
 def _key_event(event: Event) -> KeyEvent:

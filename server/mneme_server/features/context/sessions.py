@@ -21,7 +21,7 @@ from mneme_server.engine.corpus.ports import (
 from mneme_server.features.context.kinds import SESSION
 from mneme_server.features.context.model import PastSession, Related
 from mneme_server.features.context.ports import ContextUnit
-from mneme_server.features.events.activity import ActivityFilter
+from mneme_server.features.events.history import ActivityFilter
 
 MIN_SIMILARITY = 0.35
 """About where unrelated summaries end under the default model."""

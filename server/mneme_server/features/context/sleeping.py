@@ -23,10 +23,10 @@ from mneme_server.features.context.notes import SessionNotes, duration_s, event_
 from mneme_server.features.context.ports import ContextUnit
 from mneme_server.features.context.summaries import session_document, summarize
 from mneme_server.features.context.summary_schedule import SummarySchedule
-from mneme_server.features.events.activity import ActivityFilter
-from mneme_server.features.events.kinds import EVENT
+from mneme_server.features.events.event_types import EVENT
+from mneme_server.features.events.history import ActivityFilter
 from mneme_server.features.events.model import Agent, Session, SessionStatus
-from mneme_server.features.events.session_listeners import Committed
+from mneme_server.features.events.recording import Committed
 from mneme_server.features.events.sessions import session_not_found
 
 _LAST_PRIORITY = 6

@@ -46,9 +46,8 @@ from mneme_server.features.context.words import (
     language_in,
     words_of,
 )
-from mneme_server.features.events.activity import active_us
-from mneme_server.features.events.model import Session, SessionStatus
-from mneme_server.features.events.outcome import Outcome, outcome_of
+from mneme_server.features.events.history import active_us
+from mneme_server.features.events.model import Outcome, Session, SessionStatus, outcome_of
 
 BATCH = 16
 """Sessions a step takes from one tenant before it is the next one's turn."""

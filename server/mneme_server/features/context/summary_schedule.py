@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mneme_server.common.clock import MICROSECONDS
 from mneme_server.features.context.ports import ContextUnit
 from mneme_server.features.events.model import Session, SessionStatus
-from mneme_server.features.events.session_listeners import Committed
+from mneme_server.features.events.recording import Committed
 
 SUMMARY_JOB = "summaries"
 """The job that makes them."""

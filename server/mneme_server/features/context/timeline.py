@@ -21,7 +21,7 @@ from mneme_server.features.context.sessions import (
     source_ids,
     vectors_of,
 )
-from mneme_server.features.events.activity import ActivityFilter
+from mneme_server.features.events.history import ActivityFilter
 from mneme_server.features.events.model import Session
 
 _NO_ROWS: Rows = np.empty(0, np.int64)

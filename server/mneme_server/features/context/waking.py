@@ -33,7 +33,7 @@ from mneme_server.features.context.sessions import (
     vectors_of,
 )
 from mneme_server.features.context.words import cut
-from mneme_server.features.events.activity import ActivityFilter
+from mneme_server.features.events.history import ActivityFilter
 
 _EVIDENCE = 20
 """Related sessions that patterns are looked for in, at least."""

@@ -9,23 +9,16 @@ from mneme.v1 import event_service_pb2
 from mneme_server.capability import Capability, Figure, Host, Parts
 from mneme_server.edge.grpc.service import Service
 from mneme_server.features.events import messages
-from mneme_server.features.events.kinds import EVENT
-from mneme_server.features.events.reading import ReadEvents
-from mneme_server.features.events.recording import RecordEvents
+from mneme_server.features.events.event_types import EVENT
+from mneme_server.features.events.recording import RecordEvents, SessionListeners
 from mneme_server.features.events.service import EventServicer
-from mneme_server.features.events.session_listeners import SessionListeners
-from mneme_server.features.events.sessions import EndSession, StartSession
-from mneme_server.features.events.store.activity import SqlActivity
-from mneme_server.features.events.store.agents import SqlAgents
-from mneme_server.features.events.store.details import event_details
-from mneme_server.features.events.store.events import SqlEvents
-from mneme_server.features.events.store.forgetting import FORGETS
-from mneme_server.features.events.store.forgotten import SqlForgotten
-from mneme_server.features.events.store.history import SqlHistory
-from mneme_server.features.events.store.measures import SqlRecordMeasures
-from mneme_server.features.events.store.sessions import SqlSessions
-from mneme_server.features.events.verifying import VerifyEvents
-from mneme_server.features.events.watching import Watches
+from mneme_server.features.events.sessions import EndSession, ReadEvents, StartSession
+from mneme_server.features.events.store.events import SqlEvents, event_details
+from mneme_server.features.events.store.forgetting import FORGETS, SqlForgotten
+from mneme_server.features.events.store.history import SqlActivity, SqlHistory, SqlRecordMeasures
+from mneme_server.features.events.store.sessions import SqlAgents, SqlSessions
+from mneme_server.features.events.verification import VerifyEvents
+from mneme_server.features.events.watches import Watches
 
 
 def _build(host: Host) -> Parts:

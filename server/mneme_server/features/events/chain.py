@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from heapq import merge
+from itertools import islice
+from operator import attrgetter
 from typing import Protocol
 
 from mneme_server.common.canonical import canonical_json, quoted
@@ -24,9 +27,10 @@ SALT_BYTES = 16
 _LENGTH_BYTES = 4
 _SEQUENCE_BYTES = 8
 _EXACT = 2**53  # Beyond it a double no longer holds every whole number.
+_PLACE = _SEQUENCE_BYTES.to_bytes(_LENGTH_BYTES, "big")
 
 
-class Link(Protocol):
+class ChainLink(Protocol):
     """A link of a chain: an event, or the place of one that was forgotten."""
 
     @property
@@ -65,7 +69,6 @@ def _field(value: bytes) -> bytes:
 
 
 _HEAD = _field(b"mneme.event.v2") + _field(bytes([HASH_VERSION]))
-_PLACE = _SEQUENCE_BYTES.to_bytes(_LENGTH_BYTES, "big")
 
 
 def salts(count: int) -> Iterator[bytes]:
@@ -122,7 +125,7 @@ def content_of(event: Event) -> str:
     return f"[{','.join(content)}]"
 
 
-def event_hash(event: Link) -> str:
+def event_hash(event: ChainLink) -> str:
     """Return the hash, in hex, that a link must have by its version, commitment and place.
 
     Raises:
@@ -164,7 +167,7 @@ class ChainWalk:
     broken: BrokenLink | None = None
     forgotten: int = 0
 
-    def follow(self, events: Iterable[Link]) -> None:
+    def follow(self, events: Iterable[ChainLink]) -> None:
         """Check the next links; stops at the first that does not fit."""
         for event in events:
             if self.broken is not None:
@@ -196,7 +199,7 @@ class ChainWalk:
             )
         return self.broken
 
-    def _fault(self, event: Link) -> str:
+    def _fault(self, event: ChainLink) -> str:
         if event.sequence != self.length + 1:
             return f"its sequence is {event.sequence}, {self.length + 1} was expected"
         if event.prev_hash != self.head_hash:
@@ -209,3 +212,55 @@ class ChainWalk:
         except UNREADABLE as error:
             return f"it cannot be hashed ({error})"
         return ""
+
+
+def digest_of(name: str) -> str:
+    """Return what is kept of the id of a forgotten event or session: a SHA-256 in hex."""
+    return hashlib.sha256(b"mneme.forgotten\0" + name.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class ForgottenPlace:
+    """The place of a forgotten event. `session` and `event` are what `digest_of` returns.
+
+    What is left of a forgotten event: its place in the chain.
+
+    Neither the event's id nor its session's is kept, since callers choose them and may put
+    anybody's name there: their SHA-256 is, so that who knows one can ask for it.
+    """
+
+    session: str
+    event: str
+    sequence: int
+    prev_hash: str
+    hash: str
+    hash_version: int
+    commitment: bytes
+    forgotten_us: int
+
+    @property
+    def id(self) -> str:
+        """What the place is called: nobody knows the event's id any more."""
+        return f"forgotten-{self.event[:16]}"
+
+
+@dataclass(frozen=True, slots=True)
+class ForgottenSession:
+    """A session of which everything was forgotten: its chain's length and head."""
+
+    session: str
+    event_count: int
+    head_hash: str
+    forgotten_us: int
+
+    @property
+    def id(self) -> str:
+        """What the session is called in reports."""
+        return f"forgotten-{self.session[:16]}"
+
+
+def in_order(
+    events: Sequence[ChainLink], places: Sequence[ChainLink], limit: int
+) -> list[ChainLink]:
+    """Return the first `limit` links of a chain, of what is there and of what was forgotten."""
+    return list(islice(merge(events, places, key=attrgetter("sequence")), limit))

@@ -1,11 +1,16 @@
-"""The record, read by columns: how an analysis reads a million events."""
+"""The record as analyses read it: by columns, added up, and as digests of sessions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
+
+from mneme_server.features.events.model import Event, Session
+
+ESCAPE = "\\"
+"""What stands in a pattern of `LIKE` before a character that means itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,4 +110,150 @@ class HistoryReader(Protocol):
 
     def facts(self, cursors: Sequence[int]) -> Mapping[int, EventFact]:
         """Return these events by cursor; texts are cut to what a finding shows."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What events come to. `first_us` is the time of the oldest; None without any.
+
+    `timed` of them say how long they took, together `duration_us`; the messages of `matches` errors
+    match a pattern.
+
+    What the record of a while comes to, added up: for those who watch it.
+    """
+
+    count: int = 0
+    errors: int = 0
+    cost_usd: float = 0.0
+    timed: int = 0
+    duration_us: float = 0.0
+    matches: int = 0
+    first_us: int | None = None
+
+
+class RecordMeasures(Protocol):
+    """What the tenant's record comes to. Events that tell of alerts are left out everywhere."""
+
+    def totals(self, filter_: HistoryFilter, message_like: str = "") -> Totals:
+        """Return what events come to; `message_like` is a pattern of `LIKE`, with `ESCAPE`."""
+        ...
+
+    def matching(self, filter_: HistoryFilter, message_like: str) -> Sequence[int]:
+        """Return the cursors of the errors whose messages match a pattern of `LIKE`, as `totals`
+        counts them."""
+        ...
+
+    def last_us(self, filter_: HistoryFilter, until_us: int) -> int | None:
+        """Return when the last event up to a time was."""
+        ...
+
+    def next_us(self, filter_: HistoryFilter, after_us: int) -> int | None:
+        """Return when the first event after a time is: clocks of agents may be ahead."""
+        ...
+
+    def ended(self, filter_: HistoryFilter) -> tuple[int, int]:
+        """Return how many sessions ended, and how many of them in failure."""
+        ...
+
+    def first_failure_us(self, filter_: HistoryFilter) -> int | None:
+        """Return when the first of the sessions that ended in failure did."""
+        ...
+
+    def nth_latest_us(self, filter_: HistoryFilter, number: int) -> int | None:
+        """Return the time of the event after so many later ones; None if there are not so many."""
+        ...
+
+    def endings(self, filter_: HistoryFilter) -> Sequence[tuple[int, bool]]:
+        """Return when sessions ended, the earliest first, and whether in failure."""
+        ...
+
+
+def active_us(session: Session) -> int:
+    """Return when a session ended, else when it was last active."""
+    if session.ended_us is not None:
+        return session.ended_us
+    return session.started_us if session.last_event_us is None else session.last_event_us
+
+
+@dataclass(frozen=True, slots=True)
+class EventDigest:
+    """An event as far as a summary of its session needs it.
+
+    `payload_json` is empty where it was too large.
+
+    What sessions held, and when they were active: for those who sum them up.
+    """
+
+    id: str
+    sequence: int
+    event_type: str
+    severity: int
+    timestamp_us: int
+    text: str
+    name: str
+    call_id: str
+    error: str
+    model: str
+    payload_json: str
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityFilter:
+    """Which sessions that agents ran. Empty fields do not filter; given ones must all match.
+
+    A session lies in the range from `start_us` (inclusive) to `end_us` (exclusive) by when it
+    ended, or was last active.
+    """
+
+    user_id: str = ""
+    agent_id: str = ""
+    project: str = ""
+    start_us: int | None = None
+    end_us: int | None = None
+
+    def lets_through(self, session: Session) -> bool:
+        """Tell whether the session is one of those."""
+        at_us = active_us(session)
+        return (
+            not session.system
+            and self.user_id in ("", session.user_id)
+            and self.agent_id in ("", session.agent_id)
+            and self.project in ("", session.project)
+            and (self.start_us is None or at_us >= self.start_us)
+            and (self.end_us is None or at_us < self.end_us)
+        )
+
+
+class ActivityReader(Protocol):
+    """The tenant's sessions, and their events one after another."""
+
+    def digests(self, session_id: str, after: int, limit: int) -> Sequence[EventDigest]:
+        """Return a session's events in the order of their sequence, after that one."""
+        ...
+
+    def recorded_us(self, session_id: str) -> int | None:
+        """Return when the session's last event was recorded; None without events."""
+        ...
+
+    def errors_of(self, session_ids: Collection[str], limit: int) -> Mapping[str, Sequence[Event]]:
+        """Return the latest errors of each session, up to `limit`, the latest first."""
+        ...
+
+    def latest(self, filter_: ActivityFilter) -> Session | None:
+        """Return the session that was active last."""
+        ...
+
+    def count(self, filter_: ActivityFilter) -> int:
+        """Return how many sessions there are."""
+        ...
+
+    def ids(self, filter_: ActivityFilter, limit: int) -> Sequence[str]:
+        """Return up to `limit` of the sessions, in no particular order."""
+        ...
+
+    def page(
+        self, filter_: ActivityFilter, after: tuple[int, str] | None, limit: int
+    ) -> Sequence[Session]:
+        """Return sessions, latest start first, that come after the key (started_us, id)."""
         ...

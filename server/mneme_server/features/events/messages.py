@@ -1,4 +1,4 @@
-"""Between the event service's messages and the domain."""
+"""Translation between the event service's messages and the domain."""
 
 from __future__ import annotations
 

@@ -1,12 +1,21 @@
-"""Events, sessions and agents."""
+"""Events, sessions and agents: how sessions ended, and whose they are."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import Any
 
 from mneme_server.common.canonical import JsonObject
+from mneme_server.common.texts import composed
 from mneme_server.features.events.event_types import ERROR_TYPES
+
+REWARD_OF_SUCCESS = 0.5
+"""A session whose metadata holds a reward of at least this succeeded."""
+_KEYS = ("userId", "user_id")
+_LONGEST = 200
+"""What the API allows for a `user_id`."""
 
 
 class Severity(IntEnum):
@@ -144,7 +153,7 @@ class Agent:
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class EventReceipt:
     """What became of one event of a batch."""
 
     id: str
@@ -194,3 +203,96 @@ class EventFilter:
             and (self.start_us is None or event.timestamp_us >= self.start_us)
             and (self.end_us is None or event.timestamp_us < self.end_us)
         )
+
+
+class Outcome(IntEnum):
+    """How it ended. The numbers are stored; they are those of `mneme.v1.Outcome`.
+
+    How a session or an attempt ended.
+    """
+
+    UNKNOWN = 0
+    SUCCESS = 1
+    PARTIAL = 2
+    FAILURE = 3
+
+
+_WORDS = {
+    "success": Outcome.SUCCESS, "succeeded": Outcome.SUCCESS, "completed": Outcome.SUCCESS,
+    "partial": Outcome.PARTIAL,
+    "failure": Outcome.FAILURE, "failed": Outcome.FAILURE, "error": Outcome.FAILURE,
+}  # fmt: skip
+
+_BY_STATUS = {
+    SessionStatus.ACTIVE: Outcome.UNKNOWN,
+    SessionStatus.COMPLETED: Outcome.SUCCESS,
+    SessionStatus.ERROR: Outcome.FAILURE,
+}
+
+
+def outcome_of(status: int, metadata_json: str) -> Outcome:
+    """Return how a session ended.
+
+    Its metadata decides where it says so, by "reward" (a number), "success" (a boolean) or
+    "outcome" (a word), in this order; else its status.
+    """
+    if metadata_json != "{}":
+        said = _said(json.loads(metadata_json))
+        if said is not None:
+            return said
+    return _BY_STATUS[SessionStatus(status)]
+
+
+REWARDS = {Outcome.SUCCESS: 1.0, Outcome.PARTIAL: 0.5, Outcome.FAILURE: 0.0}
+"""What an outcome is worth where no reward is recorded."""
+
+
+def reward_of(status: int, metadata_json: str) -> float | None:
+    """Return a session's reward: that in its metadata, or what its outcome is worth; None if it is
+    not known how it ended."""
+    if metadata_json != "{}":
+        reward = json.loads(metadata_json).get("reward")
+        if isinstance(reward, int | float) and not isinstance(reward, bool):
+            return float(reward)
+    return REWARDS.get(outcome_of(status, metadata_json))
+
+
+def _said(metadata: dict[str, Any]) -> Outcome | None:
+    reward = metadata.get("reward")
+    if isinstance(reward, int | float) and not isinstance(reward, bool):
+        return Outcome.SUCCESS if reward >= REWARD_OF_SUCCESS else Outcome.FAILURE
+    success = metadata.get("success")
+    if isinstance(success, bool):
+        return Outcome.SUCCESS if success else Outcome.FAILURE
+    word = metadata.get("outcome")
+    return _WORDS.get(word.lower()) if isinstance(word, str) else None
+
+
+def user_in(metadata: JsonObject) -> str:
+    """Return the user that metadata names; empty when it names none that could be a `user_id`.
+
+    Whose user a session or an event is, where only its metadata says so.
+    """
+    for key in _KEYS:
+        value = metadata.get(key)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            # Every digit of an id counts: fifteen are those of other users, too.
+            value = str(int(value)) if float(value).is_integer() else f"{value:.15g}"
+        if isinstance(value, str) and value.isprintable():
+            user = composed(value)
+            if 0 < len(user) <= _LONGEST:
+                return user
+    return ""
+
+
+def is_of_user(metadata_json: str, user_id: str) -> bool:
+    """Tell whether an event of a session that serves a user is that user's: whether its metadata,
+    as it is stored, names nobody else. All are where `user_id` is empty."""
+    return not user_id or user_in_json(metadata_json) in ("", user_id)
+
+
+def user_in_json(metadata_json: str) -> str:
+    """Return the same of metadata as it is stored; reads it only when it may name one."""
+    if metadata_json != "{}" and any(f'"{key}"' in metadata_json for key in _KEYS):
+        return user_in(json.loads(metadata_json))
+    return ""

@@ -6,7 +6,12 @@ from collections.abc import Iterator, Mapping
 
 from mneme_server.common.canonical import JsonObject, canonical_json
 from mneme_server.common.texts import composed
-from mneme_server.features.events.event_types import ERROR_TYPES, Part, Recalled, traits_of
+from mneme_server.features.events.event_types import (
+    ERROR_TYPES,
+    EventPart,
+    RecallDefault,
+    traits_of,
+)
 from mneme_server.features.events.model import Event, NewEvent, Severity
 
 MAX_DERIVED_TEXT = 4_000
@@ -69,12 +74,12 @@ def normalize(new: NewEvent, *, event_id: str, now_us: int) -> Event:
 
 def _recalled_by_default(new: NewEvent, text: str, severity: Severity) -> bool:
     traits = traits_of(new.event_type)
-    if traits.recalled is Recalled.NEVER:
+    if traits.recalled is RecallDefault.NEVER:
         return False
-    if traits.recalled is Recalled.WITH_WORDS:
+    if traits.recalled is RecallDefault.WITH_WORDS:
         return bool(text) or severity >= Severity.ERROR
     # A system prompt opens every session with the same words; recalling it helps nobody.
-    return not (traits.part is Part.TALK and new.payload.get("role") == "system")
+    return not (traits.part is EventPart.TALK and new.payload.get("role") == "system")
 
 
 def _fill_from_payload(event: Event, payload: JsonObject) -> None:
@@ -108,7 +113,7 @@ def _derived_text(event_type: str, name: str, error: str, payload: JsonObject) -
     if not body and payload:
         rest = payload.get("arguments", payload.get("result", payload))
         body = _flat(rest if isinstance(rest, Mapping) else {"": rest})
-    if traits_of(event_type).part is Part.TALK:
+    if traits_of(event_type).part is EventPart.TALK:
         text = body
     else:
         parts = [part for part in (name, body) if part]

@@ -1,4 +1,4 @@
-"""What the use cases of events need from storage."""
+"""Ports to what the use cases of events need from storage."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any, Protocol
 
 from mneme_server.engine.corpus.tenant import OpenTenant
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
-from mneme_server.features.events.chain import Link
-from mneme_server.features.events.forgotten import ForgottenPlace, ForgottenSession
+from mneme_server.features.events.chain import ChainLink, ForgottenPlace, ForgottenSession
 from mneme_server.features.events.model import Agent, Event, EventFilter, Session, SessionFilter
 
 
@@ -111,7 +110,7 @@ class Witness(Protocol):
         ...
 
     def against_links(
-        self, tenant_id: str, unit: Any, session: str, links: Sequence[Link]
+        self, tenant_id: str, unit: Any, session: str, links: Sequence[ChainLink]
     ) -> tuple[int, str] | None:
         """Return the first of these links of a session's chain against which something speaks, by
         its place among them, and what; None: nothing does. The session is named by its digest."""

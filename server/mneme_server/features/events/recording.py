@@ -1,11 +1,11 @@
-"""Recording events: all or none of a batch, chained, counted, queued for embedding."""
+"""The recording of events: all or none of a batch, chained, counted, queued for embedding."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -19,32 +19,90 @@ from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.scheduling.foreground import Foreground, Size, size_of
-from mneme_server.features.events.chain import chain, salts
-from mneme_server.features.events.event_types import KNOWN, EventType, Part, traits_of
-from mneme_server.features.events.forgotten import ForgottenPlace
-from mneme_server.features.events.kinds import EVENT
+from mneme_server.features.events.chain import ForgottenPlace, chain, salts
+from mneme_server.features.events.event_types import (
+    EVENT,
+    KNOWN,
+    EventPart,
+    EventType,
+    role_of,
+    traits_of,
+)
 from mneme_server.features.events.model import (
     Agent,
     Event,
+    EventReceipt,
     NewEvent,
-    Receipt,
     Session,
     SessionStatus,
+    user_in_json,
 )
 from mneme_server.features.events.normalize import normalize
 from mneme_server.features.events.ports import EventsUnit
-from mneme_server.features.events.roles import role_of
-from mneme_server.features.events.session_listeners import Committed, SessionListeners
-from mneme_server.features.events.users import user_in_json
 
+Committed: TypeAlias = Callable[[str], object]
+"""Called with the tenant once the transaction is committed."""
 _Given: TypeAlias = tuple[int, Event, NewEvent]
-_Each: TypeAlias = Callable[[Callable[[_Given], Receipt], Sequence[_Given]], list[Receipt]]
-
+_Each: TypeAlias = Callable[
+    [Callable[[_Given], EventReceipt], Sequence[_Given]], list[EventReceipt]
+]
 _STORED = 256
 """Events stored in one step: each step has statements of its own."""
 _SOON = 8
 """Texts up to which a caller who waits for them has them embedded first, and recorded with their
 vectors in one transaction."""
+_OF_THE_RECORD = frozenset(
+    {
+        "id", "cursor", "sequence", "recorded_us",
+        "prev_hash", "hash", "hash_version", "salt", "commitment",
+    }
+)  # fmt: skip
+"""What the server gives an event. All else is what its caller sent, a new field too."""
+_MAY_BE_THE_SERVERS = frozenset({"agent_id", "timestamp_us"})
+"""What the server gives an event that came without; see `_require_same`."""
+_CONTENT = tuple(
+    known.name for known in fields(Event) if known.name not in _OF_THE_RECORD | _MAY_BE_THE_SERVERS
+)
+
+
+class SessionListener(Protocol):
+    """Wants to know what happens to sessions."""
+
+    def changed(
+        self, unit: Any, sessions: Sequence[Session], ended_before: Collection[str], now_us: int
+    ) -> Committed:
+        """Write what follows from it, in this transaction; return what is to be called after it.
+
+        `ended_before` names those that had ended before something was recorded in them.
+        """
+        ...
+
+
+class SessionListeners:
+    """Tells all who listen. They are added while the server is put together."""
+
+    def __init__(self) -> None:
+        self._listeners: list[SessionListener] = []
+
+    def add(self, listener: SessionListener) -> None:
+        """Tell one more."""
+        self._listeners.append(listener)
+
+    def changed(
+        self,
+        unit: Any,
+        sessions: Sequence[Session],
+        now_us: int,
+        ended_before: Collection[str] = frozenset(),
+    ) -> Committed:
+        """Tell all of them, as `SessionListener`."""
+        after = [one.changed(unit, sessions, ended_before, now_us) for one in self._listeners]
+
+        def committed(tenant_id: str) -> None:
+            for call in after:
+                call(tenant_id)
+
+        return committed
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +124,7 @@ class RecordEvents:
         *,
         wait_indexed: bool = False,
         system: bool = False,
-    ) -> list[Receipt]:
+    ) -> list[EventReceipt]:
         """Record the events in their order and return a receipt for each.
 
         With `system` it is Mneme itself that records: what happened to no agent, so that no agent
@@ -162,7 +220,7 @@ class _Recording:
         self._salts: Iterator[bytes] = iter(())
         self._found_user: set[str] = set()  # Sessions that have one by now, and had none.
 
-    def record(self, new_events: Sequence[NewEvent], batch: Sequence[Event]) -> list[Receipt]:
+    def record(self, new_events: Sequence[NewEvent], batch: Sequence[Event]) -> list[EventReceipt]:
         size = size_of(len(batch))
         if size is Size.SMALL:
             with self._foreground.computing(size):  # A turn for each part would cost time.
@@ -176,7 +234,7 @@ class _Recording:
         batch: Sequence[Event],
         each: _Each,
         do_each: Callable[[Sequence[Callable[[], object]]], object],
-    ) -> list[Receipt]:
+    ) -> list[EventReceipt]:
         do_each([partial(self._look_up, new_events, batch)])
         ended = {s.id for s in self._sessions.values() if s.status != SessionStatus.ACTIVE}
         receipts = each(self._take, list(zip(range(len(batch)), batch, new_events, strict=True)))
@@ -197,21 +255,21 @@ class _Recording:
         self._sessions = self._unit.sessions.get_many({event.session_id for event in batch})
         self._salts = salts(len(batch))
 
-    def _take(self, given: _Given) -> Receipt:
+    def _take(self, given: _Given) -> EventReceipt:
         """Return the receipt of an event; one that is not known is put into its chain."""
         index, event, new = given
         earlier = self._known.get(event.id)
         if earlier is not None:
             _require_same(earlier, event, new, index)
-            return Receipt(earlier.id, earlier.sequence, earlier.hash, True)
+            return EventReceipt(earlier.id, earlier.sequence, earlier.hash, True)
         place = self._forgotten.get(event.id)
         if place is not None:
-            return Receipt(event.id, place.sequence, place.hash, True)
+            return EventReceipt(event.id, place.sequence, place.hash, True)
         self._append(event)
         self._known[event.id] = event
         if role := role_of(event.event_type, new.payload, event.text):
             self._roles[event.id] = role
-        return Receipt(event.id, event.sequence, event.hash, False)
+        return EventReceipt(event.id, event.sequence, event.hash, False)
 
     def _append(self, event: Event) -> None:
         """Put the event at the end of its session's chain and count it."""
@@ -242,7 +300,7 @@ class _Recording:
         if event.agent_id and not self._system:
             agent = self._agent(event.agent_id, event.timestamp_us)
             agent.event_count += 1
-            agent.tool_call_count += part is Part.CALL
+            agent.tool_call_count += part is EventPart.CALL
             agent.error_count += is_error
             agent.total_cost_usd += event.cost_usd
 
@@ -332,15 +390,15 @@ def _do_each(steps: Sequence[Callable[[], object]]) -> None:
         step()
 
 
-def _each(make: Callable[[_Given], Receipt], items: Sequence[_Given]) -> list[Receipt]:
+def _each(make: Callable[[_Given], EventReceipt], items: Sequence[_Given]) -> list[EventReceipt]:
     return list(map(make, items))
 
 
-def _count(session: Session, event: Event, part: Part, *, is_error: bool) -> None:
+def _count(session: Session, event: Event, part: EventPart, *, is_error: bool) -> None:
     """Move the session's counters by one event."""
     session.event_count += 1
-    session.tool_call_count += part is Part.CALL
-    session.llm_call_count += part is Part.MODEL_CALL
+    session.tool_call_count += part is EventPart.CALL
+    session.llm_call_count += part is EventPart.MODEL_CALL
     session.error_count += is_error
     session.total_cost_usd += event.cost_usd
     if event.input_tokens or event.output_tokens:
@@ -349,25 +407,9 @@ def _count(session: Session, event: Event, part: Part, *, is_error: bool) -> Non
     session.last_event_us = max(session.last_event_us or 0, event.timestamp_us)
     if session.system:  # It is over when nothing more is recorded.
         session.status, session.ended_us = SessionStatus.COMPLETED, session.last_event_us
-    elif part is Part.END and session.status == SessionStatus.ACTIVE:
+    elif part is EventPart.END and session.status == SessionStatus.ACTIVE:
         session.status = SessionStatus.ERROR if is_error else SessionStatus.COMPLETED
         session.ended_us = event.timestamp_us
-
-
-_OF_THE_RECORD = frozenset(
-    {
-        "id", "cursor", "sequence", "recorded_us",
-        "prev_hash", "hash", "hash_version", "salt", "commitment",
-    }
-)  # fmt: skip
-"""What the server gives an event. All else is what its caller sent, a new field too."""
-
-_MAY_BE_THE_SERVERS = frozenset({"agent_id", "timestamp_us"})
-"""What the server gives an event that came without; see `_require_same`."""
-
-_CONTENT = tuple(
-    known.name for known in fields(Event) if known.name not in _OF_THE_RECORD | _MAY_BE_THE_SERVERS
-)
 
 
 def _require_same(earlier: Event, event: Event, new: NewEvent, index: int) -> None:

@@ -16,12 +16,11 @@ from mneme_server.edge.grpc.open_stream import Source
 from mneme_server.edge.grpc.paging import Pages
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.events import messages as convert
-from mneme_server.features.events.model import NewEvent, Receipt, SessionStatus
-from mneme_server.features.events.reading import ReadEvents
+from mneme_server.features.events.model import EventReceipt, NewEvent, SessionStatus
 from mneme_server.features.events.recording import RecordEvents
-from mneme_server.features.events.sessions import EndSession, StartSession
-from mneme_server.features.events.verifying import VerifyEvents
-from mneme_server.features.events.watching import Watches
+from mneme_server.features.events.sessions import EndSession, ReadEvents, StartSession
+from mneme_server.features.events.verification import VerifyEvents
+from mneme_server.features.events.watches import Watches
 
 _LAST_CURSOR = 2**63 - 1
 
@@ -223,7 +222,7 @@ def _cursor(text: str) -> int | None:
     return cursor
 
 
-def _receipt(receipt: Receipt) -> pb.EventReceipt:
+def _receipt(receipt: EventReceipt) -> pb.EventReceipt:
     return pb.EventReceipt(
         id=receipt.id,
         sequence=receipt.sequence,

@@ -6,12 +6,16 @@ from mneme.v1 import learn_service_pb2
 
 from mneme_server.capability import Capability, Figure, Gauge, Host, Parts
 from mneme_server.edge.grpc.service import Service
-from mneme_server.features.learn.kinds import KNOWLEDGE, LESSON, REFLECTION
 from mneme_server.features.learn.knowledge import Knowledge
 from mneme_server.features.learn.lessons import Lessons
-from mneme_server.features.learn.reflection_metrics import Tally
-from mneme_server.features.learn.reflection_model import ReflectionFilter, ReflectionLimits
-from mneme_server.features.learn.reflections import Reflections
+from mneme_server.features.learn.model import (
+    KNOWLEDGE,
+    LESSON,
+    REFLECTION,
+    ReflectionFilter,
+    ReflectionLimits,
+)
+from mneme_server.features.learn.reflections import Reflections, ReflectionTotals
 from mneme_server.features.learn.service import LearnServicer
 from mneme_server.features.learn.settings import ReflectionSettings
 from mneme_server.features.learn.store.details import (
@@ -28,7 +32,7 @@ from mneme_server.features.recall.search import Recall
 
 
 def _build(host: Host) -> Parts:
-    recall, writing, tally = host.get(Recall), host.runtime.writing, Tally()
+    recall, writing, tally = host.get(Recall), host.runtime.writing, ReflectionTotals()
     foreground = host.runtime.foreground
     kept = host.settings(ReflectionSettings)
     limits = ReflectionLimits(

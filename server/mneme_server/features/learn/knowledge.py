@@ -9,8 +9,8 @@ from mneme_server.common.errors import AlreadyExists
 from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.ports import TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenants
-from mneme_server.features.learn.kinds import KNOWLEDGE
-from mneme_server.features.learn.knowledge_model import (
+from mneme_server.features.learn.model import (
+    KNOWLEDGE,
     FoundKnowledge,
     KnowledgeAnswer,
     KnowledgeEntry,
@@ -18,7 +18,8 @@ from mneme_server.features.learn.knowledge_model import (
     markdown_of,
 )
 from mneme_server.features.learn.ports import KnowledgeUnit
-from mneme_server.features.recall.search import Recall, Recalled, RecallQuery
+from mneme_server.features.recall.model import Recalled, RecallQuery
+from mneme_server.features.recall.search import Recall
 
 RELEVANCE, RECENCY, SUCCESS = 0.7, 0.15, 0.15
 """Weights of the score: relevance decides, recency and success settle what is about as relevant."""

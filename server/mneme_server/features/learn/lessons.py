@@ -17,8 +17,8 @@ from mneme_server.engine.corpus.importing import Import, ImportReport, OnConflic
 from mneme_server.engine.corpus.ports import TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.scheduling.foreground import Foreground, Size
-from mneme_server.features.learn.kinds import LESSON
-from mneme_server.features.learn.lesson_model import (
+from mneme_server.features.learn.model import (
+    LESSON,
     FoundLesson,
     Lesson,
     LessonFilter,
@@ -26,7 +26,8 @@ from mneme_server.features.learn.lesson_model import (
 )
 from mneme_server.features.learn.ports import LessonsUnit
 from mneme_server.features.learn.usage import Usage
-from mneme_server.features.recall.search import Answer, Recall, RecallQuery
+from mneme_server.features.recall.model import RecallAnswer, RecallQuery
+from mneme_server.features.recall.search import Recall
 
 _EXPORT_PAGE = 200
 
@@ -113,7 +114,7 @@ class Lessons:
         limit: int,
         min_score: float,
         counted: bool = True,
-    ) -> tuple[Sequence[FoundLesson], Answer]:
+    ) -> tuple[Sequence[FoundLesson], RecallAnswer]:
         """Return the lessons that fit best, and what recall said; count the accesses if they are to
         be `counted`."""
         answer = self.recall(

@@ -1,4 +1,4 @@
-"""What the use cases of learning need from storage."""
+"""Ports to what the use cases of learning need from storage."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import Protocol
 
 from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
-from mneme_server.features.events.outcome import Outcome
+from mneme_server.features.events.model import Outcome
 from mneme_server.features.events.ports import SessionRepository
-from mneme_server.features.learn.knowledge_model import KnowledgeEntry
-from mneme_server.features.learn.lesson_model import Access, Lesson, LessonFilter, LessonText
-from mneme_server.features.learn.reflection_model import (
+from mneme_server.features.learn.model import (
+    Access,
+    KnowledgeEntry,
+    Lesson,
+    LessonFilter,
+    LessonText,
     Reflection,
     ReflectionFilter,
     ReflectionLimits,

@@ -1,39 +1,67 @@
-"""Storing reflections, and finding those that bear on a task."""
+"""Reflections: stored, found where they bear on a task, grouped into themes, and counted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 
+from mneme_server.common import deadline
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists
 from mneme_server.common.identity import new_id
+from mneme_server.common.texts import composed
 from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.scheduling.foreground import Foreground
-from mneme_server.features.events.outcome import Outcome
-from mneme_server.features.learn.kinds import REFLECTION
-from mneme_server.features.learn.ports import ReflectionsUnit
-from mneme_server.features.learn.reflection_metrics import Counter, Tally, metrics_of
-from mneme_server.features.learn.reflection_model import (
+from mneme_server.features.events.model import Outcome
+from mneme_server.features.learn.model import (
+    REFLECTION,
     FoundReflection,
     Reflection,
     ReflectionFilter,
     ReflectionLimits,
+    ReflectionMetrics,
     ReflectionSummary,
     Saying,
+    Theme,
 )
-from mneme_server.features.learn.themes import themes_of
+from mneme_server.features.learn.ports import ReflectionsUnit
 from mneme_server.features.learn.usage import Usage
-from mneme_server.features.recall.search import Answer, Recall, RecallQuery
+from mneme_server.features.recall.model import RecallAnswer, RecallQuery
+from mneme_server.features.recall.search import Recall
 
 RELEVANT_SIMILARITY = 0.3
 """A search whose best result is at least this similar, under the default model, counts as a hit."""
 _RECENT = 5
+SAME_MEANING = 0.6
+"""Cosine from which two sayings mean the same: under MiniLM, rewordings of one point lie above it,
+different points on the same subject below."""
+_BLOCK = 256
+"""Wordings that are compared with all founders so far in one go: one by one, a vector's worth of
+work would wait for megabytes of them to be read."""
+_MAX_IDS = 20
+_MAX_VARIANTS = 5
+_GAUGES = {
+    "reflection_store_count": ("store_count", "Reflections stored"),
+    "reflection_search_count": ("search_count", "Searches for reflections"),
+    "reflection_hit_rate": ("hit_rate", "Share of those searches that found something relevant"),
+    "outcome_improvement_rate": (
+        "outcome_improvement_rate",
+        "Success rate of attempts with past lessons less that of those without",
+    ),
+    "cross_session_reuse": (
+        "cross_session_reuse",
+        "Attempts that applied a reflection of another session",
+    ),
+}
+"""The metrics' names for operators, each with its field of `ReflectionMetrics`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +72,7 @@ class Reflections:
     embedder: TextEmbedder
     recall: Recall
     limits: ReflectionLimits
-    tally: Tally
+    tally: ReflectionTotals
     usage: Usage
     foreground: Foreground = field(default_factory=Foreground)
 
@@ -119,7 +147,7 @@ class Reflections:
         min_score: float,
         min_confidence: float = 0.0,
         counted: bool = True,
-    ) -> tuple[Sequence[FoundReflection], Answer]:
+    ) -> tuple[Sequence[FoundReflection], RecallAnswer]:
         """Return the reflections that bear on a task, and what recall said; count the search if it
         is to be `counted`."""
         answer = self.recall(
@@ -143,10 +171,10 @@ class Reflections:
         ]
         return found, answer
 
-    def _count_search(self, tenant_id: str, answer: Answer) -> None:
+    def _count_search(self, tenant_id: str, answer: RecallAnswer) -> None:
         best = max((result.similarity or 0.0 for result in answer.results), default=0.0)
         enough = self.recall.scale.of_usual(RELEVANT_SIMILARITY)
-        counts = {Counter.SEARCHED: 1, Counter.HIT: int(best >= enough)}
+        counts = {ReflectionCounter.SEARCHED: 1, ReflectionCounter.HIT: int(best >= enough)}
         self.usage.counted(tenant_id, counts)
         self.tally.add(counts)
 
@@ -193,10 +221,10 @@ def _counts(unit: ReflectionsUnit, reflection: Reflection) -> dict[str, int]:
     elsewhere = any(one.session_id != reflection.session_id for one in applied.values())
     informed = bool(reflection.applied_reflection_ids)
     return {
-        Counter.STORED: 1,
-        Counter.ATTEMPTS[informed]: 1,
-        Counter.SUCCESSES[informed]: int(reflection.outcome == Outcome.SUCCESS),
-        Counter.CROSS_SESSION: int(elsewhere),
+        ReflectionCounter.STORED: 1,
+        ReflectionCounter.ATTEMPTS[informed]: 1,
+        ReflectionCounter.SUCCESSES[informed]: int(reflection.outcome == Outcome.SUCCESS),
+        ReflectionCounter.CROSS_SESSION: int(elsewhere),
     }
 
 
@@ -239,3 +267,120 @@ def _document_filter(filter_: ReflectionFilter) -> DocumentFilter:
 
 def _names(outcomes: Iterable[Outcome]) -> frozenset[str]:
     return frozenset(outcome.name.lower() for outcome in outcomes)
+
+
+def themes_of(sayings: Sequence[Saying], vectors: Matrix, limit: int) -> list[Theme]:
+    """Return the largest groups of sayings (n) that mean the same, by their vectors (n, d).
+
+    The most frequent wordings found groups, and each later one joins the nearest founder that is
+    near enough, so that the result does not depend on the order of the sayings.
+
+    Grouping sayings by meaning.
+    """
+    if not sayings:
+        return []
+    wording: dict[str, list[int]] = defaultdict(list)
+    for row, saying in enumerate(sayings):
+        wording[" ".join(composed(saying.text).lower().split())].append(row)
+    keys = sorted(wording, key=lambda key: (-len(wording[key]), key))
+    distinct = vectors[[wording[key][0] for key in keys]]
+    groups: dict[int, list[int]] = {}
+    for place, founder in enumerate(_founders(distinct)):
+        groups.setdefault(founder, []).extend(wording[keys[place]])
+    ranked = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
+    return [_theme([sayings[row] for row in rows]) for _, rows in ranked[:limit]]
+
+
+def _founders(vectors: Matrix) -> list[int]:
+    """Return for each row the row that founded its group."""
+    founders: list[int] = []
+    result: list[int] = []
+    found = np.empty_like(vectors)
+    for start in range(0, len(vectors), _BLOCK):
+        deadline.check()
+        block, known = vectors[start : start + _BLOCK], len(founders)
+        near = np.empty((len(block), known + len(block)), vectors.dtype)
+        near[:, :known] = block @ found[:known].T
+        for place, vector in enumerate(block):
+            count = len(founders)
+            near[place, known:count] = found[known:count] @ vector
+            best = int(near[place, :count].argmax()) if count else -1
+            if best >= 0 and near[place, best] >= SAME_MEANING:
+                result.append(founders[best])
+            else:
+                found[count] = vector
+                founders.append(start + place)
+                result.append(start + place)
+    return result
+
+
+def _theme(group: Sequence[Saying]) -> Theme:
+    newest = sorted(group, key=lambda saying: (-saying.created_us, saying.reflection_id))
+    wordings = Counter(saying.text for saying in newest)
+    ordered = [text for text, _ in wordings.most_common()]
+    return Theme(
+        text=ordered[0],
+        count=len(group),
+        reflection_ids=list(dict.fromkeys(s.reflection_id for s in newest))[:_MAX_IDS],
+        variants=ordered[1 : 1 + _MAX_VARIANTS],
+    )
+
+
+class ReflectionCounter:
+    """The names of the counters that the metrics are made of."""
+
+    STORED = "reflections_stored"
+    SEARCHED = "reflections_searched"
+    HIT = "reflections_hit"
+    CROSS_SESSION = "reflections_cross_session"
+    ATTEMPTS = ("attempts_without_lessons", "attempts_with_lessons")
+    SUCCESSES = ("successes_without_lessons", "successes_with_lessons")
+
+
+class ReflectionTotals:
+    """What the tenants' counters moved by since the server's start, all tenants together."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Add what a transaction added, once it is committed."""
+        with self._lock:
+            for name, count in counts.items():
+                self._counts[name] = self._counts.get(name, 0) + count
+
+    def metrics(self) -> ReflectionMetrics:
+        """The metrics over all tenants since the start."""
+        with self._lock:
+            return metrics_of(self._counts)
+
+    def gauges(self) -> Iterator[tuple[str, str, Callable[[], float]]]:
+        """Each metric's name, meaning and value; what means nothing yet is not a number."""
+        for name, (counted, meaning) in _GAUGES.items():
+            yield name, f"{meaning}, of all tenants since the start.", partial(self._value, counted)
+
+    def _value(self, field: str) -> float:
+        value: float | None = getattr(self.metrics(), field)
+        return math.nan if value is None else float(value)
+
+
+def metrics_of(counts: Mapping[str, int]) -> ReflectionMetrics:
+    """Return the metrics that these counters give.
+
+    What reflections were good for, counted: in each tenant's database, and since the start.
+    """
+    searched = counts.get(ReflectionCounter.SEARCHED, 0)
+    rates = [
+        counts.get(won, 0) / counts[tried] if counts.get(tried) else None
+        for tried, won in zip(ReflectionCounter.ATTEMPTS, ReflectionCounter.SUCCESSES, strict=True)
+    ]
+    without, with_ = rates
+    improvement = None if without is None or with_ is None else with_ - without
+    return ReflectionMetrics(
+        store_count=counts.get(ReflectionCounter.STORED, 0),
+        search_count=searched,
+        hit_rate=counts.get(ReflectionCounter.HIT, 0) / searched if searched else None,
+        outcome_improvement_rate=improvement,
+        cross_session_reuse=counts.get(ReflectionCounter.CROSS_SESSION, 0),
+    )

@@ -1,5 +1,6 @@
-"""What was read of lessons and reflections, counted without writing; see
-`engine.tenants.gathering`."""
+"""Counts of what was read of lessons and reflections, kept without writing; see
+`engine.tenants.gathering`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from mneme_server.common.counting import MAX_COUNT
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.scheduling.turns import TenantWorker
 from mneme_server.engine.tenants.gathering import Gathering
-from mneme_server.features.learn.lesson_model import Access, Lesson
+from mneme_server.features.learn.model import Access, Lesson
 from mneme_server.features.learn.ports import LessonsUnit, ReflectionsUnit
 
 
@@ -21,20 +22,20 @@ class UsageUnit(LessonsUnit, ReflectionsUnit, Protocol):
 
 
 @dataclass(slots=True)
-class _Counts:
+class _UsageCounts:
     """What one tenant's counts have moved by since they were written."""
 
     lessons: dict[str, Access] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)
 
-    def add(self, more: _Counts) -> None:
+    def add(self, more: _UsageCounts) -> None:
         for lesson_id, access in more.lessons.items():
             self.lessons[lesson_id] = access + self.lessons.get(lesson_id, Access())
         for name, count in more.counters.items():
             self.counters[name] = self.counters.get(name, 0) + count
 
 
-def _write(unit: UsageUnit, counts: _Counts) -> None:
+def _write(unit: UsageUnit, counts: _UsageCounts) -> None:
     unit.lessons.count_accesses(counts.lessons)
     unit.counters.add(counts.counters)
 
@@ -43,7 +44,7 @@ class Usage:
     """The counts of use of all tenants that are not written yet. Thread-safe."""
 
     def __init__(self) -> None:
-        self._gathering: Gathering[_Counts, UsageUnit] = Gathering(_Counts, _write)
+        self._gathering: Gathering[_UsageCounts, UsageUnit] = Gathering(_UsageCounts, _write)
 
     def writer(self, tenants: OpenTenants[UsageUnit]) -> TenantWorker:
         """Return what writes the counts."""
@@ -62,12 +63,12 @@ class Usage:
         if lesson_ids:
             now = now_us()
             accesses = {lesson_id: Access(1, now) for lesson_id in lesson_ids}
-            self._gathering.add(tenant_id, _Counts(lessons=accesses))
+            self._gathering.add(tenant_id, _UsageCounts(lessons=accesses))
 
     def counted(self, tenant_id: str, counts: Mapping[str, int]) -> None:
         """Add to the tenant's counters."""
         if counts:
-            self._gathering.add(tenant_id, _Counts(counters=dict(counts)))
+            self._gathering.add(tenant_id, _UsageCounts(counters=dict(counts)))
 
     def shown(self, tenant_id: str, lesson: Lesson) -> Lesson:
         """Return the lesson with the accesses that are not written yet."""
@@ -83,6 +84,6 @@ class Usage:
 
     def counters(self, tenant_id: str, stored: Mapping[str, int]) -> dict[str, int]:
         """Return the tenant's counters with what is not written yet."""
-        together = _Counts(counters=dict(stored))
+        together = _UsageCounts(counters=dict(stored))
         together.add(self._gathering.waiting(tenant_id))
         return together.counters

@@ -8,18 +8,12 @@ from mneme.v1 import memory_service_pb2
 
 from mneme_server.capability import Capability, Figure, Host, Parts
 from mneme_server.edge.grpc.service import Service
-from mneme_server.features.memory.changing import Memories
-from mneme_server.features.memory.deleting import DeleteMemories
-from mneme_server.features.memory.inserting import InsertMemories
-from mneme_server.features.memory.kinds import MEMORY
-from mneme_server.features.memory.model import MemoryFilter
-from mneme_server.features.memory.searching import SearchMemories
+from mneme_server.features.memory.insertion import InsertMemories, Similar, Vectors
+from mneme_server.features.memory.memories import DeleteMemories, Memories
+from mneme_server.features.memory.model import MEMORY, MemoryFilter
+from mneme_server.features.memory.search import SearchMemories
 from mneme_server.features.memory.service import MemoryServicer
-from mneme_server.features.memory.similar import Similar
-from mneme_server.features.memory.store.details import MEMORY_DETAILS
-from mneme_server.features.memory.store.forgetting import FORGETS
-from mneme_server.features.memory.store.memories import SqlMemories
-from mneme_server.features.memory.vectors import Vectors
+from mneme_server.features.memory.store import FORGETS, MEMORY_DETAILS, SqlMemories
 from mneme_server.features.recall.search import Recall
 
 _MEMORIES = Figure(

@@ -1,4 +1,4 @@
-"""Between the messages of memories and the domain."""
+"""Translation between the messages of memories and the domain."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from mneme_server.features.memory.model import (
     Importance,
     Memory,
     MemoryFilter,
+    MemoryReceipt,
     NewMemory,
-    Receipt,
     Stored,
     Updated,
 )
-from mneme_server.features.memory.searching import FoundMemories
-from mneme_server.features.memory.values import Span, equal, leaves, less, more
+from mneme_server.features.memory.search import FoundMemories
+from mneme_server.features.memory.values import ValueRange, equal, leaves, less, more
 
 _MS = 1_000
 _MOST_CONDITIONS = 64
@@ -115,7 +115,7 @@ def updated(given: Updated) -> pb.UpdateMemoryResponse:
     )
 
 
-def receipt(given: Receipt) -> pb.MemoryReceipt:
+def receipt(given: MemoryReceipt) -> pb.MemoryReceipt:
     """Return the message of a receipt."""
     return pb.MemoryReceipt(memory_id=given.memory.id, already_known=given.known)
 
@@ -202,14 +202,14 @@ def memory_filter(message: pb.MemoryFilter, *, include_superseded: bool) -> Memo
     )
 
 
-def _spans(message: pb.MemoryFilter) -> Iterator[Span]:
+def _spans(message: pb.MemoryFilter) -> Iterator[ValueRange]:
     for key, spelling in leaves(json_of(message, "metadata", "filter")):
-        yield Span(key, spelling, spelling)
+        yield ValueRange(key, spelling, spelling)
     for place, condition in enumerate(message.where):
         yield _span(condition, f"filter.where[{place}]")
 
 
-def _span(condition: pb.MetadataCondition, path: str) -> Span:
+def _span(condition: pb.MetadataCondition, path: str) -> ValueRange:
     given = [name for name in ("text", "number", "truth") if condition.HasField(name)]
     if len(given) != 1:
         raise InvalidArgument(

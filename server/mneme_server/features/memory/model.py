@@ -9,10 +9,19 @@ from enum import Enum, IntEnum
 
 from mneme_server.common.canonical import canonical_json
 from mneme_server.common.texts import composed
-from mneme_server.features.memory.values import Span
+from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.features.memory.values import ValueRange
 
 _ETAG_DIGITS = 32
 _DIGEST_BYTES = 16
+CONTENT_FIELDS = (
+    "text", "user_id", "agent_id", "project", "tags", "metadata_json", "importance", "since_us",
+)  # fmt: skip
+"""What the author of a memory decides, but for what it supersedes."""
+SAYING_FIELDS = frozenset(("text", "user_id", "agent_id", "project"))
+"""What decides whether two memories say the same; see `Memory.digest`."""
+MEMORY = MemoryKind("memory", successor="superseded_by")
+"""Memories, superseded ones too: those are archived."""
 
 
 class Importance(IntEnum):
@@ -76,15 +85,6 @@ class Memory:
     def differing(self, other: Memory) -> list[str]:
         """Return the names of the content's fields in which another differs."""
         return [name for name in CONTENT_FIELDS if getattr(self, name) != getattr(other, name)]
-
-
-CONTENT_FIELDS = (
-    "text", "user_id", "agent_id", "project", "tags", "metadata_json", "importance", "since_us",
-)  # fmt: skip
-"""What the author of a memory decides, but for what it supersedes."""
-
-SAYING_FIELDS = frozenset(("text", "user_id", "agent_id", "project"))
-"""What decides whether two memories say the same; see `Memory.digest`."""
 
 
 UNSAID: Mapping[str, object] = {
@@ -166,13 +166,13 @@ class MemoryFilter:
     project: str = ""
     tags: tuple[str, ...] = ()
     any_tags: tuple[str, ...] = ()
-    values: tuple[Span, ...] = ()
+    values: tuple[ValueRange, ...] = ()
     start_us: int | None = None
     end_us: int | None = None
     include_superseded: bool = False
 
 
-class Text(Enum):
+class MemoryPart(Enum):
     """What of a memory is read as one text."""
 
     TEXT = "text"
@@ -180,7 +180,7 @@ class Text(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
+class JoinedTexts:
     """What was read of `count` memories: what was asked for, in UTF-8 with NUL between them.
     `last_id` is the id that is last in order."""
 
@@ -234,7 +234,7 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class MemoryReceipt:
     """What became of a memory that was to be stored: where its text is, and whether it was there.
 
     `differing` are fields of the content in which the one that was there differs.
@@ -253,7 +253,7 @@ class Stored:
     when they are not known.
     """
 
-    receipts: list[Receipt] = field(default_factory=list)
+    receipts: list[MemoryReceipt] = field(default_factory=list)
     superseded: list[Memory] = field(default_factory=list)
     similar: Sequence[FoundMemory] | None = ()
     figures: Figures = field(default_factory=Figures)

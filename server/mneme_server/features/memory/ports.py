@@ -1,4 +1,4 @@
-"""What the use cases of memories need from storage."""
+"""Ports to what the use cases of memories need from storage."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
-from mneme_server.features.memory.model import Memory, MemoryFilter, Text, Texts
-from mneme_server.features.memory.values import Span
+from mneme_server.features.memory.model import JoinedTexts, Memory, MemoryFilter, MemoryPart
+from mneme_server.features.memory.values import ValueRange
 
 
 class MemoryRepository(Protocol):
@@ -61,7 +61,7 @@ class MemoryRepository(Protocol):
         """Return the ids of all that match."""
         ...
 
-    def texts(self, filter_: MemoryFilter, what: Text, after: str, limit: int) -> Texts:
+    def texts(self, filter_: MemoryFilter, what: MemoryPart, after: str, limit: int) -> JoinedTexts:
         """Return what many memories hold, of those that match, by id, after that id.
 
         It takes a tenth of the time that reading the memories does.
@@ -92,7 +92,7 @@ class MemoryRepository(Protocol):
         """Return how many of these have a vector."""
         ...
 
-    def doc_ids(self, span: Span) -> Sequence[int]:
+    def doc_ids(self, span: ValueRange) -> Sequence[int]:
         """Return the numbers of the documents of all whose metadata holds a value in the span."""
         ...
 

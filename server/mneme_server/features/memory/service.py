@@ -17,11 +17,10 @@ from mneme_server.edge.grpc.schema_options import named_fields
 from mneme_server.edge.grpc.validation import validate
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.memory import messages as convert
-from mneme_server.features.memory.changing import Memories
-from mneme_server.features.memory.deleting import DeleteMemories
-from mneme_server.features.memory.inserting import InsertMemories
+from mneme_server.features.memory.insertion import InsertMemories
+from mneme_server.features.memory.memories import DeleteMemories, Memories
 from mneme_server.features.memory.model import Figures, MemoryFilter, NewMemory, Stored
-from mneme_server.features.memory.searching import SearchMemories
+from mneme_server.features.memory.search import SearchMemories
 
 
 class MemoryServicer:
@@ -65,7 +64,7 @@ class MemoryServicer:
         """Store a stream of memories batch by batch, and acknowledge each."""
         batches = Batches(_streamed(request_iterator), self._stream_limits)
         call.on_end(batches.end)
-        progress = _Progress(self._dimension)
+        progress = _StreamProgress(self._dimension)
         try:
             for batch in batches:
                 answer = progress.after(self._insert(call.tenant, batch))
@@ -152,7 +151,7 @@ class MemoryServicer:
         return convert.deletion(deleted, time.perf_counter() - began, dry_run=request.dry_run)
 
 
-class _Progress:
+class _StreamProgress:
     """What became of a stream so far."""
 
     def __init__(self, dimension: int) -> None:

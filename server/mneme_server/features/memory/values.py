@@ -20,7 +20,7 @@ Leaf: TypeAlias = "bool | int | float | str | None"
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ValueRange:
     """What a value may be: spellings from `low` to `high`.
 
     `least` and `most` tell whether the ends belong to it.
@@ -61,22 +61,22 @@ def spelled(value: Json) -> str:
     return f"n{_in_order(float(value)):016x}"
 
 
-def equal(key: str, value: Json) -> Span:
+def equal(key: str, value: Json) -> ValueRange:
     """Return the span of one value."""
     spelling = spelled(value)
-    return Span(key, spelling, spelling)
+    return ValueRange(key, spelling, spelling)
 
 
-def less(key: str, value: float | str, *, same: bool) -> Span:
+def less(key: str, value: float | str, *, same: bool) -> ValueRange:
     """Return the span of the numbers, or the texts, below one; with `same`, of itself too."""
     spelling = spelled(value)
-    return Span(key, spelling[0], spelling, most=same)
+    return ValueRange(key, spelling[0], spelling, most=same)
 
 
-def more(key: str, value: float | str, *, same: bool) -> Span:
+def more(key: str, value: float | str, *, same: bool) -> ValueRange:
     """Return the span of the numbers, or the texts, above one; with `same`, of itself too."""
     spelling = spelled(value)
-    return Span(key, spelling, chr(ord(spelling[0]) + 1), least=same, most=False)
+    return ValueRange(key, spelling, chr(ord(spelling[0]) + 1), least=same, most=False)
 
 
 def _in_order(number: float) -> int:

@@ -16,7 +16,7 @@ from mneme_server.common.errors import error_of
 from mneme_server.edge.grpc.conversions import to_timestamp
 from mneme_server.edge.grpc.errors import failure_of, internal_failure
 from mneme_server.edge.grpc.methods import StartedKind, kinds_started_by
-from mneme_server.features.operations.model import LongWork, Operation, State
+from mneme_server.features.operations.model import LongWork, Operation, OperationState
 from mneme_server.features.operations.operations import Operations
 
 _CANCELLED = 1
@@ -111,7 +111,7 @@ class OperationKinds:
             message.progress.stage = operation.progress.stage
             message.progress.done = operation.progress.done
             message.progress.total = operation.progress.total
-        if operation.state is State.SUCCEEDED:
+        if operation.state is OperationState.SUCCEEDED:
             message.response.CopyFrom(self._response(operation))
         elif operation.done:
             message.error.CopyFrom(_error(operation))

@@ -15,7 +15,7 @@ ADMINISTRATOR = ""
 """Whose the operations are that need scope admin."""
 
 
-class State(IntEnum):
+class OperationState(IntEnum):
     """How far an operation has come. The numbers are those of `mneme.v1.OperationState`."""
 
     QUEUED = 1
@@ -25,11 +25,11 @@ class State(IntEnum):
     CANCELLED = 5
 
 
-UNFINISHED = frozenset({State.QUEUED, State.RUNNING})
+UNFINISHED = frozenset({OperationState.QUEUED, OperationState.RUNNING})
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class OperationKey:
     """What tells operations apart: whose it is (a tenant, or `ADMINISTRATOR`), and its id there."""
 
     owner: str
@@ -47,14 +47,14 @@ class Operation:
     were started.
     """
 
-    key: Key
+    key: OperationKey
     kind: str
     tenant_id: str
     scope: KeyScope
     request: JsonObject
     created_us: int
     key_id: str = ""
-    state: State = State.QUEUED
+    state: OperationState = OperationState.QUEUED
     cancellable: bool = True
     cancel_requested: bool = False
     progress: Progress | None = None
@@ -80,11 +80,11 @@ class OperationFilter:
     owner: str | None = None
     tenant_id: str = ""
     kind: str = ""
-    states: frozenset[State] = frozenset()
+    states: frozenset[OperationState] = frozenset()
     scopes: frozenset[KeyScope] = frozenset()
 
 
-class Task(Step, Protocol):
+class OperationTask(Step, Protocol):
     """What the work of an operation is given."""
 
     @property
@@ -123,7 +123,7 @@ class LongWork(Protocol):
     """The work of one kind of operation. It may be interrupted anywhere by the end of the process,
     and is run again then; what it must know by then it keeps."""
 
-    def run(self, task: Task) -> JsonObject:
+    def run(self, task: OperationTask) -> JsonObject:
         """Do the work and return the fields of its result.
 
         Raises:

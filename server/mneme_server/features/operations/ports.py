@@ -1,4 +1,4 @@
-"""What operations need from storage."""
+"""Ports to what operations need from storage."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ from typing import Any, Protocol
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.fencing import Fence
 from mneme_server.common.progress import Progress
-from mneme_server.features.operations.model import Key, Operation, OperationFilter, State
+from mneme_server.features.operations.model import (
+    Operation,
+    OperationFilter,
+    OperationKey,
+    OperationState,
+)
 
 
-class Leases(Protocol):
+class OperationLeases(Protocol):
     """Says which operations are this server's to do, where others have the same operations."""
 
     def take(self, name: str, tenant_id: str) -> Fence | None:
@@ -38,7 +43,7 @@ class OperationStore(Protocol):
         """
         ...
 
-    def get(self, key: Key) -> Operation | None:
+    def get(self, key: OperationKey) -> Operation | None:
         """Return an operation, or None."""
         ...
 
@@ -50,23 +55,23 @@ class OperationStore(Protocol):
         """Return those that have not ended, the oldest first."""
         ...
 
-    def begin(self, key: Key, now_us: int) -> Operation:
+    def begin(self, key: OperationKey, now_us: int) -> Operation:
         """Note that an operation runs, once more."""
         ...
 
-    def keep(self, key: Key, facts: dict[str, Any], *, committed: bool) -> bool:
+    def keep(self, key: OperationKey, facts: dict[str, Any], *, committed: bool) -> bool:
         """Add facts to what is kept, and note that it cannot be cancelled any more if `committed`;
         False, and nothing is changed, if it is to be cancelled."""
         ...
 
-    def request_cancel(self, key: Key) -> Operation | None:
+    def request_cancel(self, key: OperationKey) -> Operation | None:
         """Note that it is to be cancelled if it still can be; return it, or None."""
         ...
 
     def finish(
         self,
-        key: Key,
-        state: State,
+        key: OperationKey,
+        state: OperationState,
         *,
         now_us: int,
         expires_us: int,

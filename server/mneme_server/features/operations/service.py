@@ -10,7 +10,7 @@ from mneme_server.edge.grpc.conversions import stored_duration
 from mneme_server.edge.grpc.paging import Pages
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.operations.messages import OperationKinds
-from mneme_server.features.operations.model import OperationFilter, State
+from mneme_server.features.operations.model import OperationFilter, OperationState
 from mneme_server.features.operations.operations import Operations
 
 _USUAL_WAIT_S = 20.0
@@ -45,7 +45,7 @@ class OperationServicer:
             OperationFilter(
                 tenant_id=request.tenant_id,
                 kind=request.kind,
-                states=frozenset(map(State, request.states)),
+                states=frozenset(map(OperationState, request.states)),
             ),
             after[0] if after else None,
             pages.size + 1,

@@ -33,10 +33,10 @@ from mneme_server.common.stored import reads
 from mneme_server.engine.store.database import Database
 from mneme_server.features.operations.model import (
     UNFINISHED,
-    Key,
     Operation,
     OperationFilter,
-    State,
+    OperationKey,
+    OperationState,
 )
 
 metadata = MetaData()
@@ -98,7 +98,7 @@ class SqlOperations:
             connection.execute(insert(operations), _row(operation))
             return _get(connection, operation.key)
 
-    def get(self, key: Key) -> Operation | None:
+    def get(self, key: OperationKey) -> Operation | None:
         with self._database.read() as connection:
             return _find(connection, key)
 
@@ -124,12 +124,12 @@ class SqlOperations:
         with self._database.read() as connection:
             return [_operation(row) for row in connection.execute(query)]
 
-    def begin(self, key: Key, now_us: int) -> Operation:
+    def begin(self, key: OperationKey, now_us: int) -> Operation:
         statement = (
             update(operations)
             .where(*_is(key))
             .values(
-                state=State.RUNNING,
+                state=OperationState.RUNNING,
                 attempts=_c.attempts + 1,
                 started_at=func.coalesce(_c.started_at, now_us),
             )
@@ -138,7 +138,7 @@ class SqlOperations:
             connection.execute(statement)
             return _get(connection, key)
 
-    def keep(self, key: Key, facts: dict[str, Any], *, committed: bool) -> bool:
+    def keep(self, key: OperationKey, facts: dict[str, Any], *, committed: bool) -> bool:
         with self._database.write() as connection:
             known = _get(connection, key)
             if known.cancel_requested:
@@ -153,7 +153,7 @@ class SqlOperations:
             )
         return True
 
-    def request_cancel(self, key: Key) -> Operation | None:
+    def request_cancel(self, key: OperationKey) -> Operation | None:
         statement = (
             update(operations)
             .where(*_is(key), _c.cancellable.is_(True), _c.state.in_(UNFINISHED))
@@ -165,8 +165,8 @@ class SqlOperations:
 
     def finish(
         self,
-        key: Key,
-        state: State,
+        key: OperationKey,
+        state: OperationState,
         *,
         now_us: int,
         expires_us: int,
@@ -204,16 +204,16 @@ class SqlOperations:
             connection.execute(delete(operations).where(_c.expires_at <= now_us))
 
 
-def _is(key: Key) -> tuple[Any, Any]:
+def _is(key: OperationKey) -> tuple[Any, Any]:
     return _c.owner == key.owner, _c.id == key.id
 
 
-def _find(connection: Connection, key: Key) -> Operation | None:
+def _find(connection: Connection, key: OperationKey) -> Operation | None:
     row = connection.execute(select(operations).where(*_is(key))).first()
     return None if row is None else _operation(row)
 
 
-def _get(connection: Connection, key: Key) -> Operation:
+def _get(connection: Connection, key: OperationKey) -> Operation:
     found = _find(connection, key)
     if found is None:
         raise NotFound(f"there is no operation {key.id}", field="id")
@@ -251,14 +251,14 @@ def _json(text: str | None) -> Any:
 @reads("operation")
 def _operation(row: Row[Any]) -> Operation:
     return Operation(
-        key=Key(row.owner, row.id),
+        key=OperationKey(row.owner, row.id),
         kind=row.kind,
         tenant_id=row.tenant_id,
         scope=KeyScope(row.scope),
         key_id=row.key_id,
         request=_json(row.request),
         created_us=row.created_at,
-        state=State(row.state),
+        state=OperationState(row.state),
         cancellable=row.cancellable,
         cancel_requested=row.cancel_requested,
         progress=None if row.progress is None else Progress(*_json(row.progress)),

@@ -13,12 +13,11 @@ from mneme_server.capability import Capability, Gauge, Host, Parts
 from mneme_server.common.identity import KeyScope
 from mneme_server.edge.grpc.service import Needs, Service
 from mneme_server.features.events.recording import RecordEvents
-from mneme_server.features.otlp.becoming import JOB, TelemetryWorker
+from mneme_server.features.otlp.ingest_worker import JOB, TelemetryWorker
+from mneme_server.features.otlp.intake import TakeTelemetry
 from mneme_server.features.otlp.service import LogsServicer, MetricsServicer, TraceServicer
 from mneme_server.features.otlp.settings import TelemetrySettings
-from mneme_server.features.otlp.store.forgetting import FORGETS
-from mneme_server.features.otlp.store.inbox import SqlInbox, SqlKnownSpans
-from mneme_server.features.otlp.taking import TakeTelemetry
+from mneme_server.features.otlp.store import FORGETS, SqlInbox, SqlKnownSpans
 
 NEEDS = Needs(
     scope=KeyScope.WRITE,

@@ -1,19 +1,24 @@
-"""What was said to a model and by it, in whichever shape an instrumentation tells it.
+"""Conversations in spans: what was said to a model and by it, in whichever shape it is told.
 
-Messages come as lists of messages in the form of OpenTelemetry, OpenAI, Anthropic, LangChain or the
-Vercel AI SDK, as JSON or flattened into attributes. All of them become `Said`.
+All that a stranger sends is made fit to be stored: Unicode, and numbers that are finite and exact.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
 from mneme_server.common.canonical import Json, canonical_json
-from mneme_server.features.otlp.cleaning import clean
 
+MAX_DEPTH = 24
+"""Levels of a value that are kept; payloads of events may have 32."""
+MAX_TEXT = 65_536
+"""Characters of a text or an error that an event may have."""
+MAX_EXACT_INTEGER = 2**53
+"""Beyond it a number of an event's payload, which is a double, does not hold every integer."""
 _ROLES = {
     "human": "user",
     "ai": "assistant",
@@ -36,6 +41,40 @@ _DEPTH = 12
 """Levels of lists and wrappers that are looked through."""
 
 
+def clean_text(text: str, most: int = MAX_TEXT) -> str:
+    """Return a text without NUL and halves of characters, cut where it is too long."""
+    text = text[:most].replace("\x00", "")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
+def clean(value: Json, depth: int = MAX_DEPTH) -> Json:
+    """Return JSON that can be stored, sent and counted on."""
+    if isinstance(value, str):
+        return clean_text(value, len(value))
+    if value is None or isinstance(value, int | float):
+        return _clean_number(value)
+    if depth <= 0:
+        return "..."
+    if isinstance(value, Mapping):
+        return {
+            clean_text(str(key), 1_000): clean(inner, depth - 1) for key, inner in value.items()
+        }
+    assert isinstance(value, Sequence)
+    return [clean(inner, depth - 1) for inner in value]
+
+
+def _clean_number(value: int | float | None) -> Json:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    return value if abs(value) <= MAX_EXACT_INTEGER else str(value)
+
+
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """A model asks for a tool."""
@@ -55,8 +94,15 @@ class ToolAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """One message: a text, calls of tools, or answers of tools."""
+class ConversationMessage:
+    """One message: a text, calls of tools, or answers of tools.
+
+    What was said to a model and by it, in whichever shape an instrumentation tells it.
+
+    Messages come as lists of messages in the form of OpenTelemetry, OpenAI, Anthropic, LangChain or
+    the Vercel AI SDK, as JSON or flattened into attributes. All of them become
+    `ConversationMessage`.
+    """
 
     role: str
     text: str = ""
@@ -79,7 +125,7 @@ class Said:
         return sha256(canonical_json(content).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def said_in(value: Json, role: str) -> list[Said]:
+def said_in(value: Json, role: str) -> list[ConversationMessage]:
     """Return the messages that an attribute holds; `role` is that of those that name none."""
     found = _said(read_json(value), role, _DEPTH)
     return [one for one in found if one.text or one.calls or one.answers]
@@ -130,11 +176,11 @@ def _lists(value: Json) -> Json:
     return {key: _lists(inner) for key, inner in value.items()}
 
 
-def _said(value: Json, role: str, depth: int) -> Iterator[Said]:
+def _said(value: Json, role: str, depth: int) -> Iterator[ConversationMessage]:
     if depth <= 0 or value is None:
         return
     if isinstance(value, str):
-        yield Said(role, value.strip())
+        yield ConversationMessage(role, value.strip())
     elif isinstance(value, Sequence):
         if _is_parts(value):
             yield _message({"content": value}, role)
@@ -145,7 +191,9 @@ def _said(value: Json, role: str, depth: int) -> Iterator[Said]:
         yield from _said_in_object(value, role, depth)
 
 
-def _said_in_object(value: Mapping[str, Json], role: str, depth: int) -> Iterator[Said]:
+def _said_in_object(
+    value: Mapping[str, Json], role: str, depth: int
+) -> Iterator[ConversationMessage]:
     kwargs, kinds = value.get("kwargs"), value.get("id")
     if isinstance(kwargs, Mapping) and isinstance(kinds, Sequence) and kinds:  # LangChain's dump.
         yield _message(kwargs, _role(kinds[-1], role))
@@ -190,7 +238,7 @@ def _role(given: Json, default: str) -> str:
     return _ROLES.get(lower, lower if lower in _KNOWN_ROLES else default)
 
 
-def _message(value: Mapping[str, Json], default: str) -> Said:
+def _message(value: Mapping[str, Json], default: str) -> ConversationMessage:
     kind = value.get("type")
     is_role = isinstance(kind, str) and kind.lower() in _KNOWN_ROLES
     role = _role(value.get("role") or (kind if is_role else None), default)
@@ -212,7 +260,7 @@ def _message(value: Mapping[str, Json], default: str) -> Said:
         call_id = value.get("tool_call_id") or value.get("toolCallId") or value.get("id")
         answers.append(ToolAnswer(text_of(call_id), text_of(name), text))
         text = ""
-    return Said(role, text, tuple(calls.values()), tuple(answers))
+    return ConversationMessage(role, text, tuple(calls.values()), tuple(answers))
 
 
 def _listed(value: Json) -> list[Json]:

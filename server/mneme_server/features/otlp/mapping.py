@@ -1,4 +1,4 @@
-"""From the spans of a trace to events of sessions."""
+"""The mapping from the spans of a trace to events of sessions."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ from hashlib import sha256
 from mneme_server.common.canonical import Json, JsonObject, canonical_json
 from mneme_server.features.events.event_types import EventType
 from mneme_server.features.events.model import NewEvent, Severity
-from mneme_server.features.otlp.cleaning import clean, clean_text
-from mneme_server.features.otlp.conversation import Said, ToolCall, read_json
-from mneme_server.features.otlp.family import Family
-from mneme_server.features.otlp.model import Known, Received, Span, SpanKind
-from mneme_server.features.otlp.reading import (
+from mneme_server.features.otlp.conversation import (
+    ConversationMessage,
+    ToolCall,
+    clean,
+    clean_text,
+    read_json,
+)
+from mneme_server.features.otlp.model import Received, SpanRecord, TelemetryKind, TelemetrySpan
+from mneme_server.features.otlp.spans import (
+    Family,
     as_id,
     conversation,
     cost_of,
@@ -25,7 +30,7 @@ from mneme_server.features.otlp.reading import (
     tokens_of,
     value_of,
 )
-from mneme_server.features.otlp.vocabulary import DETAIL_EVENTS, Field
+from mneme_server.features.otlp.vocabulary import DETAIL_EVENTS, SpanField
 
 MAX_PAYLOAD = 262_144
 """Characters of JSON that are kept of what a tool was given, or answered."""
@@ -40,12 +45,14 @@ class Mapped:
     """What the due spans of a trace become, and what is kept of them."""
 
     events: list[NewEvent] = field(default_factory=list)
-    known: list[Known] = field(default_factory=list)
+    known: list[SpanRecord] = field(default_factory=list)
     later: list[Received] = field(default_factory=list)
     """Calls of models that came without texts, which log records may bring yet."""
 
 
-def mapped(due: Sequence[Received], waiting: Sequence[Received], known: Sequence[Known]) -> Mapped:
+def mapped(
+    due: Sequence[Received], waiting: Sequence[Received], known: Sequence[SpanRecord]
+) -> Mapped:
     """Return what the spans and log records of one trace become.
 
     Args:
@@ -72,7 +79,7 @@ class _Trace:
         )
         logs = [one.span for one in due if one.span.is_log]
         here = {span.span_id for span in self._spans}
-        self._logs: dict[str, list[Span]] = {span_id: [] for span_id in here}
+        self._logs: dict[str, list[TelemetrySpan]] = {span_id: [] for span_id in here}
         for log in logs:
             if log.span_id in here:
                 self._logs[log.span_id].append(log)
@@ -82,17 +89,23 @@ class _Trace:
 
     def map(self) -> Mapped:
         """Return what they become."""
-        by_kind: dict[SpanKind, list[Span]] = {kind: [] for kind in SpanKind}
+        by_kind: dict[TelemetryKind, list[TelemetrySpan]] = {kind: [] for kind in TelemetryKind}
         for span in self._spans:
             by_kind[self._family.kind(span.span_id)].append(span)
-        models = [s for s in by_kind[SpanKind.MODEL] if not self._family.holds_model(s.span_id)]
+        models = [
+            s for s in by_kind[TelemetryKind.MODEL] if not self._family.holds_model(s.span_id)
+        ]
         talks = [(span, *conversation(span, self._logs[span.span_id])) for span in models]
-        asked = _Asked(call for _span, told, said in talks for call in _calls((*told, *said)))
-        for span in by_kind[SpanKind.TOOL]:  # First: a span tells more of a call than a message.
+        asked = _RequestedCalls(
+            call for _span, told, said in talks for call in _calls((*told, *said))
+        )
+        for span in by_kind[
+            TelemetryKind.TOOL
+        ]:  # First: a span tells more of a call than a message.
             self._tool(span, asked)
         for span, told, said in talks:
             self._model(span, told, said)
-        for span in by_kind[SpanKind.AGENT]:
+        for span in by_kind[TelemetryKind.AGENT]:
             self._agent(span)
         for logs in self._together():
             told, said = conversation(logs[0], logs)
@@ -100,11 +113,11 @@ class _Trace:
         events = sorted(self._events.values(), key=lambda e: e.timestamp_us or 0)
         return Mapped(events, self._family.now_known(self._spans), self._later)
 
-    def _together(self) -> Iterator[list[Span]]:
+    def _together(self) -> Iterator[list[TelemetrySpan]]:
         """Yield the log records whose spans are not here by their spans and sessions. Outside of
         any span, what tells the details of a call is all that is told of it: another record's would
         take their place."""
-        found: dict[tuple[str, str], list[Span]] = {}
+        found: dict[tuple[str, str], list[TelemetrySpan]] = {}
         for log in self._alone:
             if not log.span_id and log.name in DETAIL_EVENTS:
                 yield [log]
@@ -112,7 +125,12 @@ class _Trace:
                 found.setdefault((log.span_id, self._family.session(log)), []).append(log)
         yield from found.values()
 
-    def _model(self, span: Span, told: Sequence[Said], said: Sequence[Said]) -> None:
+    def _model(
+        self,
+        span: TelemetrySpan,
+        told: Sequence[ConversationMessage],
+        said: Sequence[ConversationMessage],
+    ) -> None:
         row = self._rows[span.span_id]
         self._talk(span, told, ())
         if not row.is_told:
@@ -125,11 +143,11 @@ class _Trace:
         else:
             self._later.append(row.for_texts())
 
-    def _call(self, span: Span) -> None:
+    def _call(self, span: TelemetrySpan) -> None:
         error = clean_text(error_of(span))
         attributes = gathered(span, self._logs[span.span_id])
         payload: dict[str, Json] = {"span": clean_text(span.name, 200)}
-        if provider := name_of(attributes, Field.PROVIDER):
+        if provider := name_of(attributes, SpanField.PROVIDER):
             payload["provider"] = provider
         self._add(
             span,
@@ -137,23 +155,28 @@ class _Trace:
             EventType.LLM_CALL,
             span.start_us,
             payload=payload,
-            model=name_of(attributes, Field.MODEL),
-            input_tokens=tokens_of(attributes, Field.INPUT_TOKENS),
-            output_tokens=tokens_of(attributes, Field.OUTPUT_TOKENS),
+            model=name_of(attributes, SpanField.MODEL),
+            input_tokens=tokens_of(attributes, SpanField.INPUT_TOKENS),
+            output_tokens=tokens_of(attributes, SpanField.OUTPUT_TOKENS),
             cost_usd=cost_of(attributes),
             duration_us=max(0, span.end_us - span.start_us),
             error=error,
             severity=Severity.ERROR if error else None,
         )
 
-    def _note_silence(self, span: Span) -> None:
+    def _note_silence(self, span: TelemetrySpan) -> None:
         session = self._family.session(span)
         self._add(
             span, f"otel:silent:{_short(session)}", EventType.CUSTOM, span.start_us,
             name="no texts were sent", text=SILENT, searchable=False,
         )  # fmt: skip
 
-    def _talk(self, span: Span, told: Sequence[Said], said: Sequence[Said]) -> None:
+    def _talk(
+        self,
+        span: TelemetrySpan,
+        told: Sequence[ConversationMessage],
+        said: Sequence[ConversationMessage],
+    ) -> None:
         """Record messages that were not recorded before. What is told is recorded at the start of
         the call, what is said at its end."""
         session = self._family.session(span)
@@ -186,10 +209,10 @@ class _Trace:
         call = self._events.get(f"{event_id}:call")
         return call.name if call is not None else ""
 
-    def _tool(self, span: Span, asked: _Asked) -> None:
-        name = name_of(span.attributes, Field.TOOL) or as_id(span.name)
-        arguments = read_json(value_of(span.attributes, Field.ARGUMENTS))
-        call_id = name_of(span.attributes, Field.CALL_ID) or asked.take(name, arguments)
+    def _tool(self, span: TelemetrySpan, asked: _RequestedCalls) -> None:
+        name = name_of(span.attributes, SpanField.TOOL) or as_id(span.name)
+        arguments = read_json(value_of(span.attributes, SpanField.ARGUMENTS))
+        call_id = name_of(span.attributes, SpanField.CALL_ID) or asked.take(name, arguments)
         session = self._family.session(span)
         event_id = _of_call(session, call_id) if call_id else _of_span(span, "")
         self._add(
@@ -210,7 +233,7 @@ class _Trace:
             duration_us=max(0, span.end_us - span.start_us),
         )
 
-    def _agent(self, span: Span) -> None:
+    def _agent(self, span: TelemetrySpan) -> None:
         """Record the failure of what holds other spans, unless it is that of one of them."""
         error = clean_text(error_of(span))
         if error and not self._family.failed_below(span.span_id):
@@ -220,7 +243,12 @@ class _Trace:
             )  # fmt: skip
 
     def _add(
-        self, span: Span, event_id: str, event_type: EventType, time_us: int, **said: object
+        self,
+        span: TelemetrySpan,
+        event_id: str,
+        event_type: EventType,
+        time_us: int,
+        **said: object,
     ) -> None:
         if event_id in self._events:
             return
@@ -242,7 +270,7 @@ class _Trace:
         self._events[event_id] = event
 
 
-class _Asked:
+class _RequestedCalls:
     """The calls of tools that models asked for: spans of tools may not say which they are."""
 
     def __init__(self, calls: Iterable[ToolCall]) -> None:
@@ -264,7 +292,7 @@ def _spelled(name: str, arguments: Json) -> str:
     return canonical_json([name, arguments])
 
 
-def _calls(messages: Iterable[Said]) -> Iterator[ToolCall]:
+def _calls(messages: Iterable[ConversationMessage]) -> Iterator[ToolCall]:
     for one in messages:
         yield from one.calls
 
@@ -277,7 +305,7 @@ def _payload(name: str, value: Json) -> JsonObject:
     return {name: kept if len(text) <= MAX_PAYLOAD else clean_text(text, MAX_PAYLOAD)}
 
 
-def _of_span(span: Span, what: str) -> str:
+def _of_span(span: TelemetrySpan, what: str) -> str:
     return f"otel:{span.trace_id}:{span.span_id}{what}"
 
 

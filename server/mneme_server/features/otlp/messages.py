@@ -1,4 +1,4 @@
-"""Between OpenTelemetry's messages and the domain."""
+"""Translation between OpenTelemetry's messages and the domain."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
 from mneme_server.common.canonical import Json
-from mneme_server.features.otlp.cleaning import MAX_DEPTH, clean, clean_text
-from mneme_server.features.otlp.model import Note, Span
+from mneme_server.features.otlp.conversation import MAX_DEPTH, clean, clean_text
+from mneme_server.features.otlp.model import Note, TelemetrySpan
 from mneme_server.features.otlp.vocabulary import DETAIL_EVENTS, MESSAGE_EVENTS, PREFIXES
 
 _SERVICE = "service.name"
@@ -24,7 +24,7 @@ _NS_PER_US = 1_000
 _NOTES = frozenset({"exception", *MESSAGE_EVENTS, *DETAIL_EVENTS})
 
 
-def spans_of(request: ExportTraceServiceRequest) -> Iterator[Span]:
+def spans_of(request: ExportTraceServiceRequest) -> Iterator[TelemetrySpan]:
     """Yield the spans of a request."""
     for resource in request.resource_spans:
         service = _service(resource.resource.attributes)
@@ -33,7 +33,7 @@ def spans_of(request: ExportTraceServiceRequest) -> Iterator[Span]:
                 yield _span(span, service)
 
 
-def logs_of(request: ExportLogsServiceRequest) -> Iterator[Span]:
+def logs_of(request: ExportLogsServiceRequest) -> Iterator[TelemetrySpan]:
     """Yield the log records of a request."""
     for resource in request.resource_logs:
         service = _service(resource.resource.attributes)
@@ -42,8 +42,8 @@ def logs_of(request: ExportLogsServiceRequest) -> Iterator[Span]:
                 yield _log(record, service)
 
 
-def _span(span: SpanMessage, service: str) -> Span:
-    return Span(
+def _span(span: SpanMessage, service: str) -> TelemetrySpan:
+    return TelemetrySpan(
         trace_id=span.trace_id.hex(),
         span_id=span.span_id.hex(),
         parent_id=span.parent_span_id.hex(),
@@ -66,10 +66,10 @@ def _span(span: SpanMessage, service: str) -> Span:
     )
 
 
-def _log(record: LogRecord, service: str) -> Span:
+def _log(record: LogRecord, service: str) -> TelemetrySpan:
     time_us = (record.time_unix_nano or record.observed_time_unix_nano) // _NS_PER_US
     attributes = _attributes(record.attributes)
-    return Span(
+    return TelemetrySpan(
         trace_id=record.trace_id.hex(),
         span_id=record.span_id.hex(),
         parent_id="",

@@ -21,7 +21,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TelemetrySpan:
     """A span, or with `is_log` a log record, which has no end and no children.
 
     Args:
@@ -59,7 +59,7 @@ class Span:
         return not self.parent_id and not self.is_log
 
 
-class SpanKind(StrEnum):
+class TelemetryKind(StrEnum):
     """What a span is to Mneme."""
 
     MODEL = "model"
@@ -89,7 +89,7 @@ class Received:
     """
 
     id: str
-    span: Span
+    span: TelemetrySpan
     session_id: str
     user_id: str
     due_us: int
@@ -112,7 +112,7 @@ _TOLD = ":texts"
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class SpanRecord:
     """What is kept of a span whose events are recorded; of a trace, its session.
 
     Args:
@@ -128,12 +128,12 @@ class Known:
     span_id: str
     parent_id: str
     session_id: str
-    kind: SpanKind
+    kind: TelemetryKind
     failed: bool = False
 
 
 @dataclass(slots=True)
-class Taken:
+class IntakeResult:
     """What became of a batch: how many were taken, and why others were not."""
 
     taken: int = 0

@@ -1,4 +1,4 @@
-"""What taking in telemetry needs from storage."""
+"""Ports to what taking in telemetry needs from storage."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from mneme_server.features.events.ports import EventsUnit
-from mneme_server.features.otlp.model import Known, Received
+from mneme_server.features.otlp.model import Received, SpanRecord
 
 
 class Inbox(Protocol):
@@ -57,7 +57,7 @@ class Inbox(Protocol):
 class KnownSpans(Protocol):
     """What is kept of spans whose events are recorded."""
 
-    def of_traces(self, trace_ids: Collection[str], limit: int) -> Sequence[Known]:
+    def of_traces(self, trace_ids: Collection[str], limit: int) -> Sequence[SpanRecord]:
         """Return the sessions of these traces, and what is kept of at most `limit` spans."""
         ...
 
@@ -65,7 +65,7 @@ class KnownSpans(Protocol):
         """Return those of these traces that have a session."""
         ...
 
-    def keep(self, known: Sequence[Known], now_us: int) -> None:
+    def keep(self, known: Sequence[SpanRecord], now_us: int) -> None:
         """Keep these; what is kept already stays as it is."""
         ...
 

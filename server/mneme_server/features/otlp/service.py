@@ -10,8 +10,8 @@ from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as trace_pb
 
 from mneme_server.edge.grpc.call import Call
 from mneme_server.engine.scheduling.foreground import Foreground, size_of
+from mneme_server.features.otlp.intake import TakeTelemetry
 from mneme_server.features.otlp.messages import logs_of, spans_of
-from mneme_server.features.otlp.taking import TakeTelemetry
 
 
 class _Servicer:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mneme_server.features.otlp.model import SpanKind
+from mneme_server.features.otlp.model import TelemetryKind
 
 
 class Dialect(StrEnum):
@@ -22,7 +22,7 @@ class Dialect(StrEnum):
     VERCEL = "Vercel AI SDK"
 
 
-class Field(StrEnum):
+class SpanField(StrEnum):
     """What Mneme wants to know of a span."""
 
     SESSION = "session"
@@ -56,7 +56,7 @@ class Row:
             flattened: what follows is a number, and then names within it.
     """
 
-    field: Field
+    field: SpanField
     becomes: str
     names: Mapping[Dialect, tuple[str, ...]]
 
@@ -65,7 +65,7 @@ _G, _O, _L, _V = Dialect.GEN_AI, Dialect.OPENINFERENCE, Dialect.LANGSMITH, Diale
 
 ROWS: tuple[Row, ...] = (
     Row(
-        Field.SESSION,
+        SpanField.SESSION,
         "the session of the span and of all below it; without one, the session is the trace's",
         {
             _G: (
@@ -90,7 +90,7 @@ ROWS: tuple[Row, ...] = (
         },
     ),
     Row(
-        Field.USER,
+        SpanField.USER,
         "the session's user (`user_id` in the events' metadata)",
         {
             _G: ("user.id", "enduser.id", "traceloop.association.properties.user_id"),
@@ -100,7 +100,7 @@ ROWS: tuple[Row, ...] = (
         },
     ),
     Row(
-        Field.AGENT,
+        SpanField.AGENT,
         "`agent_id`; without one, the resource's `service.name`",
         {
             _G: ("gen_ai.agent.id", "gen_ai.agent.name", "agent_name"),
@@ -110,7 +110,7 @@ ROWS: tuple[Row, ...] = (
         },
     ),
     Row(
-        Field.MODEL,
+        SpanField.MODEL,
         "`model`",
         {
             _G: ("gen_ai.response.model", "gen_ai.request.model"),
@@ -125,7 +125,7 @@ ROWS: tuple[Row, ...] = (
         },
     ),
     Row(
-        Field.PROVIDER,
+        SpanField.PROVIDER,
         "`provider` in the payload",
         {
             _G: ("gen_ai.provider.name", "gen_ai.system"),
@@ -135,7 +135,7 @@ ROWS: tuple[Row, ...] = (
         },
     ),
     Row(
-        Field.INPUT_TOKENS,
+        SpanField.INPUT_TOKENS,
         "`input_tokens`",
         {
             _G: ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
@@ -145,7 +145,7 @@ ROWS: tuple[Row, ...] = (
         },
     ),
     Row(
-        Field.OUTPUT_TOKENS,
+        SpanField.OUTPUT_TOKENS,
         "`output_tokens`",
         {
             _G: ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"),
@@ -155,7 +155,7 @@ ROWS: tuple[Row, ...] = (
         },
     ),
     Row(
-        Field.COST,
+        SpanField.COST,
         "`cost_usd`",
         {
             _G: ("gen_ai.usage.cost", "operation.cost"),
@@ -165,12 +165,12 @@ ROWS: tuple[Row, ...] = (
         },
     ),
     Row(
-        Field.SYSTEM,
+        SpanField.SYSTEM,
         "a `message` whose role is system, before the others",
         {_G: ("gen_ai.system_instructions",), _O: (), _L: (), _V: ()},
     ),
     Row(
-        Field.INPUT,
+        SpanField.INPUT,
         "a `message` each; a tool's answer among them becomes a `tool_response`",
         {
             _G: (
@@ -186,7 +186,7 @@ ROWS: tuple[Row, ...] = (
         },
     ),
     Row(
-        Field.OUTPUT,
+        SpanField.OUTPUT,
         "a `message` of the assistant; calls of tools in it become `tool_call` events",
         {
             _G: ("gen_ai.output.messages", "gen_ai.completion.", "gen_ai.completion"),
@@ -196,7 +196,7 @@ ROWS: tuple[Row, ...] = (
         },
     ),
     Row(
-        Field.OUTPUT_TEXT,
+        SpanField.OUTPUT_TEXT,
         "the text of the assistant's `message`",
         {
             _G: (),
@@ -206,12 +206,12 @@ ROWS: tuple[Row, ...] = (
         },
     ),
     Row(
-        Field.OUTPUT_CALLS,
+        SpanField.OUTPUT_CALLS,
         "a `tool_call` each",
         {_G: (), _O: (), _L: (), _V: ("ai.response.toolCalls", "ai.result.toolCalls")},
     ),
     Row(
-        Field.TOOL,
+        SpanField.TOOL,
         "`name` of `tool_call`, `tool_response` and `tool_error`; else the span's name",
         {
             _G: ("gen_ai.tool.name", "traceloop.entity.name"),
@@ -221,7 +221,7 @@ ROWS: tuple[Row, ...] = (
         },
     ),
     Row(
-        Field.CALL_ID,
+        SpanField.CALL_ID,
         "`call_id`",
         {
             _G: ("gen_ai.tool.call.id",),
@@ -231,7 +231,7 @@ ROWS: tuple[Row, ...] = (
         },
     ),
     Row(
-        Field.ARGUMENTS,
+        SpanField.ARGUMENTS,
         "`arguments` in the payload of `tool_call`",
         {
             _G: (
@@ -246,7 +246,7 @@ ROWS: tuple[Row, ...] = (
         },
     ),
     Row(
-        Field.RESULT,
+        SpanField.RESULT,
         "`result` in the payload of `tool_response`",
         {
             _G: (
@@ -261,7 +261,7 @@ ROWS: tuple[Row, ...] = (
         },
     ),
     Row(
-        Field.ERROR,
+        SpanField.ERROR,
         "`error`, of a `tool_error`, an `llm_call` with severity ERROR, or an `error`; before it"
         " come an exception event's message and the status's",
         {_G: ("error.type",), _O: ("exception.message",), _L: ("langsmith.error",), _V: ()},
@@ -269,7 +269,7 @@ ROWS: tuple[Row, ...] = (
 )
 """What becomes what."""
 
-BY_FIELD: Mapping[Field, tuple[str, ...]] = {
+BY_FIELD: Mapping[SpanField, tuple[str, ...]] = {
     row.field: tuple(dict.fromkeys(name for names in row.names.values() for name in names))
     for row in ROWS
 }
@@ -282,7 +282,7 @@ class KindRow:
 
     dialect: Dialect
     attribute: str
-    values: Mapping[SpanKind, tuple[str, ...]]
+    values: Mapping[TelemetryKind, tuple[str, ...]]
 
 
 KINDS: tuple[KindRow, ...] = (
@@ -290,23 +290,23 @@ KINDS: tuple[KindRow, ...] = (
         _O,
         "openinference.span.kind",
         {
-            SpanKind.MODEL: ("LLM",),
-            SpanKind.TOOL: ("TOOL", "RETRIEVER", "RERANKER"),
-            SpanKind.AGENT: ("AGENT", "CHAIN", "GUARDRAIL", "EVALUATOR", "UNKNOWN"),
+            TelemetryKind.MODEL: ("LLM",),
+            TelemetryKind.TOOL: ("TOOL", "RETRIEVER", "RERANKER"),
+            TelemetryKind.AGENT: ("AGENT", "CHAIN", "GUARDRAIL", "EVALUATOR", "UNKNOWN"),
         },
     ),
     KindRow(
         _V,
         "ai.operationId",
         {
-            SpanKind.MODEL: (
+            TelemetryKind.MODEL: (
                 "ai.generateText.doGenerate",
                 "ai.streamText.doStream",
                 "ai.generateObject.doGenerate",
                 "ai.streamObject.doStream",
             ),
-            SpanKind.TOOL: ("ai.toolCall",),
-            SpanKind.AGENT: (
+            TelemetryKind.TOOL: ("ai.toolCall",),
+            TelemetryKind.AGENT: (
                 "ai.generateText",
                 "ai.streamText",
                 "ai.generateObject",
@@ -320,26 +320,26 @@ KINDS: tuple[KindRow, ...] = (
         _L,
         "langsmith.span.kind",
         {
-            SpanKind.MODEL: ("llm",),
-            SpanKind.TOOL: ("tool", "retriever"),
-            SpanKind.AGENT: ("chain", "agent", "parser", "prompt"),
+            TelemetryKind.MODEL: ("llm",),
+            TelemetryKind.TOOL: ("tool", "retriever"),
+            TelemetryKind.AGENT: ("chain", "agent", "parser", "prompt"),
         },
     ),
     KindRow(
         _G,
         "gen_ai.operation.name",
         {
-            SpanKind.MODEL: ("chat", "text_completion", "generate_content", "completion"),
-            SpanKind.TOOL: ("execute_tool", "retrieval"),
-            SpanKind.AGENT: ("invoke_agent", "create_agent", "invoke_workflow"),
+            TelemetryKind.MODEL: ("chat", "text_completion", "generate_content", "completion"),
+            TelemetryKind.TOOL: ("execute_tool", "retrieval"),
+            TelemetryKind.AGENT: ("invoke_agent", "create_agent", "invoke_workflow"),
         },
     ),
     KindRow(
         _G,
         "traceloop.span.kind",
-        {SpanKind.TOOL: ("tool",), SpanKind.AGENT: ("workflow", "task", "agent")},
+        {TelemetryKind.TOOL: ("tool",), TelemetryKind.AGENT: ("workflow", "task", "agent")},
     ),
-    KindRow(_G, "llm.request.type", {SpanKind.MODEL: ("chat", "completion")}),
+    KindRow(_G, "llm.request.type", {TelemetryKind.MODEL: ("chat", "completion")}),
 )
 """What tells what a span is, in the order in which they are asked."""
 

@@ -12,25 +12,23 @@ from mneme_server.edge.grpc.service import Service
 from mneme_server.engine.settings import ServerSettings
 from mneme_server.engine.store.database import Database
 from mneme_server.engine.store.unit import Unit
-from mneme_server.features.admin.forgetting.erasing import Signing
+from mneme_server.features.admin.forgetting.erasure import Signing
 from mneme_server.features.admin.ports import ServerInfo
 from mneme_server.features.admin.tenants import Tenants
-from mneme_server.features.events.verifying import VerifyEvents
-from mneme_server.features.proof.certifying import RecallWithCertificate
+from mneme_server.features.events.verification import VerifyEvents
+from mneme_server.features.proof.certification import RecallWithCertificate
 from mneme_server.features.proof.heads import Heads
-from mneme_server.features.proof.key_files import KeyFiles
 from mneme_server.features.proof.keys import KeyRing
-from mneme_server.features.proof.ports import Kept
-from mneme_server.features.proof.sealed_keys import SealedKeys
+from mneme_server.features.proof.ports import CertificateLimits
+from mneme_server.features.proof.private_keys import KeyFiles, SealedKeys
 from mneme_server.features.proof.service import CertificateServicer, ProofServicer
 from mneme_server.features.proof.settings import ProofSettings
-from mneme_server.features.proof.store.catalog import SqlLogCatalog
+from mneme_server.features.proof.store.catalog import SqlKeyPlaces, SqlLogCatalog
 from mneme_server.features.proof.store.certificates import SqlCertificates
 from mneme_server.features.proof.store.forgetting import FORGETS
 from mneme_server.features.proof.store.log import SqlLog
-from mneme_server.features.proof.store.private_keys import SqlKeyPlaces
-from mneme_server.features.proof.verifying import Proofs
-from mneme_server.features.proof.witnessing import LogWitness
+from mneme_server.features.proof.verification import Proofs
+from mneme_server.features.proof.witness import LogWitness
 from mneme_server.features.recall.search import Recall
 
 _SHARED_FOR_S = 1.0
@@ -62,7 +60,7 @@ def _build(host: Host) -> Parts:
         keys,
         server=host.get(ServerInfo).version,
         model={"id": model.model_id, "dimensions": model.dimensions},
-        kept=Kept(settings.certificates_kept, settings.certificates_bytes),
+        kept=CertificateLimits(settings.certificates_kept, settings.certificates_bytes),
         foreground=host.runtime.foreground,
     )
     recalling = recall_service_pb2.DESCRIPTOR.services_by_name["RecallService"]

@@ -24,7 +24,7 @@ from mneme_server.common.keyed_locks import KeyedLocks
 from mneme_server.engine.corpus.tenant import OpenTenant
 from mneme_server.features.proof.keys import (
     KeyRing,
-    Known,
+    KnownLog,
     LogCatalog,
     LogKey,
     SignedHead,
@@ -32,7 +32,7 @@ from mneme_server.features.proof.keys import (
 )
 from mneme_server.features.proof.merkle import Tree
 from mneme_server.features.proof.ports import LogName, ProofUnit
-from mneme_server.features.proof.versions import Version, salted_version
+from mneme_server.features.proof.versions import ItemVersion, salted_version
 
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ _ID_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class LogHead:
     """A head that was signed, and the tree that it is of."""
 
     signed: SignedHead
@@ -92,7 +92,7 @@ class Heads:
         self,
         tenant_id: str,
         tenant: OpenTenant[ProofUnit],
-        use: Callable[[ProofUnit, Head], T],
+        use: Callable[[ProofUnit, LogHead], T],
     ) -> T:
         """Sign the head of the log as it is now, and return what `use` makes of it in the same
         snapshot.
@@ -115,14 +115,14 @@ class Heads:
                 head = self._head(tenant_id, unit, known)
             return use(unit, head)
 
-    def known(self, tenant_id: str) -> Known:
+    def known(self, tenant_id: str) -> KnownLog:
         """Return what the catalog knows of a tenant's log."""
         return self._keys.known(tenant_id)
 
     @contextmanager
     def checked(
         self, tenant_id: str, tenant: OpenTenant[ProofUnit]
-    ) -> Iterator[tuple[ProofUnit, Known]]:
+    ) -> Iterator[tuple[ProofUnit, KnownLog]]:
         """Lend a snapshot whose log begins with what its signed head says, and what is known of the
         log; nothing is signed.
 
@@ -145,7 +145,7 @@ class Heads:
                     _require_same_history(tree, tree.root(), _last(tenant_id, unit, known))
             yield unit, known
 
-    def _head(self, tenant_id: str, unit: ProofUnit, known: Known) -> Head:
+    def _head(self, tenant_id: str, unit: ProofUnit, known: KnownLog) -> LogHead:
         tree = unit.log.tree()
         root = tree.root()
         last = _last(tenant_id, unit, known)
@@ -154,7 +154,7 @@ class Heads:
         key = known.keys[-1]
         if last.size != tree.size:
             last = self._sign(tenant_id, key, last.origin, tree.size, root)
-        return Head(last, others[-1] if others else None, key, tree)
+        return LogHead(last, others[-1] if others else None, key, tree)
 
     def _begin(self, tenant_id: str, tenant: OpenTenant[ProofUnit]) -> None:
         """Name the log, and sign its first head. One that comes after another, whose store was put
@@ -182,7 +182,7 @@ class Heads:
         return head
 
 
-def _last(tenant_id: str, unit: ProofUnit, known: Known) -> SignedHead:
+def _last(tenant_id: str, unit: ProofUnit, known: KnownLog) -> SignedHead:
     """Return the newest head that was signed of the log that a snapshot has.
 
     Raises:
@@ -224,7 +224,7 @@ def _name(unit: ProofUnit) -> LogName | None:
     return name if name is not None and name.generation == unit.feed.generation() else None
 
 
-def _continuing(name: LogName, origin: str, previous: SignedHead) -> Version:
+def _continuing(name: LogName, origin: str, previous: SignedHead) -> ItemVersion:
     content = {
         "id": name.id,
         "kind": LOG_KIND,

@@ -41,7 +41,7 @@ class SignedHead:
     note: str
 
 
-class Known(NamedTuple):
+class KnownLog(NamedTuple):
     """What the catalog knows of a tenant's log at one moment: its keys, by number, and the newest
     head of each log that the tenant had, the current log's last."""
 
@@ -78,7 +78,7 @@ class Signers(Protocol):
 class LogCatalog(Protocol):
     """What outlives a tenant's database: public keys, and the heads that were signed."""
 
-    def known(self, tenant_id: str) -> Known:
+    def known(self, tenant_id: str) -> KnownLog:
         """Return what is known of a tenant's log."""
         ...
 
@@ -141,7 +141,7 @@ class KeyRing:
             keys = self._catalog.known(tenant_id).keys
             return self._note(tenant_id, keys[-1] if keys else self._make(tenant_id))
 
-    def known(self, tenant_id: str) -> Known:
+    def known(self, tenant_id: str) -> KnownLog:
         """Return the tenant's keys, and the heads that they signed."""
         found = self._catalog.known(tenant_id)
         if found.keys:

@@ -1,4 +1,4 @@
-"""Between the messages of certificates and proofs and the domain."""
+"""Translation between the messages of certificates and proofs and the domain."""
 
 from __future__ import annotations
 
@@ -11,19 +11,23 @@ from mneme_server.common.errors import InvalidArgument
 from mneme_server.edge.grpc.conversions import time_range, to_timestamp
 from mneme_server.engine.corpus.document import DocumentFilter
 from mneme_server.engine.corpus.kinds import MemoryKind
-from mneme_server.features.memory.kinds import MEMORY
-from mneme_server.features.proof.certifying import (
+from mneme_server.features.memory.model import MEMORY
+from mneme_server.features.proof.certification import (
     AccessLevel,
+    CertificateWeights,
     Certified,
     CertifiedQuery,
     CertifiedResult,
 )
-from mneme_server.features.proof.checking import State
-from mneme_server.features.proof.heads import Head
+from mneme_server.features.proof.heads import LogHead
 from mneme_server.features.proof.keys import LogKey
 from mneme_server.features.proof.ports import StoredCertificate
-from mneme_server.features.proof.scoring import Weights
-from mneme_server.features.proof.verifying import Consistency, Inclusion, Verdict
+from mneme_server.features.proof.verification import (
+    CertificateVerdict,
+    CertifiedState,
+    Consistency,
+    Inclusion,
+)
 from mneme_server.features.skills.kinds import EPISODE, SKILL
 
 _TEXT_CHARACTERS = 8_192
@@ -76,7 +80,7 @@ def certified_query(
         ),
         asked=asked,
         limit=request.limit,
-        weights=Weights(request.alpha, request.beta, request.gamma),
+        weights=CertificateWeights(request.alpha, request.beta, request.gamma),
         access=_ACCESS[request.access_level],
     )
 
@@ -103,7 +107,7 @@ def certificate(stored: StoredCertificate) -> certificate_pb2.Certificate:
     )
 
 
-def verdict(found: Verdict) -> certificate_pb2.VerifyCertificateResponse:
+def verdict(found: CertificateVerdict) -> certificate_pb2.VerifyCertificateResponse:
     """Return the message of what was found about a certificate."""
     return certificate_pb2.VerifyCertificateResponse(
         valid=not found.problems,
@@ -116,7 +120,7 @@ def verdict(found: Verdict) -> certificate_pb2.VerifyCertificateResponse:
     )
 
 
-def checkpoint(head: Head) -> proof_service_pb2.GetCheckpointResponse:
+def checkpoint(head: LogHead) -> proof_service_pb2.GetCheckpointResponse:
     """Return the message of a head."""
     return proof_service_pb2.GetCheckpointResponse(
         note=head.signed.note,
@@ -204,7 +208,7 @@ def _result(result: CertifiedResult) -> certificate_pb2.CertifiedResult:
     )
 
 
-def _state(state: State) -> certificate_pb2.CertifiedState:
+def _state(state: CertifiedState) -> certificate_pb2.CertifiedState:
     return certificate_pb2.CertifiedState(
         source_type=state.item.source_type,
         source_id=state.item.source_id,

@@ -1,4 +1,4 @@
-"""What the use cases of proof need from storage."""
+"""Ports to what the use cases of proof need from storage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.causal.ports import EdgeRepository
 from mneme_server.features.events.ports import EventRepository
 from mneme_server.features.proof.merkle import Tree
-from mneme_server.features.proof.versions import Version
+from mneme_server.features.proof.versions import ItemVersion
 from mneme_server.features.skills.ports import SkillRepository
 
 
@@ -26,7 +26,7 @@ class StoredCertificate:
     created_us: int
 
 
-class Kept(NamedTuple):
+class CertificateLimits(NamedTuple):
     """What is kept of a tenant's certificates at most: how many, of how many bytes together."""
 
     certificates: int
@@ -79,7 +79,7 @@ class LogRepository(Protocol):
         """Give the log a name, in the place of the one it has."""
         ...
 
-    def add(self, versions: Sequence[Version]) -> None:
+    def add(self, versions: Sequence[ItemVersion]) -> None:
         """Append a leaf for each.
 
         What is searched gets its leaves by itself, when its transaction ends.
@@ -136,7 +136,7 @@ class CertificateRepository(Protocol):
         certificate: StoredCertificate,
         asked: DocumentFilter,
         items: Collection[tuple[str, str]],
-        most: Kept,
+        most: CertificateLimits,
     ) -> int:
         """Insert a certificate of these items (kind, id), found by that filter, and remove the
         oldest beyond what is kept at most; return how many that were, this one too if it is."""
@@ -175,7 +175,7 @@ class Forgotten(Protocol):
         ...
 
 
-class ForgottenRepository(Protocol):
+class ForgettingsReader(Protocol):
     """What the tenant forgot."""
 
     def all(self) -> Sequence[Forgotten]:
@@ -215,7 +215,7 @@ class ProofUnit(CorpusUnit, Protocol):
         ...
 
     @property
-    def forgettings(self) -> ForgottenRepository:
+    def forgettings(self) -> ForgettingsReader:
         """What the tenant forgot."""
         ...
 

@@ -13,9 +13,9 @@ from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.errors import fields
 from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.features.proof import messages as convert
-from mneme_server.features.proof.certifying import RecallWithCertificate
+from mneme_server.features.proof.certification import RecallWithCertificate
 from mneme_server.features.proof.keys import KeyRing
-from mneme_server.features.proof.verifying import Proofs
+from mneme_server.features.proof.verification import Proofs
 
 
 class CertificateServicer:

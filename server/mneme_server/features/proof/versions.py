@@ -14,7 +14,7 @@ SALT_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class ItemVersion:
     """What becomes a leaf, besides events: one version of an item, or that it was removed."""
 
     kind: str
@@ -24,13 +24,13 @@ class Version:
     content: str
 
 
-def version_of(memory: Memory) -> Version:
+def version_of(memory: Memory) -> ItemVersion:
     """Return a version of an item as it is now, with a new salt."""
     document = memory.document
     return salted_version(document.kind.name, document.source_id, content_of(memory))
 
 
-def removal_of(kind: str, source_id: str, now_us: int) -> Version:
+def removal_of(kind: str, source_id: str, now_us: int) -> ItemVersion:
     """Return the version that says that an item was removed."""
     content = {"id": source_id, "kind": kind, "removed_at": str(now_us)}
     return salted_version(kind, source_id, canonical_json(content))
@@ -101,7 +101,7 @@ def _given(fields: dict[str, Json]) -> dict[str, Json]:
     return {name: value for name, value in fields.items() if value}
 
 
-def salted_version(kind: str, source_id: str, content: str) -> Version:
+def salted_version(kind: str, source_id: str, content: str) -> ItemVersion:
     """Return a version with this content, with a new salt."""
     salt = os.urandom(SALT_BYTES)
-    return Version(kind, source_id, commitment_of(salt, content), salt, content)
+    return ItemVersion(kind, source_id, commitment_of(salt, content), salt, content)

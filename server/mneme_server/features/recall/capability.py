@@ -9,8 +9,8 @@ from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.edge.grpc.service import Service
 from mneme_server.engine.embedding.errors import ModelUnavailable
 from mneme_server.engine.settings import ServerSettings
-from mneme_server.features.recall.reranker.factory import build_reranker
-from mneme_server.features.recall.reranker.soon import SoonReranker
+from mneme_server.features.recall.reranker import DeferredReranker
+from mneme_server.features.recall.reranker_models import build_reranker
 from mneme_server.features.recall.search import Recall
 from mneme_server.features.recall.service import RecallServicer
 from mneme_server.features.recall.settings import RecallSettings
@@ -39,7 +39,7 @@ def _build(host: Host) -> Parts:
     )
 
 
-def _reranker(settings: RecallSettings, threads: int) -> SoonReranker | None:
+def _reranker(settings: RecallSettings, threads: int) -> DeferredReranker | None:
     """Return the reranker of the settings; None when there is none.
 
     Raises:
@@ -57,7 +57,9 @@ def _reranker(settings: RecallSettings, threads: int) -> SoonReranker | None:
         raise FailedPrecondition(
             f"MNEME_RERANKER: {error}", reason=Reason.MODEL_NOT_LOADED
         ) from error
-    return SoonReranker(model, patience_s=settings.reranker_seconds) if model is not None else None
+    return (
+        DeferredReranker(model, patience_s=settings.reranker_seconds) if model is not None else None
+    )
 
 
 CAPABILITY = Capability(name="recall", build=_build)

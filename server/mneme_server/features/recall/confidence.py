@@ -1,4 +1,4 @@
-"""How sure it is that something here answers the query: a figure between 0 and 1.
+"""Confidence: how sure it is that something here answers the query, from 0 to 1.
 
 It is fitted on questions that can be answered by what is stored, and on questions that belong to
 other stores; docs/recall.md shows how well it holds, and where it does not.
@@ -20,14 +20,49 @@ from mneme_server.engine.corpus.ports import (
     Selection,
     WordEvidence,
 )
-from mneme_server.features.recall.cosines import E5
-from mneme_server.features.recall.identifiers import identifiers_in
+from mneme_server.features.recall.query import identifiers_in
 from mneme_server.features.recall.ranking import Floats
 
+E5 = "multilingual-e5-small-q4"
 AGAINST = 2.0
 """What numbers that nothing has count against, of what identifiers that are there count for."""
 RECALLED_BY_DEFAULT = 0.05
 """Below this, what GetContext and WakeUp recall is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class CosineScale:
+    """Where a model's cosines lie: the default model's are slope · (cosine - zero).
+
+    The terms of the ranking were made for the default model, under which unrelated texts lie around
+    0.2 and answers around 0.6. Another model's cosines are brought to that scale; what is shown as
+    similarity stays the plain cosine.
+    """
+
+    zero: float = 0.0
+    slope: float = 1.0
+
+    def usual(self, cosines: Floats) -> Floats:
+        """Return the default model's cosines that say as much; NaN stays."""
+        if self == USUAL:
+            return cosines
+        scaled: Floats = np.clip((cosines - self.zero) * self.slope, -1.0, 1.0)
+        return scaled
+
+    def of_usual(self, cosine: float) -> float:
+        """Return this model's cosine that says as much as one of the default model."""
+        return self.zero + cosine / self.slope
+
+
+USUAL = CosineScale()
+_SCALES = {E5: CosineScale(zero=0.722, slope=4.25)}
+"""So that the cosines of all questions with all texts have the default model's mean and spread;
+measured on chats."""
+
+
+def scale_of(model_id: str) -> CosineScale:
+    """Return a model's scale; of one that was not measured, the default model's."""
+    return _SCALES.get(model_id, USUAL)
 
 
 @dataclass(frozen=True, slots=True)

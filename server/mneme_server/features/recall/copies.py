@@ -25,7 +25,7 @@ class Copies:
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class CopyKeys:
     """What tells copies among what was found: a number for each, which they share, (n,).
 
     `best` are the places of the first of each number, in order; `repeated` the numbers that come
@@ -37,7 +37,7 @@ class Keys:
     repeated: Ints
 
     @classmethod
-    def of(cls, numbers: Ints) -> Keys:
+    def of(cls, numbers: Ints) -> CopyKeys:
         """Return the keys that these numbers are."""
         order = np.argsort(numbers, kind="stable")
         ordered = numbers[order]
@@ -61,7 +61,9 @@ def keys_of(columns: CorpusColumns, rows: Rows) -> Ints:
     return np.where(columns.position[rows] > 0, keys, (rows + 1) * _MIX)
 
 
-def uncrowded(index: CorpusIndex, rows: Rows, keys: Keys, selection: Selection) -> Selection | None:
+def uncrowded(
+    index: CorpusIndex, rows: Rows, keys: CopyKeys, selection: Selection
+) -> Selection | None:
     """Return the selection without the copies of what is found, each time but the best.
 
     None where they are few: then there is room for the rest.

@@ -1,11 +1,11 @@
-"""Dates that a query names, and how well a memory's day fits them."""
+"""Dates that a query names, outright or from today, and how well a memory's day fits them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,18 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 # Beside months: what numbers of a date look like, and words that ask for anything of a day.
 _OF_DAYS = re.compile(r"\d{1,2}(?:st|nd|rd|th)?|(?:19|20)\d\d|happen(?:s|ed|ing)?")
 _TOKEN = re.compile(r"[a-z]+|\d+")
+_WEEK = 7
+_WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+_COUNTS = ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+_AGO = re.compile(rf"\b(\d{{1,3}}|{'|'.join(_COUNTS)}) days ago\b")
+_LAST = re.compile(rf"\blast ({'|'.join(_WEEKDAYS)})\b")
+_WEEKS = re.compile(r"\b(this|last) week\b")
+_DAYS = re.compile(r"\b(the day before yesterday|yesterday|today)\b")
+_DAYS_AGO = {"today": 0, "yesterday": 1, "the day before yesterday": 2}
+WORDS = frozenset([*_WEEKDAYS, *_COUNTS, "last", "week", "day", "days", "ago", "before"]) | set(
+    _DAYS_AGO
+)
+"""That say which days are meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,3 +163,29 @@ def _around(words: list[str], place: int) -> NamedDate:
     after = words[place + 1 : place + 3]
     year = next((int(word) for word in after if _YEAR.fullmatch(word)), None)
     return NamedDate(year, _MONTHS[words[place]], day)
+
+
+def relative_days(query: str, today: date) -> list[NamedDate]:
+    """Return the days, in order; none when the query names more than one day or week.
+
+    Days that an English query names by how far they are from today: yesterday, last Tuesday.
+    """
+    found = _spans(query.lower(), today)
+    if len(found) != 1:
+        return []
+    [(first, count)] = found
+    days = [first + timedelta(days=more) for more in range(count)]
+    return [NamedDate(day.year, day.month, day.day) for day in days]
+
+
+def _spans(query: str, today: date) -> list[tuple[date, int]]:
+    """Return the first day and the number of days of all that is named."""
+    weekday = today.weekday()
+    ago = [_DAYS_AGO[words] for words in _DAYS.findall(query)]
+    ago += [_COUNTS.index(n) + 2 if n in _COUNTS else int(n) for n in _AGO.findall(query)]
+    ago += [(weekday - _WEEKDAYS.index(name) - 1) % _WEEK + 1 for name in _LAST.findall(query)]
+    weeks = [weekday + _WEEK * (which == "last") for which in _WEEKS.findall(query)]
+    return [
+        *((today - timedelta(days=days), 1) for days in ago),
+        *((today - timedelta(days=days), _WEEK) for days in weeks),
+    ]

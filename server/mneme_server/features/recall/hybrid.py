@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from mneme_server.common.clock import DAY_US
 from mneme_server.engine.corpus.document import NORMAL_IMPORTANCE
 from mneme_server.engine.corpus.ports import CorpusIndex, Hits, Matrix, Rows, Selection
-from mneme_server.features.recall.cosines import USUAL, Scale
+from mneme_server.features.recall.confidence import USUAL, CosineScale
 from mneme_server.features.recall.dates import date_match
-from mneme_server.features.recall.named_days import by_named_day, understood
+from mneme_server.features.recall.query import QueryReading, by_named_day, read_query_for
 from mneme_server.features.recall.ranking import (
     CONTEXT_WEIGHT,
     Candidates,
     Floats,
     Ints,
-    Weights,
+    RankingWeights,
     evidence,
     firsts,
     measure,
@@ -31,7 +31,6 @@ from mneme_server.features.recall.ranking import (
     scores,
     total,
 )
-from mneme_server.features.recall.reading import Reading
 
 CANDIDATES_PER_SIDE = 100
 """Memories that each index proposes; their neighbours come on top. More changes LoCoMo's recall by
@@ -60,7 +59,7 @@ class Ranked:
     capped: bool
     terms: Floats | None = None
     order: Ints | None = None
-    weights: Weights | None = None
+    weights: RankingWeights | None = None
     words_only: bool = False
     totals: Floats | None = None
     """The sums (n,), where there are terms."""
@@ -73,7 +72,7 @@ class Ranked:
 
 
 @dataclass(frozen=True, slots=True)
-class Events:
+class EventSums:
     """What the events of the candidates' sessions come to: `sums` (n,), and their evidence."""
 
     sums: Floats
@@ -81,10 +80,10 @@ class Events:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CandidateSet:
     """Candidates before they are ranked: rows (n,) in order, and what is known of them."""
 
-    reading: Reading
+    reading: QueryReading
     rows: Rows
     times_us: Ints
     candidates: Candidates
@@ -99,9 +98,9 @@ def search_hybrid(
     query: str,
     embedding: Callable[[], Matrix | None],
     selection: Selection,
-    weights: Weights,
+    weights: RankingWeights,
     *,
-    scale: Scale = USUAL,
+    scale: CosineScale = USUAL,
 ) -> Ranked:
     """Return what bears on `query`; `embedding` waits for its vector (1, d).
 
@@ -109,7 +108,7 @@ def search_hybrid(
 
     Words are searched while the query is being embedded.
     """
-    reading = understood(index, query, selection)
+    reading = read_query_for(index, query, selection)
     lexical = by_words(index, query, reading, selection)
     vectors = embedding()
     vector = None if vectors is None else vectors[0]
@@ -120,7 +119,7 @@ def search_hybrid(
 def by_words(
     index: CorpusIndex,
     query: str,
-    reading: Reading,
+    reading: QueryReading,
     selection: Selection,
     *,
     count: int = CANDIDATES_PER_SIDE,
@@ -135,15 +134,15 @@ def by_words(
 
 def gather(
     index: CorpusIndex,
-    reading: Reading,
+    reading: QueryReading,
     vector: Matrix | None,
     lexical: Sequence[Hits],
     selection: Selection,
     *,
-    scale: Scale = USUAL,
+    scale: CosineScale = USUAL,
     count: int = CANDIDATES_PER_SIDE,
     more: Rows = NO_ROWS,
-) -> Found:
+) -> CandidateSet:
     """Return the candidates: what the words found, up to `count` that are near by meaning, the
     neighbours of all these, and the rows `more`. `scale` is that of the model's cosines."""
     dense = _by_meaning(index, vector, selection, count)
@@ -162,7 +161,7 @@ def gather(
         scale=scale,
         size=len(selection.mask),
     )
-    return Found(
+    return CandidateSet(
         reading=reading,
         rows=rows,
         times_us=times_us,
@@ -174,7 +173,10 @@ def gather(
 
 
 def rank(
-    index: CorpusIndex, found: Found, weights: Weights, events: Events | None = None
+    index: CorpusIndex,
+    found: CandidateSet,
+    weights: RankingWeights,
+    events: EventSums | None = None,
 ) -> Ranked:
     """Return the candidates, the best first."""
     rows, candidates, reading = found.rows, found.candidates, found.reading
@@ -209,7 +211,7 @@ def rank(
     )
 
 
-def fitted(found: Found, weights: Weights) -> Weights:
+def fitted(found: CandidateSet, weights: RankingWeights) -> RankingWeights:
     """Return the weights for these candidates of this query."""
     weights = weights.fitting(pages_among(found.candidates), found.reading.identified)
     return weights.by_day() if found.reading.days_alone else weights
@@ -221,7 +223,7 @@ def full(hits: Hits) -> bool:
 
 
 def _order(
-    index: CorpusIndex, found: Found, terms: Floats, weights: Weights
+    index: CorpusIndex, found: CandidateSet, terms: Floats, weights: RankingWeights
 ) -> tuple[Floats, Ints]:
     """Return the sums of the candidates and their places by rank, repeated texts put back."""
     columns, rows, times = index.columns, found.rows, found.times_us
@@ -262,13 +264,13 @@ def _with_neighbours(index: CorpusIndex, rows: Rows, selection: Selection) -> Ro
 
 def _candidates(
     index: CorpusIndex,
-    reading: Reading,
+    reading: QueryReading,
     vector: Matrix | None,
     rows: Rows,
     *,
     times_us: Ints,
     lexical: Sequence[Hits],
-    scale: Scale,
+    scale: CosineScale,
     size: int,
 ) -> tuple[Candidates, Floats]:
     """Measure the candidates `rows`, and return their own cosines as they are beside.
@@ -343,7 +345,7 @@ def _bm25(rows: Rows, lexical: Sequence[Hits]) -> Floats:
     return bm25
 
 
-def _author_named(index: CorpusIndex, reading: Reading, rows: Rows) -> NDArray[np.bool_]:
+def _author_named(index: CorpusIndex, reading: QueryReading, rows: Rows) -> NDArray[np.bool_]:
     columns = index.columns
     authors = columns.authors_named_by(reading.names | reading.speakers)
     author = columns.author[rows]

@@ -1,4 +1,4 @@
-"""Between the recall service's messages and the domain."""
+"""Translation between the recall service's messages and the domain."""
 
 from __future__ import annotations
 
@@ -13,8 +13,14 @@ from mneme_server.edge.grpc.conversions import struct_of_object, time_range, to_
 from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.features.events.event_types import type_named
-from mneme_server.features.recall.model import Answer, Mode, Recalled, RecallQuery, ScoreScale
-from mneme_server.features.recall.ranking import Weights
+from mneme_server.features.recall.model import (
+    RecallAnswer,
+    Recalled,
+    RecallMode,
+    RecallQuery,
+    ScoreScale,
+)
+from mneme_server.features.recall.ranking import RankingWeights
 
 _TEXT_CHARACTERS = 8_192
 """So much of a text is answered: a hundred of them then fit a message of 4 MiB."""
@@ -22,7 +28,7 @@ _TEXT_CHARACTERS = 8_192
 
 _TURNS_CHARACTERS = 60_000
 _MOST_OF_A_TURN, _LEAST_OF_A_TURN = 1_000, 100
-_DEFAULT = Weights()
+_DEFAULT = RankingWeights()
 
 
 def recall_query(request: pb.RecallRequest, kinds: Mapping[str, MemoryKind]) -> RecallQuery:
@@ -53,7 +59,7 @@ def recall_query(request: pb.RecallRequest, kinds: Mapping[str, MemoryKind]) -> 
         ),
         limit=request.limit,
         min_score=request.min_score,
-        mode=Mode(request.mode),
+        mode=RecallMode(request.mode),
         weights=_weights(request.weights),
         explain=request.explain,
         rerank=request.rerank if request.HasField("rerank") else True,
@@ -65,7 +71,7 @@ def recall_query(request: pb.RecallRequest, kinds: Mapping[str, MemoryKind]) -> 
     )
 
 
-def recall_response(answer: Answer) -> pb.RecallResponse:
+def recall_response(answer: RecallAnswer) -> pb.RecallResponse:
     """Return the message of an answer."""
     turns = sum(len(result.before) + len(result.after) for result in answer.results)
     characters = max(_LEAST_OF_A_TURN, min(_MOST_OF_A_TURN, _TURNS_CHARACTERS // max(1, turns)))
@@ -93,7 +99,7 @@ def _kinds(request: pb.RecallRequest, known: Mapping[str, MemoryKind]) -> frozen
     return frozenset(known[name.lower()] for name in request.scopes)
 
 
-def _weights(message: pb.RankingWeights) -> Weights:
+def _weights(message: pb.RankingWeights) -> RankingWeights:
     """Return the default weights, with the groups of terms that the message names scaled."""
     weights = _DEFAULT
     if message.HasField("neighbors"):

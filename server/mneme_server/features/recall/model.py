@@ -1,4 +1,4 @@
-"""What is asked of recall, and what it answers."""
+"""Recall's queries and answers."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from enum import Enum, IntEnum
 from mneme_server.common.canonical import JsonObject
 from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.features.recall.copies import Copies
-from mneme_server.features.recall.ranking import Weights
-from mneme_server.features.recall.reranker.soon import Reranking
+from mneme_server.features.recall.ranking import RankingWeights
+from mneme_server.features.recall.reranker import Reranking
 
 
-class Mode(IntEnum):
+class RecallMode(IntEnum):
     """How memories are searched. The numbers are those of `mneme.v1.RecallMode`."""
 
     HYBRID = 1
@@ -47,8 +47,8 @@ class RecallQuery:
     filter: DocumentFilter = field(default_factory=DocumentFilter)
     limit: int = 10
     min_score: float = 0.0
-    mode: Mode = Mode.HYBRID
-    weights: Weights = field(default_factory=Weights)
+    mode: RecallMode = RecallMode.HYBRID
+    weights: RankingWeights = field(default_factory=RankingWeights)
     explain: bool = False
     every_copy: bool = True
     turns: int = 0
@@ -105,7 +105,7 @@ class Recalled:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RecallAnswer:
     """What was recalled. `total` counts the candidates that reach `min_score`.
 
     `confidence` (0 to 1) tells how sure it is that something answers; None when that is not known,

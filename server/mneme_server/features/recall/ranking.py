@@ -1,4 +1,4 @@
-"""How candidates are ranked: a sum of few terms, each of which can be read and switched off.
+"""The ranking of candidates: a sum of few terms, each of which can be read and switched off.
 
 Every term is neutral where it does not apply: a lesson has no session and no neighbours, a fact has
 no author. docs/recall.md gives the formulas, the reasons and what each term was measured to do.
@@ -46,7 +46,7 @@ _POSITION_BITS = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class RankingWeights:
     """Weights of the terms. 0 switches a term off."""
 
     lexical: float = 1.0
@@ -89,7 +89,7 @@ class Weights:
         """Return the weights in the order of `TERMS`, (terms,)."""
         return np.array(_in_order(self), dtype=np.float64)
 
-    def fitting(self, pages: float, identified: float) -> Weights:
+    def fitting(self, pages: float, identified: float) -> RankingWeights:
         """Return the weights for a query.
 
         Where its candidates are pages, any of them has some word of it, and its vector tells more.
@@ -109,7 +109,7 @@ class Weights:
             dense=self.dense * (1.0 + _PAGE_DENSE * pages),
         )
 
-    def by_day(self) -> Weights:
+    def by_day(self) -> RankingWeights:
         """Return the weights for a query that asks for days alone: its other words tell nothing."""
         return replace(self, date=self.date * _DAYS_ALONE)
 
@@ -135,7 +135,7 @@ class Weights:
         return highest * (1.0 + self.events * summed)
 
 
-TERMS = tuple(field.name for field in fields(Weights))
+TERMS = tuple(field.name for field in fields(RankingWeights))
 _in_order = attrgetter(*TERMS)
 _REPEATED = TERMS.index("repeated")
 
@@ -213,7 +213,7 @@ def pages_among(candidates: Candidates) -> float:
     return max(0.0, (page - _TALK) / (1.0 - _TALK))
 
 
-def total(terms: Floats, weights: Weights) -> Floats:
+def total(terms: Floats, weights: RankingWeights) -> Floats:
     """Return the sum that ranks, (n,).
 
     Term by term, not as a matrix product: that would round differently from call to call.
@@ -236,7 +236,7 @@ def repeats(order: Ints, texts: Ints) -> Ints:
     return later
 
 
-def put_back(repeated: Ints, terms: Floats, totals: Floats, weights: Weights) -> None:
+def put_back(repeated: Ints, terms: Floats, totals: Floats, weights: RankingWeights) -> None:
     """Set the term `repeated` of these candidates, and take it off their sums; in place."""
     terms[_REPEATED, repeated] = -1.0
     totals[repeated] -= weights.repeated

@@ -2,51 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from mneme_server.common.begun import Begun
 from mneme_server.engine.corpus.document import DocumentFilter
 from mneme_server.engine.corpus.ports import CorpusIndex, Hits, Matrix, Selection, WordEvidence
 from mneme_server.engine.corpus.scanning import Question, Unbuilt
 from mneme_server.engine.corpus.tenant import OpenTenant, TenantsAtOnce
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.scheduling.foreground import Foreground, Size
-from mneme_server.features.recall.answering import Rerank, answer_of
-from mneme_server.features.recall.confidence import FITTED, best_of, confidence_of, words_of
-from mneme_server.features.recall.copies import Keys, keys_of, uncrowded
-from mneme_server.features.recall.cosines import Scale, scale_of
+from mneme_server.features.recall.answer import Rerank, answer_of
+from mneme_server.features.recall.confidence import (
+    FITTED,
+    CosineScale,
+    best_of,
+    confidence_of,
+    scale_of,
+    words_of,
+)
+from mneme_server.features.recall.copies import CopyKeys, keys_of, uncrowded
 from mneme_server.features.recall.hybrid import CANDIDATES_PER_SIDE, Ranked, full, search_hybrid
 from mneme_server.features.recall.model import (
-    Answer,
-    Mode,
-    Recalled,
+    RecallAnswer,
+    RecallMode,
     RecallOutcome,
     RecallQuery,
-    Term,
 )
-from mneme_server.features.recall.ports import QueryEmbedder, SoonEmbedder
 from mneme_server.features.recall.ranking import Floats, Ints, ranked
-from mneme_server.features.recall.reranker.soon import SoonReranker
+from mneme_server.features.recall.reranker import DeferredReranker
 from mneme_server.features.recall.sessions import parts_of, search_sessions
 
-__all__ = ["Answer", "Mode", "Recall", "RecallOutcome", "RecallQuery", "Recalled", "Term"]
-
 _Embedding: TypeAlias = Callable[[], Matrix | None]
-
 LEXICAL_HALF = 10.0
 """BM25 at which the score of a LEXICAL result is 0.5."""
-
 _TIMES_CROWDED = 3
 """How often copies are taken out to make room; each time costs a search."""
-
 LONG_QUERY = 500
 """Characters of a query beyond which it counts as large: it has a hundred words and more to search
 by, and takes the embedding model many times as long as a question does."""
+
+
+class DeferrableEmbedder(Protocol):
+    """Embeds queries while a caller waits, if that can be done soon."""
+
+    def begin(self, texts: Sequence[str]) -> Begun[Matrix | None]:
+        """Start embedding, for unit vectors (n, d), or None when they are not to be had soon."""
+        ...
+
+
+class QueryEmbedder(Protocol):
+    """Embeds queries while a caller waits."""
+
+    def begin(self, texts: Sequence[str]) -> Begun[Matrix]:
+        """Start embedding, for unit vectors (n, d)."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +76,16 @@ class Recall:
     tenants: TenantsAtOnce[CorpusUnit]
     embedder: QueryEmbedder
     foreground: Foreground = field(default_factory=Foreground)
-    soon: SoonEmbedder | None = None
-    reranker: SoonReranker | None = None
+    soon: DeferrableEmbedder | None = None
+    reranker: DeferredReranker | None = None
     model_id: str = ""
 
     @property
-    def scale(self) -> Scale:
+    def scale(self) -> CosineScale:
         """What the model's cosines mean."""
         return scale_of(self.model_id)
 
-    def __call__(self, tenant_id: str, query: RecallQuery) -> Answer:
+    def __call__(self, tenant_id: str, query: RecallQuery) -> RecallAnswer:
         """Return what bears on the query, the best first; equal scores by time, then by id.
 
         Raises:
@@ -95,7 +110,9 @@ class Recall:
                 index = tenant.index
                 selection = index.select(query.filter)
                 if not selection.count:
-                    return Answer((), self._why_nothing(index, query.filter), 0, confidence=0.0)
+                    return RecallAnswer(
+                        (), self._why_nothing(index, query.filter), 0, confidence=0.0
+                    )
                 words = cache(partial(words_of, index, query.text, selection))
                 if query.wants_confidence and self.model_id in FITTED:
                     words()  # While the query is being embedded.
@@ -104,7 +121,9 @@ class Recall:
                 sure = self._confidence(query, words, best, found)
                 if sure is not None and sure < query.min_confidence:
                     why = RecallOutcome.NOTHING_CONFIDENT
-                    return Answer((), why, selection.count, pending_count=waiting, confidence=sure)
+                    return RecallAnswer(
+                        (), why, selection.count, pending_count=waiting, confidence=sure
+                    )
                 return answer_of(
                     tenant, index, query, selection, found, pending=waiting,
                     copies=copies, rerank=self._rerank(query, size), confidence=sure,
@@ -117,7 +136,7 @@ class Recall:
         query: RecallQuery,
         embedding: _Embedding,
         size: Size,
-    ) -> Answer | None:
+    ) -> RecallAnswer | None:
         """Answer from the store, which has no index yet; None where it has one by now."""
         waiting = tenant.pending
         with ExitStack() as lent:
@@ -135,7 +154,7 @@ class Recall:
                     why = RecallOutcome.NOTHING_MATCHES_FILTERS
                 if glance.count:
                     why = RecallOutcome.NOTHING_ABOVE_MIN_SCORE
-                return Answer((), why, glance.count, pending_count=waiting, partial=True)
+                return RecallAnswer((), why, glance.count, pending_count=waiting, partial=True)
             found, copies = _ranked_apart(glance.index, query, embedding, selection, self.scale)
             return answer_of(
                 tenant, glance.index, query, selection, found, pending=waiting,
@@ -143,14 +162,14 @@ class Recall:
             )  # fmt: skip
 
     def _begin_embedding(self, query: RecallQuery) -> _Embedding:
-        if query.mode == Mode.LEXICAL:
+        if query.mode == RecallMode.LEXICAL:
             return lambda: None
-        can_do_without = query.mode == Mode.HYBRID and self.soon is not None
+        can_do_without = query.mode == RecallMode.HYBRID and self.soon is not None
         embedder = self.soon if self.soon is not None and can_do_without else self.embedder
         return embedder.begin([query.text])
 
     def _rerank(self, query: RecallQuery, size: Size) -> Rerank | None:
-        if self.reranker is None or not query.rerank or query.mode != Mode.HYBRID:
+        if self.reranker is None or not query.rerank or query.mode != RecallMode.HYBRID:
             return None
         order = partial(self.reranker.order, query.text)
         return lambda texts: self.foreground.wait_outside(partial(order, texts), size)
@@ -172,7 +191,7 @@ class Recall:
             self.model_id,
             rows=found.rows,
             similarity=found.similarity,
-            by_words=query.mode == Mode.LEXICAL or found.words_only,
+            by_words=query.mode == RecallMode.LEXICAL or found.words_only,
         )
 
     @staticmethod
@@ -188,8 +207,8 @@ def _ranked_apart(
     query: RecallQuery,
     embedding: _Embedding,
     selection: Selection,
-    scale: Scale,
-) -> tuple[Ranked, Keys | None]:
+    scale: CosineScale,
+) -> tuple[Ranked, CopyKeys | None]:
     """Rank, and once more without the copies when they leave no room for the rest.
 
     Return the candidates and, unless every copy is wanted, their keys; repeated are those of what
@@ -201,7 +220,7 @@ def _ranked_apart(
     repeated: list[Ints] = []
     for _ in range(_TIMES_CROWDED):
         found = _rank(index, query, embedding, selection, scale)
-        keys = Keys.of(keys_of(index.columns, found.rows))
+        keys = CopyKeys.of(keys_of(index.columns, found.rows))
         repeated.append(keys.repeated)
         rest = uncrowded(index, found.rows, keys, selection) if found.capped else None
         if rest is None:
@@ -227,14 +246,14 @@ def _rank(
     query: RecallQuery,
     embedding: _Embedding,
     selection: Selection,
-    scale: Scale,
+    scale: CosineScale,
 ) -> Ranked:
-    if query.mode == Mode.LEXICAL:
+    if query.mode == RecallMode.LEXICAL:
         hits = index.search_lexical(query.text, CANDIDATES_PER_SIDE, selection)
         bm25 = hits.scores.astype(np.float64)
         unknown = np.full_like(bm25, np.nan)
         return _alone(index, hits, bm25, bm25 / (bm25 + LEXICAL_HALF), unknown)
-    if query.mode == Mode.DENSE:
+    if query.mode == RecallMode.DENSE:
         vectors = embedding()
         assert vectors is not None
         hits = index.search_dense(vectors[0], CANDIDATES_PER_SIDE, selection)

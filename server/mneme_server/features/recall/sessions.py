@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from mneme_server.engine.corpus.document import DocumentFilter
 from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.corpus.ports import CorpusIndex, Matrix, Rows, Selection
-from mneme_server.features.recall.cosines import Scale
-from mneme_server.features.recall.hybrid import Events, Ranked, by_words, fitted, gather, rank
-from mneme_server.features.recall.named_days import understood
+from mneme_server.features.recall.confidence import CosineScale
+from mneme_server.features.recall.hybrid import EventSums, Ranked, by_words, fitted, gather, rank
+from mneme_server.features.recall.query import read_query_for
 from mneme_server.features.recall.ranking import (
     NO_SESSION,
     Floats,
     Ints,
-    Weights,
+    RankingWeights,
     firsts,
     measure,
     total,
@@ -44,8 +44,8 @@ def search_sessions(
     selection: Selection,
     *,
     parts: frozenset[MemoryKind],
-    weights: Weights,
-    scale: Scale,
+    weights: RankingWeights,
+    scale: CosineScale,
 ) -> Ranked:
     """Return the selected memories, each of which sums up a session, the best first.
 
@@ -63,7 +63,7 @@ def search_sessions(
         scale: of the model's cosines.
     """
     held = _events_of(index, selection, parts)
-    reading = understood(index, query, held)
+    reading = read_query_for(index, query, held)
     summaries = by_words(index, query, reading, selection)
     words = by_words(index, query, reading, held, count=EVENTS_PER_SIDE)
     vectors = embedding()
@@ -80,7 +80,7 @@ def search_sessions(
     by_session[sessions] = sums
     of_rows = by_session[index.columns.session[found.rows]]
     own = total(measure(found.candidates), fitted(found, weights))
-    events = Events(np.where(np.isnan(of_rows), own, of_rows), best.evidence)
+    events = EventSums(np.where(np.isnan(of_rows), own, of_rows), best.evidence)
     return rank(index, found, weights, events)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.features.events.event_types import CALL_ANSWERS, Part, playing
+from mneme_server.features.events.event_types import CALL_ANSWERS, EventPart, playing
 from mneme_server.features.events.history import Column
 from mneme_server.features.reflect.history import NONE, Array, History, Ints, kind_is
 
@@ -54,7 +54,7 @@ def find_calls(history: History) -> Calls:
     of the tool that its answer names.
     """
     is_error = history.is_error
-    is_call = kind_is(history, *playing(Part.CALL))
+    is_call = kind_is(history, *playing(EventPart.CALL))
     answers = is_error & kind_is(history, *CALL_ANSWERS)
     failures = np.flatnonzero(answers | (is_error & is_call))
     recorded = np.flatnonzero(is_call)

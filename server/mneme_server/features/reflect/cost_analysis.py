@@ -9,7 +9,7 @@ import numpy as np
 from mneme._core.amounts import dollars
 from numpy.typing import NDArray
 
-from mneme_server.features.events.event_types import Part, playing
+from mneme_server.features.events.event_types import EventPart, playing
 from mneme_server.features.events.history import Column, EventFact, HistoryReader
 from mneme_server.features.reflect.history import Array, History, Ints, kind_is
 from mneme_server.features.reflect.model import (
@@ -105,7 +105,7 @@ def _spent(history: History, model: str, prices: PriceTable) -> _EventCosts:
         asked = [i for i, name in enumerate(history.models) if name == model]
         is_asked = np.isin(history[Column.MODEL], asked)
     # A session that books its costs in events of their own has paid for its tokens there.
-    booked = kind_is(history, *playing(Part.COST)) & (recorded > 0)
+    booked = kind_is(history, *playing(EventPart.COST)) & (recorded > 0)
     books = np.zeros(len(history.sessions), bool)
     books[history.session[booked]] = True
     free = is_asked & (recorded == 0) & ((tokens[0] > 0) | (tokens[1] > 0))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mneme_server.common import deadline
 from mneme_server.features.events.history import Column, HistoryReader
-from mneme_server.features.events.outcome import Outcome
+from mneme_server.features.events.model import Outcome
 from mneme_server.features.reflect import calls as tool_calls
 from mneme_server.features.reflect.calls import Calls, Grams, find_calls, grams_of
 from mneme_server.features.reflect.effects import Effects, Moments, adjusted, after_sequences

@@ -19,8 +19,7 @@ from mneme_server.common.masking import NO_MESSAGE, template_of
 from mneme_server.engine.scheduling.foreground import Foreground, Size
 from mneme_server.features.events.event_types import ERROR_TYPES
 from mneme_server.features.events.history import Column, HistoryFilter, HistoryReader, SessionRow
-from mneme_server.features.events.model import Severity
-from mneme_server.features.events.outcome import outcome_of
+from mneme_server.features.events.model import Severity, outcome_of
 from mneme_server.features.reflect.model import EVIDENCE
 from mneme_server.features.reflect.template_groups import MAX_GROUPED, group
 

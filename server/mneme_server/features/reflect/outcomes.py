@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.features.events.outcome import Outcome
+from mneme_server.features.events.model import Outcome
 from mneme_server.features.reflect.history import History, Ints, SessionColumns
 from mneme_server.features.reflect.model import OutcomeBy, OutcomeGroup, OutcomeSplit
 from mneme_server.features.reflect.wording import plural

@@ -9,7 +9,7 @@ import numpy as np
 
 from mneme_server.common.clock import HOUR_US
 from mneme_server.features.events.history import Column
-from mneme_server.features.events.outcome import Outcome
+from mneme_server.features.events.model import Outcome
 from mneme_server.features.reflect.history import NONE, History
 from mneme_server.features.reflect.model import (
     AnalysisFindings,

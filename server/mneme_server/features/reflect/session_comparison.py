@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.common.clock import DAY_US
-from mneme_server.features.events.event_types import Part, playing
+from mneme_server.features.events.event_types import EventPart, playing
 from mneme_server.features.events.history import Column
-from mneme_server.features.events.outcome import Outcome
+from mneme_server.features.events.model import Outcome
 from mneme_server.features.reflect import calls as tool_calls
 from mneme_server.features.reflect.calls import find_calls
 from mneme_server.features.reflect.history import NONE, History, Ints, kind_is
@@ -178,7 +178,7 @@ def _measures(history: History) -> Iterator[_SessionMeasure]:
         latency = total(timed, history[Column.DURATION]) / 1000.0 / timed_count
     yield _SessionMeasure("mean_latency_ms", np.where(timed_count > 0, latency, np.nan), False)
     yield _SessionMeasure("seconds_per_session", _lengths(history, events), None)
-    called = total(kind_is(history, *playing(Part.CALL)))
+    called = total(kind_is(history, *playing(EventPart.CALL)))
     yield _SessionMeasure(
         "tool_calls_per_session", told(called) if called.any() else called * np.nan, None
     )

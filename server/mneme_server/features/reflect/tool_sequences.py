@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mneme_server.common.canonical import canonical_json
-from mneme_server.features.events.event_types import Part, playing
+from mneme_server.features.events.event_types import EventPart, playing
 from mneme_server.features.events.history import Column, HistoryReader
-from mneme_server.features.events.outcome import Outcome
+from mneme_server.features.events.model import Outcome
 from mneme_server.features.reflect import calls as tool_calls
 from mneme_server.features.reflect.calls import Calls, Grams, find_calls, grams_of, runs_of
 from mneme_server.features.reflect.effects import (
@@ -309,7 +309,7 @@ def argument_hashes(
     That two calls were recorded without arguments does not say that they were made with the same.
     What stands for a call that was not recorded is its error, which says nothing of them.
     """
-    chosen = chosen[kind_is(history, *playing(Part.CALL))[calls.event[chosen]]]
+    chosen = chosen[kind_is(history, *playing(EventPart.CALL))[calls.event[chosen]]]
     cursors = history[Column.CURSOR][calls.event[chosen]]
     order = np.argsort(cursors)
     place = dict(zip(cursors[order].tolist(), chosen[order].tolist(), strict=True))

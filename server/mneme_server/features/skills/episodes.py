@@ -16,7 +16,8 @@ from mneme_server.engine.corpus.importing import ImportReport, OnConflict, impor
 from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.scheduling.foreground import Foreground
-from mneme_server.features.recall.search import Answer, Recall, RecallQuery
+from mneme_server.features.recall.model import RecallAnswer, RecallQuery
+from mneme_server.features.recall.search import Recall
 from mneme_server.features.skills.episode_model import (
     Episode,
     EpisodeFilter,
@@ -99,7 +100,7 @@ class Episodes:
 
     def retrieve(
         self, tenant_id: str, task: str, filter_: EpisodeFilter, *, limit: int, min_score: float
-    ) -> tuple[Sequence[FoundEpisode], Answer]:
+    ) -> tuple[Sequence[FoundEpisode], RecallAnswer]:
         """Return the episodes that bear on a task, and what recall said.
 
         The filter goes into the search: every episode that passes it is searched.

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from mneme_server.engine.corpus.document import DocumentFilter
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.features.context.experience import Attempt, Near, ProvenSkill
-from mneme_server.features.events.activity import ActivityFilter
+from mneme_server.features.events.history import ActivityFilter
 from mneme_server.features.recall.confidence import RECALLED_BY_DEFAULT
-from mneme_server.features.recall.search import Recall, Recalled, RecallQuery
+from mneme_server.features.recall.model import Recalled, RecallQuery
+from mneme_server.features.recall.search import Recall
 from mneme_server.features.skills.kinds import EPISODE, SKILL
 from mneme_server.features.skills.ports import SkillsUnit
 from mneme_server.features.skills.skill_model import Skill, score_of

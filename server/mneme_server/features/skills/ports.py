@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from mneme_server.engine.corpus.ports import Matrix
-from mneme_server.features.events.activity import ActivityReader
+from mneme_server.features.events.history import ActivityReader
 from mneme_server.features.events.ports import EventsUnit
 from mneme_server.features.memory.ports import MemoriesUnit
 from mneme_server.features.skills.episode_model import Episode, EpisodeFilter

@@ -11,17 +11,16 @@ from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.engine.corpus.tenant import OpenTenant
 from mneme_server.features.context.notes import SessionNotes, event_pages
 from mneme_server.features.context.words import telling
-from mneme_server.features.events.activity import EventDigest, active_us
-from mneme_server.features.events.event_types import Part, traits_of
-from mneme_server.features.events.model import Session
-from mneme_server.features.events.outcome import (
+from mneme_server.features.events.event_types import EventPart, role_of, traits_of
+from mneme_server.features.events.history import EventDigest, active_us
+from mneme_server.features.events.model import (
     REWARD_OF_SUCCESS,
     REWARDS,
     Outcome,
+    Session,
     outcome_of,
     reward_of,
 )
-from mneme_server.features.events.roles import role_of
 from mneme_server.features.skills.episode_model import Episode, NewEpisode, within_bounds
 from mneme_server.features.skills.ports import SkillsUnit
 
@@ -77,9 +76,9 @@ class _Said:
         """Read some more events, in their order."""
         for event in events:
             part = traits_of(event.event_type).part
-            if part is Part.CALL and event.name and len(self.tools) < MAX_TOOLS:
+            if part is EventPart.CALL and event.name and len(self.tools) < MAX_TOOLS:
                 self.tools.append(event.name)
-            elif part in (Part.TALK, Part.REPLY) and event.text:
+            elif part in (EventPart.TALK, EventPart.REPLY) and event.text:
                 payload = json.loads(event.payload_json) if event.payload_json else {}
                 role = role_of(event.event_type, payload, event.text)
                 if role == "user":

@@ -20,7 +20,8 @@ from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.ports import TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.scheduling.foreground import Foreground
-from mneme_server.features.recall.search import Answer, Recall, RecallQuery
+from mneme_server.features.recall.model import RecallAnswer, RecallQuery
+from mneme_server.features.recall.search import Recall
 from mneme_server.features.skills.kinds import SKILL
 from mneme_server.features.skills.links import circle_closed_by
 from mneme_server.features.skills.ports import SkillsUnit
@@ -126,7 +127,7 @@ class Skills:
 
     def search(
         self, tenant_id: str, task: str, filter_: SkillFilter, *, limit: int
-    ) -> tuple[Sequence[FoundSkill], Answer]:
+    ) -> tuple[Sequence[FoundSkill], RecallAnswer]:
         """Return the skills that fit best and are known to work, and what recall said."""
         query = RecallQuery(
             text=task, filter=_document_filter(filter_), limit=CANDIDATES, bare=True

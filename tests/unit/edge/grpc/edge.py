@@ -24,7 +24,7 @@ from mneme_server.edge.grpc.methods import StreamKind, methods_of
 from mneme_server.edge.grpc.metrics import Metrics
 from mneme_server.edge.grpc.server import GrpcServer, ServerOptions
 from mneme_server.edge.grpc.service import Service
-from mneme_server.features.admin.authentication import Authenticator
+from mneme_server.features.admin.authentication import KeyAuthenticator
 from mneme_server.features.admin.keys import ApiKeys, NewKey
 from mneme_server.features.admin.store.catalog import Catalog
 from mneme_server.features.admin.tenants import Tenants
@@ -91,7 +91,7 @@ class Edge:
         self._newest = newest
         self.options = replace(OPTIONS, **options)
         self.catalog = Catalog(folder / "catalog.db")
-        self.authenticator = Authenticator(self.catalog.keys)
+        self.authenticator = KeyAuthenticator(self.catalog.keys)
         self.folders = Folders()
         self.tenants = Tenants(self.catalog.tenants, self.folders, self.authenticator)
         self.tenants.ensure_default()

@@ -7,9 +7,9 @@ import pytest
 from mneme.v1 import admin_service_pb2 as pb
 from mneme.v1 import auth_pb2
 from mneme_server.common.identity import KeyScope
-from mneme_server.features.admin.moving import Moving
 from mneme_server.features.admin.ports import Backup, ServerInfo, TenantStats
 from mneme_server.features.admin.service import AdminServicer
+from mneme_server.features.admin.tenant_operations import Moving
 from unit.edge.grpc.edge import Client, Edge
 
 

@@ -14,7 +14,7 @@ from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.edge.grpc.schema_options import default_of, fill_defaults, named_fields
 from mneme_server.edge.grpc.validation import validate
 from mneme_server.features.recall.messages import recall_query
-from mneme_server.features.recall.ranking import Weights
+from mneme_server.features.recall.ranking import RankingWeights
 from unit.edge.grpc.edge import all_methods
 
 
@@ -104,7 +104,7 @@ def test_the_weights_that_the_api_states_are_those_that_rank() -> None:
     request = recall.RecallRequest(query="q", weights=recall.RankingWeights())
     fill_defaults(request)
     assert request.weights.HasField("repeated")
-    assert recall_query(request, {}).weights == Weights()
+    assert recall_query(request, {}).weights == RankingWeights()
 
 
 def test_a_mask_may_name_what_the_api_lets_it_change() -> None:

@@ -26,8 +26,8 @@ from mneme_server.edge.grpc.methods import methods_of
 from mneme_server.edge.grpc.validation import check_rules
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.admin.ports import ServerInfo
-from mneme_server.features.learn.kinds import LESSON
-from mneme_server.features.recall.search import Answer, RecallOutcome, RecallQuery
+from mneme_server.features.learn.model import LESSON
+from mneme_server.features.recall.model import RecallAnswer, RecallOutcome, RecallQuery
 from mneme_server.features.recall.service import RecallServicer
 from mneme_server.features.reflect.model import BucketSpan, CostAnalysisParams
 from mneme_server.features.reflect.service import ReflectServicer
@@ -139,9 +139,11 @@ def test_a_bug_is_internal_and_says_nothing_of_itself(service: str) -> None:
 def test_a_query_reaches_recall_with_its_tenant_and_its_filters() -> None:
     asked: list[tuple[str, RecallQuery]] = []
 
-    def recall(tenant_id: str, query: RecallQuery) -> Answer:
+    def recall(tenant_id: str, query: RecallQuery) -> RecallAnswer:
         asked.append((tenant_id, query))
-        return Answer((), RecallOutcome.NOTHING_MATCHES_FILTERS, searched_count=7, pending_count=2)
+        return RecallAnswer(
+            (), RecallOutcome.NOTHING_MATCHES_FILTERS, searched_count=7, pending_count=2
+        )
 
     servicer: Any = RecallServicer(recall, {LESSON.name: LESSON})  # type: ignore[arg-type]
     method = recall_pb.DESCRIPTOR.services_by_name["RecallService"].methods_by_name["Recall"]

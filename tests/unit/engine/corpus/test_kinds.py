@@ -12,9 +12,9 @@ from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.corpus.kinds import MAX_KINDS, MemoryKind
 from mneme_server.engine.store.kinds import MemoryKinds
 from mneme_server.engine.store.unit import TenantSchema
-from mneme_server.features.events.kinds import EVENT
-from mneme_server.features.events.store.details import event_details
-from mneme_server.features.learn.kinds import LESSON
+from mneme_server.features.events.event_types import EVENT
+from mneme_server.features.events.store.events import event_details
+from mneme_server.features.learn.model import LESSON
 
 NOTE = MemoryKind("note", spoken=frozenset({"aside"}), failed=frozenset({"mistake"}))
 

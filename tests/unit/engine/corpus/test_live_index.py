@@ -17,7 +17,7 @@ from mneme_server.engine.corpus.change import CorpusChange
 from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.corpus.feed import START, FeedRow, KindChange, LostPlace, Position, ranges
 from mneme_server.engine.corpus.live_index import LiveIndex
-from mneme_server.features.events.kinds import EVENT
+from mneme_server.features.events.event_types import EVENT
 
 
 @dataclass

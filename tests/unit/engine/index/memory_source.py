@@ -10,7 +10,7 @@ import numpy as np
 from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.corpus.feed import START, FeedRow, KindChange, LostPlace, Position, ranges
 from mneme_server.engine.corpus.ports import Matrix, VectorBatch
-from mneme_server.features.events.kinds import EVENT
+from mneme_server.features.events.event_types import EVENT
 from numpy.typing import NDArray
 
 DIMENSIONS = 8

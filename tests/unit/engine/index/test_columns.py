@@ -16,8 +16,8 @@ from mneme_server.engine.index.attributes import author_of
 from mneme_server.engine.index.columns import DocumentTable
 from mneme_server.engine.index.selecting import Selections
 from mneme_server.engine.index.words.languages import asks, count_words
-from mneme_server.features.events.kinds import EVENT
-from mneme_server.features.learn.kinds import LESSON
+from mneme_server.features.events.event_types import EVENT
+from mneme_server.features.learn.model import LESSON
 from unit.engine.index.memory_source import event
 
 _NAMES = st.sampled_from(["", "a", "b", "c"])

@@ -10,7 +10,7 @@ from mneme_server.engine.corpus.feed import Position
 from mneme_server.engine.index.settings import IndexSettings
 from mneme_server.engine.index.words.files import LexicalDamaged
 from mneme_server.engine.index.words.lexical import LexicalIndex
-from mneme_server.features.events.kinds import EVENT
+from mneme_server.features.events.event_types import EVENT
 
 
 def _documents(first: int, count: int) -> list[Document]:

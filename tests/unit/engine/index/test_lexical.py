@@ -14,7 +14,7 @@ from mneme_server.engine.index.settings import IndexSettings
 from mneme_server.engine.index.words.analysis import WordField
 from mneme_server.engine.index.words.files import LexicalDamaged
 from mneme_server.engine.index.words.lexical import LexicalIndex
-from mneme_server.features.learn.kinds import LESSON
+from mneme_server.features.learn.model import LESSON
 from unit.engine.index.memory_source import event
 
 TEXT = {WordField.TEXT: 1.0}

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from mneme_server.features.admin.authentication import Authenticator
+from mneme_server.features.admin.authentication import KeyAuthenticator
 from mneme_server.features.admin.keys import ApiKeys
 from mneme_server.features.admin.store.catalog import Catalog
 from mneme_server.features.admin.tenants import Tenants
@@ -29,17 +29,17 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def authenticator(catalog: Catalog, clock: Clock) -> Authenticator:
-    return Authenticator(catalog.keys, clock)
+def authenticator(catalog: Catalog, clock: Clock) -> KeyAuthenticator:
+    return KeyAuthenticator(catalog.keys, clock)
 
 
 @pytest.fixture
-def tenants(catalog: Catalog, folders: Folders, authenticator: Authenticator) -> Tenants:
+def tenants(catalog: Catalog, folders: Folders, authenticator: KeyAuthenticator) -> Tenants:
     tenants = Tenants(catalog.tenants, folders, authenticator)
     tenants.ensure_default()
     return tenants
 
 
 @pytest.fixture
-def keys(catalog: Catalog, tenants: Tenants, authenticator: Authenticator) -> ApiKeys:
+def keys(catalog: Catalog, tenants: Tenants, authenticator: KeyAuthenticator) -> ApiKeys:
     return ApiKeys(catalog.keys, catalog.tenants, authenticator)

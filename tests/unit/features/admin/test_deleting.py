@@ -9,9 +9,9 @@ import pytest
 from mneme_server.common.errors import NotFound, Unavailable
 from mneme_server.common.fencing import Fence
 from mneme_server.common.identity import DEFAULT_TENANT
-from mneme_server.features.admin.authentication import Authenticator
-from mneme_server.features.admin.long_work import Delete
+from mneme_server.features.admin.authentication import KeyAuthenticator
 from mneme_server.features.admin.store.catalog import Catalog
+from mneme_server.features.admin.tenant_operations import DeleteTenant
 from mneme_server.features.admin.tenants import Tenants
 from unit.features.admin.fakes import Folders
 
@@ -42,7 +42,7 @@ def test_a_deletion_that_goes_on_spares_a_tenant_that_was_made_under_the_same_id
     tenants: Tenants, folders: Folders
 ) -> None:
     tenants.create("acme", "the first")
-    deletion, task = Delete(tenants), Kept(tenants)
+    deletion, task = DeleteTenant(tenants), Kept(tenants)
     folders.failure = OSError("killed here")
     with pytest.raises(OSError, match="killed here"):
         deletion.run(task)
@@ -70,7 +70,7 @@ class OtherServer:
 
 
 def test_a_deletion_that_another_server_ended_first_spares_who_got_the_id_since(
-    tenants: Tenants, catalog: Catalog, folders: Folders, authenticator: Authenticator
+    tenants: Tenants, catalog: Catalog, folders: Folders, authenticator: KeyAuthenticator
 ) -> None:
     here = Tenants(catalog.tenants, folders, authenticator, OtherServer(tenants))
     tenants.create("acme", "the first")
@@ -79,7 +79,7 @@ def test_a_deletion_that_another_server_ended_first_spares_who_got_the_id_since(
 
 
 def test_a_start_spares_who_got_the_id_of_a_deletion_that_another_server_ended_meanwhile(
-    tenants: Tenants, catalog: Catalog, folders: Folders, authenticator: Authenticator
+    tenants: Tenants, catalog: Catalog, folders: Folders, authenticator: KeyAuthenticator
 ) -> None:
     class Slow(Folders):
         def remove(self, tenant_id: str, require: Callable[[], object]) -> None:
@@ -101,7 +101,7 @@ def test_a_start_spares_who_got_the_id_of_a_deletion_that_another_server_ended_m
 
 
 def test_a_deletion_that_waits_while_another_ends_spares_who_got_the_id_since(
-    tenants: Tenants, catalog: Catalog, folders: Folders, authenticator: Authenticator
+    tenants: Tenants, catalog: Catalog, folders: Folders, authenticator: KeyAuthenticator
 ) -> None:
     """Its operations are called off, which takes their time; then its calls have to end."""
 
@@ -145,7 +145,7 @@ class Leases:
 
 
 def test_a_deletion_that_failed_is_left_to_who_asked_for_it_while_its_server_lives(
-    tenants: Tenants, catalog: Catalog, folders: Folders, authenticator: Authenticator
+    tenants: Tenants, catalog: Catalog, folders: Folders, authenticator: KeyAuthenticator
 ) -> None:
     held = dict[str, str]()
     here, other = (
@@ -164,7 +164,7 @@ def test_a_deletion_that_failed_is_left_to_who_asked_for_it_while_its_server_liv
 
 
 def test_a_deletion_that_another_server_ended_first_leaves_no_lease_and_nothing_to_try_again(
-    tenants: Tenants, catalog: Catalog, folders: Folders, authenticator: Authenticator
+    tenants: Tenants, catalog: Catalog, folders: Folders, authenticator: KeyAuthenticator
 ) -> None:
     class Waits(Folders):
         def remove(self, tenant_id: str, require: Callable[[], object]) -> None:
@@ -180,7 +180,7 @@ def test_a_deletion_that_another_server_ended_first_leaves_no_lease_and_nothing_
 
 
 def test_a_folder_that_cannot_be_removed_holds_up_no_other_deletion_and_is_tried_once(
-    tenants: Tenants, catalog: Catalog, folders: Folders, authenticator: Authenticator
+    tenants: Tenants, catalog: Catalog, folders: Folders, authenticator: KeyAuthenticator
 ) -> None:
     for name in ("acme", "zenith"):
         tenants.create(name, "")
@@ -197,7 +197,7 @@ def test_a_folder_that_cannot_be_removed_holds_up_no_other_deletion_and_is_tried
 
 
 def test_what_another_server_deletes_this_one_can_be_asked_to_delete(
-    tenants: Tenants, catalog: Catalog, folders: Folders, authenticator: Authenticator
+    tenants: Tenants, catalog: Catalog, folders: Folders, authenticator: KeyAuthenticator
 ) -> None:
     tenants.create("acme", "")
     held = {f"deletion/acme/{catalog.tenants.created_us('acme')}": "other"}
@@ -208,15 +208,15 @@ def test_what_another_server_deletes_this_one_can_be_asked_to_delete(
 
 
 def test_a_deletion_as_an_operation_that_is_taken_over_tells_itself_what_came_of_it(
-    tenants: Tenants, catalog: Catalog, folders: Folders, authenticator: Authenticator
+    tenants: Tenants, catalog: Catalog, folders: Folders, authenticator: KeyAuthenticator
 ) -> None:
     tenants.create("acme", "")
     task, folders.failure = Kept(tenants), OSError("killed here")
     with pytest.raises(OSError, match="killed here"):
-        Delete(tenants).run(task)
+        DeleteTenant(tenants).run(task)
     folders.failure = None
     left = Tenants(catalog.tenants, folders, authenticator, leases=Leases("left", {}))
-    deletion = Delete(left)
+    deletion = DeleteTenant(left)
     deletion.recover("acme", task.kept)
     assert left.resume_deletions() == []
     deletion.run(task)
@@ -229,7 +229,7 @@ def test_a_deletion_that_was_cut_short_goes_on_to_its_end(
     tenants: Tenants, folders: Folders, resumed: bool
 ) -> None:
     tenants.create("acme", "")
-    deletion, task = Delete(tenants), Kept(tenants)
+    deletion, task = DeleteTenant(tenants), Kept(tenants)
     folders.failure = OSError("killed here")
     with pytest.raises(OSError, match="killed here"):
         deletion.run(task)
@@ -244,4 +244,4 @@ def test_a_deletion_that_was_cut_short_goes_on_to_its_end(
 
 def test_what_is_not_there_cannot_be_deleted(tenants: Tenants) -> None:
     with pytest.raises(NotFound):
-        Delete(tenants).run(Kept(tenants))
+        DeleteTenant(tenants).run(Kept(tenants))

@@ -13,7 +13,7 @@ from mneme_server.common.errors import (
     Unavailable,
 )
 from mneme_server.common.identity import ALL_SCOPES, KeyScope
-from mneme_server.features.admin.authentication import Authenticator
+from mneme_server.features.admin.authentication import KeyAuthenticator
 from mneme_server.features.admin.keys import ApiKeys
 from mneme_server.features.admin.model import DEFAULT_SCOPES, secret_hash
 from mneme_server.features.admin.ports import KeyFilter
@@ -25,7 +25,7 @@ CHOSEN = "an operator's own secret"
 
 
 def test_a_new_secret_opens_its_tenant_with_its_scopes(
-    tenants: Tenants, keys: ApiKeys, authenticator: Authenticator
+    tenants: Tenants, keys: ApiKeys, authenticator: KeyAuthenticator
 ) -> None:
     tenants.create("acme", "")
     created = keys.create("acme", "ci", frozenset({KeyScope.READ}), 30)
@@ -58,14 +58,14 @@ def test_a_key_of_a_tenant_that_is_not_there_is_not_found(keys: ApiKeys) -> None
         keys.list(KeyFilter("nobody"), None, 10)
 
 
-def test_an_unknown_secret_is_refused(authenticator: Authenticator) -> None:
+def test_an_unknown_secret_is_refused(authenticator: KeyAuthenticator) -> None:
     with pytest.raises(Unauthenticated) as refused:
         authenticator.authenticate("mn_nobody")
     assert refused.value.reason is Reason.API_KEY_INVALID
 
 
 def test_a_revoked_key_is_refused_at_once_although_it_was_remembered(
-    keys: ApiKeys, authenticator: Authenticator
+    keys: ApiKeys, authenticator: KeyAuthenticator
 ) -> None:
     created = keys.create("default", "a", frozenset(), 0)
     other = keys.create("default", "b", frozenset(), 0)
@@ -80,7 +80,7 @@ def test_a_revoked_key_is_refused_at_once_although_it_was_remembered(
 def test_a_revocation_during_a_look_up_is_not_undone_by_it(keys: ApiKeys, catalog: Catalog) -> None:
     created = keys.create("default", "a", frozenset(), 0)
     overtaken = FlakyKeys(catalog.keys)
-    authenticator = Authenticator(overtaken)
+    authenticator = KeyAuthenticator(overtaken)
 
     def revoke() -> None:
         catalog.keys.revoke(created.key.id, 1)
@@ -97,7 +97,7 @@ def test_a_key_that_another_server_revoked_is_refused_once_it_was_known_for_long
 ) -> None:
     passed = 0.0
     created = keys.create("default", "a", frozenset(), 0)
-    authenticator = Authenticator(catalog.keys, known_for_s=0.5, monotonic=lambda: passed)
+    authenticator = KeyAuthenticator(catalog.keys, known_for_s=0.5, monotonic=lambda: passed)
     authenticator.authenticate(created.secret)
     catalog.keys.revoke(created.key.id, 1)
     passed = 0.4
@@ -109,7 +109,7 @@ def test_a_key_that_another_server_revoked_is_refused_once_it_was_known_for_long
 
 
 def test_nothing_is_kept_of_a_key_that_was_revoked(keys: ApiKeys, catalog: Catalog) -> None:
-    authenticator = Authenticator(catalog.keys, known_for_s=60)
+    authenticator = KeyAuthenticator(catalog.keys, known_for_s=60)
     created = keys.create("default", "a", frozenset(), 0)
     authenticator.authenticate(created.secret)
     authenticator.forget(created.key.id)
@@ -146,7 +146,7 @@ def test_keys_are_listed_oldest_first_by_tenant_without_revoked_ones(
 
 
 def test_the_first_start_makes_one_admin_key_and_later_ones_none(
-    keys: ApiKeys, authenticator: Authenticator
+    keys: ApiKeys, authenticator: KeyAuthenticator
 ) -> None:
     secret = keys.ensure_admin(None)
     assert secret is not None
@@ -157,7 +157,7 @@ def test_the_first_start_makes_one_admin_key_and_later_ones_none(
 
 
 def test_a_chosen_admin_key_is_registered_once_and_not_told(
-    keys: ApiKeys, authenticator: Authenticator
+    keys: ApiKeys, authenticator: KeyAuthenticator
 ) -> None:
     for _ in range(2):
         assert keys.ensure_admin(CHOSEN) is None
@@ -177,7 +177,7 @@ def test_a_chosen_admin_key_that_another_server_registers_meanwhile_is_that_key(
 
 
 def test_a_chosen_admin_key_that_was_revoked_works_again_after_the_next_start(
-    keys: ApiKeys, authenticator: Authenticator
+    keys: ApiKeys, authenticator: KeyAuthenticator
 ) -> None:
     keys.ensure_admin(CHOSEN)
     keys.revoke(authenticator.authenticate(CHOSEN).key_id)
@@ -186,7 +186,7 @@ def test_a_chosen_admin_key_that_was_revoked_works_again_after_the_next_start(
 
 
 def test_a_new_chosen_admin_key_takes_the_place_of_the_one_before(
-    keys: ApiKeys, authenticator: Authenticator
+    keys: ApiKeys, authenticator: KeyAuthenticator
 ) -> None:
     made = keys.ensure_admin(None)
     assert made is not None
@@ -208,7 +208,7 @@ def test_a_new_chosen_admin_key_takes_the_place_of_the_one_before(
 
 
 def test_a_key_that_an_administrator_made_may_be_chosen_and_stays_when_another_is(
-    keys: ApiKeys, authenticator: Authenticator
+    keys: ApiKeys, authenticator: KeyAuthenticator
 ) -> None:
     keys.ensure_admin(CHOSEN)
     made = keys.create("default", "mine", ALL_SCOPES, 0)
@@ -236,7 +236,7 @@ def test_the_secret_of_an_ordinary_key_does_not_become_an_admin_key(keys: ApiKey
 
 
 def test_last_use_is_written_by_flush_at_most_once_a_minute(
-    keys: ApiKeys, authenticator: Authenticator, catalog: Catalog, clock: Clock
+    keys: ApiKeys, authenticator: KeyAuthenticator, catalog: Catalog, clock: Clock
 ) -> None:
     created = keys.create("default", "a", frozenset(), 0)
 
@@ -261,7 +261,7 @@ def test_last_use_is_kept_for_the_next_flush_when_the_catalog_cannot_be_written(
 ) -> None:
     created = keys.create("default", "a", frozenset(), 0)
     flaky = FlakyKeys(catalog.keys)
-    authenticator = Authenticator(flaky, clock)
+    authenticator = KeyAuthenticator(flaky, clock)
     authenticator.authenticate(created.secret)
     flaky.broken = True
     with pytest.raises(Unavailable):

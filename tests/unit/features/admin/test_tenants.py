@@ -11,7 +11,7 @@ from mneme_server.common.errors import (
     Unauthenticated,
 )
 from mneme_server.common.identity import DEFAULT_TENANT, check_tenant_id
-from mneme_server.features.admin.authentication import Authenticator
+from mneme_server.features.admin.authentication import KeyAuthenticator
 from mneme_server.features.admin.keys import ApiKeys
 from mneme_server.features.admin.store.catalog import Catalog
 from mneme_server.features.admin.tenants import Tenants
@@ -80,7 +80,7 @@ def test_every_id_that_passes_is_one_plain_path_part(tenant_id: str) -> None:
 def test_deleting_a_tenant_removes_its_folder_its_keys_and_its_id(
     tenants: Tenants,
     keys: ApiKeys,
-    authenticator: Authenticator,
+    authenticator: KeyAuthenticator,
     folders: Folders,
     catalog: Catalog,
 ) -> None:
@@ -98,7 +98,7 @@ def test_deleting_a_tenant_removes_its_folder_its_keys_and_its_id(
 
 
 def test_a_deletion_that_was_cut_short_ends_at_the_next_start(
-    tenants: Tenants, keys: ApiKeys, authenticator: Authenticator, folders: Folders
+    tenants: Tenants, keys: ApiKeys, authenticator: KeyAuthenticator, folders: Folders
 ) -> None:
     tenants.create("acme", "")
     secret = keys.create("acme", "a", frozenset(), 0).secret

@@ -10,8 +10,7 @@ from mneme_server.features.alerts.deciding import changes
 from mneme_server.features.alerts.measuring import Reading, read
 from mneme_server.features.alerts.model import Condition, Rule
 from mneme_server.features.alerts.patterns import like
-from mneme_server.features.events.history import HistoryFilter
-from mneme_server.features.events.measures import Totals
+from mneme_server.features.events.history import HistoryFilter, Totals
 
 NOW = 1_000 * MINUTE_US
 WINDOW = 60 * MINUTE_US

@@ -9,8 +9,8 @@ from mneme_server.features.context.handover import handover_text
 from mneme_server.features.context.model import Handover, PastSession, SessionSummary, Todo
 from mneme_server.features.context.notes import SessionNotes
 from mneme_server.features.context.summaries import summarize
-from mneme_server.features.events.activity import EventDigest
 from mneme_server.features.events.event_types import EventType
+from mneme_server.features.events.history import EventDigest
 from mneme_server.features.events.model import Session, SessionStatus, Severity
 
 SECOND = 1_000_000

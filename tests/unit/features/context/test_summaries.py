@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mneme_server.features.context.model import Todo
 from mneme_server.features.events.event_types import EventType
-from mneme_server.features.events.model import Severity
-from mneme_server.features.events.outcome import Outcome
+from mneme_server.features.events.model import Outcome, Severity
 from unit.features.context.making import Log, handover, summary_of
 
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from mneme_server.features.events.model import Event, EventFilter
-from mneme_server.features.events.watching import Watches
+from mneme_server.features.events.watches import Watches
 
 
 class Tenants:

@@ -9,6 +9,7 @@ from mneme.v1 import event_service_pb2 as pb
 from mneme.v1 import options_pb2
 from mneme_server.features.events.event_types import (
     ERROR_TYPES,
+    EVENT,
     KNOWN,
     NAME,
     EventType,
@@ -16,7 +17,6 @@ from mneme_server.features.events.event_types import (
     traits_of,
     type_named,
 )
-from mneme_server.features.events.kinds import EVENT
 
 FIELD = pb.NewEvent.DESCRIPTOR.fields_by_name["event_type"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mneme_server.features.events.event_types import EventType
 from mneme_server.features.events.history import HistoryFilter
-from mneme_server.features.events.store.measures import SqlRecordMeasures
+from mneme_server.features.events.store.history import SqlRecordMeasures
 from mneme_server.features.events.store.tables import events
 from sqlalchemy import create_engine, insert
 

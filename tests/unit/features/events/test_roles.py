@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from mneme_server.features.events.roles import role_of
+from mneme_server.features.events.event_types import role_of
 
 
 @pytest.mark.parametrize(

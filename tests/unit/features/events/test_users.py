@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from mneme_server.features.events.users import user_in
+from mneme_server.features.events.model import user_in
 
 
 @pytest.mark.parametrize(

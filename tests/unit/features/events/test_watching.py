@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mneme_server.common.errors import NotFound, Unavailable
-from mneme_server.features.events import watching
+from mneme_server.features.events import watches
 from mneme_server.features.events.model import Event, EventFilter, Severity
-from mneme_server.features.events.watching import Watch, Watches
+from mneme_server.features.events.watches import Watch, Watches
 
 PLAIN = Event(
     id="", session_id="s", agent_id="a", event_type="message", severity=Severity.INFO,
@@ -140,7 +140,7 @@ def test_commits_are_gathered_while_the_reader_waits_for_its_turn() -> None:
 def test_a_watch_that_falls_behind_the_window_reads_for_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(watching, "_WINDOW", 10)
+    monkeypatch.setattr(watches, "_WINDOW", 10)
     bench = Bench()
     slow, quick = bench.follow(), bench.follow()
     for _ in range(5):
@@ -151,7 +151,7 @@ def test_a_watch_that_falls_behind_the_window_reads_for_itself(
 
 
 def test_the_window_holds_no_more_than_so_many_characters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "_WINDOW_CHARS", 1_000)
+    monkeypatch.setattr(watches, "_WINDOW_CHARS", 1_000)
     bench = Bench()
     watch = bench.follow()
     taken(watch)

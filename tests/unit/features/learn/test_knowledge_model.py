@@ -7,7 +7,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mneme_server.features.learn.knowledge_model import (
+from mneme_server.features.learn.model import (
     FoundKnowledge,
     KnowledgeEntry,
     KnowledgeType,

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from mneme_server.common.errors import Aborted, FailedPrecondition
 from mneme_server.engine.corpus.ports import Matrix
-from mneme_server.features.learn.lesson_model import Lesson
 from mneme_server.features.learn.lessons import Lessons
+from mneme_server.features.learn.model import Lesson
 from mneme_server.features.learn.usage import Usage
 
 

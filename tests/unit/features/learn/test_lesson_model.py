@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mneme_server.common.canonical import canonical_json
-from mneme_server.features.learn.lesson_model import CONTENT_FIELDS, Importance, Lesson
-from mneme_server.features.learn.messages import lessons as messages
+from mneme_server.features.learn import messages
+from mneme_server.features.learn.model import CONTENT_FIELDS, Lesson, LessonImportance
 
 LESSON = Lesson(
     id="l", title="T", content="C", category="general", created_us=1, updated_us=2, access_count=3
 )
 OTHERS: dict[str, Any] = dict.fromkeys(CONTENT_FIELDS, "x") | {
-    "importance": Importance.HIGH, "tags": ("x",), "context_json": '{"x":1}',
+    "importance": LessonImportance.HIGH, "tags": ("x",), "context_json": '{"x":1}',
     "id": "x", "created_us": 9, "updated_us": 9, "archived_us": 9,
 }  # fmt: skip
 
@@ -29,7 +29,7 @@ lessons = st.builds(
     title=words,
     content=words,
     category=words,
-    importance=st.sampled_from(Importance),
+    importance=st.sampled_from(LessonImportance),
     agent_id=words,
     project=words,
     tags=st.frozensets(words, max_size=3).map(lambda tags: tuple(sorted(tags))),

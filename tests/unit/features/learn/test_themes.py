@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from mneme_server.common import deadline
-from mneme_server.features.learn import themes
-from mneme_server.features.learn.reflection_model import Saying
-from mneme_server.features.learn.themes import themes_of
+from mneme_server.features.learn import reflections
+from mneme_server.features.learn.model import Saying
+from mneme_server.features.learn.reflections import themes_of
 
 TOPICS, EACH = 12, 9
 
@@ -16,7 +16,7 @@ TOPICS, EACH = 12, 9
 def test_the_groups_do_not_depend_on_how_many_are_compared_at_once(
     block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(themes, "_BLOCK", block)
+    monkeypatch.setattr(reflections, "_BLOCK", block)
     topics = np.eye(TOPICS, dtype=np.float32)
     said = [Saying(f"{t} {n}", f"r{n}", n) for n in range(EACH) for t in range(TOPICS)]
     vectors = np.tile(topics, (EACH, 1))

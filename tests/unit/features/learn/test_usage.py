@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 from mneme_server.common.counting import MAX_COUNT
 from mneme_server.common.errors import NotFound
-from mneme_server.features.learn.lesson_model import Access, Lesson
+from mneme_server.features.learn.model import Access, Lesson
 from mneme_server.features.learn.usage import Usage
 
 LESSON = Lesson("l", "T", "C", "general", access_count=4, last_accessed_us=1)

@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from mneme_server.features.memory.marking import passed_on
 from mneme_server.features.memory.model import Figures, Importance, Memory, NewMemory, said_as
+from mneme_server.features.memory.supersession import passed_on
 
 MEMORY = Memory("m", "Ann likes tea.", user_id="ann", since_us=5, created_us=5, updated_us=5)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mneme_server.features.memory.values import Span, equal, leaves, less, more, spelled
+from mneme_server.features.memory.values import ValueRange, equal, leaves, less, more, spelled
 
 _numbers = st.one_of(st.integers(-(2**53), 2**53), st.floats(allow_nan=False, allow_infinity=False))
 _texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
 _values = st.one_of(_numbers, _texts, st.booleans(), st.none())
 
 
-def holds(span: Span, value: object) -> bool:
+def holds(span: ValueRange, value: object) -> bool:
     spelling = spelled(value)  # type: ignore[arg-type]
     if span.is_one:
         return spelling == span.low

@@ -9,7 +9,7 @@ import pytest
 from mneme.v1 import admin_service_pb2, skill_service_pb2
 from mneme_server.common.canonical import JsonObject
 from mneme_server.features.operations.messages import OperationKinds
-from mneme_server.features.operations.model import LongWork, Task
+from mneme_server.features.operations.model import LongWork, OperationTask
 from mneme_server.features.operations.operations import JobRunner, Operations
 from mneme_server.features.operations.ports import OperationStore
 
@@ -21,7 +21,7 @@ ALL = ("backup", "restore", "delete_tenant", "reindex", "move_tenant", "forget")
 class Nothing:
     """Work that is never begun here."""
 
-    def run(self, task: Task) -> JsonObject:
+    def run(self, task: OperationTask) -> JsonObject:
         raise AssertionError(task)
 
     def recover(self, tenant_id: str, kept: Mapping[str, Any]) -> None:

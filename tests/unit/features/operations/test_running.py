@@ -7,9 +7,9 @@ from unittest import mock
 
 import pytest
 from mneme_server.common.errors import Reason, Unavailable
-from mneme_server.features.operations import running
-from mneme_server.features.operations.model import State
-from mneme_server.features.operations.running import Run
+from mneme_server.features.operations import operations
+from mneme_server.features.operations.model import OperationState
+from mneme_server.features.operations.operations import Run
 
 
 class Busy:
@@ -17,7 +17,7 @@ class Busy:
 
     def __init__(self, method: str, failures: int) -> None:
         self._method, self._left = method, failures
-        self.ended: list[State] = []
+        self.ended: list[OperationState] = []
         self.operation = mock.Mock(done=False, cancel_requested=False, attempts=0, request={})
 
     def _called(self, method: str) -> None:
@@ -33,7 +33,7 @@ class Busy:
         self._called("begin")
         return self.operation
 
-    def finish(self, _key: Any, state: State, **_: Any) -> None:
+    def finish(self, _key: Any, state: OperationState, **_: Any) -> None:
         self._called("finish")
         self.ended.append(state)
 
@@ -42,11 +42,11 @@ class Busy:
 def test_it_is_done_all_the_same_and_only_once(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "_WRITE_AGAIN_S", 0.0)
+    monkeypatch.setattr(operations, "_WRITE_AGAIN_S", 0.0)
     store, work = Busy(method, failures=3), mock.Mock()
     work.run.return_value = {}
     run = Run(mock.Mock(), work, store, mock.Mock(stopping=False), kept_us=1)  # type: ignore[arg-type]
     run(mock.Mock())
-    assert store.ended == [State.SUCCEEDED]
+    assert store.ended == [OperationState.SUCCEEDED]
     assert work.run.call_count == 1
     assert run.ended.is_set()

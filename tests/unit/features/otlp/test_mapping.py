@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 from mneme_server.features.events.model import NewEvent
 from mneme_server.features.otlp.conversation import ToolCall
-from mneme_server.features.otlp.family import Family
 from mneme_server.features.otlp.mapping import SILENT, mapped
 from mneme_server.features.otlp.messages import spans_of
-from mneme_server.features.otlp.model import Known, Received, Span, SpanKind
-from mneme_server.features.otlp.reading import name_of
-from mneme_server.features.otlp.vocabulary import KINDS, PREFIXES, Field, all_names
+from mneme_server.features.otlp.model import Received, SpanRecord, TelemetryKind, TelemetrySpan
+from mneme_server.features.otlp.spans import Family, name_of
+from mneme_server.features.otlp.vocabulary import KINDS, PREFIXES, SpanField, all_names
 from support.telemetry import failed, request, span
 
 TRACE = f"{1:032x}"
@@ -26,14 +25,14 @@ CALL = {"id": "call_1", "name": "find_order", "arguments": {"order": 4711}}
 def received(*spans: Any) -> list[Received]:
     return [
         Received(
-            f"{one.trace_id}:{one.span_id}", one, name_of(one.attributes, Field.SESSION),
-            name_of(one.attributes, Field.USER), 0,
+            f"{one.trace_id}:{one.span_id}", one, name_of(one.attributes, SpanField.SESSION),
+            name_of(one.attributes, SpanField.USER), 0,
         )
         for one in spans_of(request(spans))
     ]  # fmt: skip
 
 
-def events_of(*spans: Any, known: Sequence[Known] = ()) -> list[NewEvent]:
+def events_of(*spans: Any, known: Sequence[SpanRecord] = ()) -> list[NewEvent]:
     return mapped(received(*spans), (), known).events
 
 
@@ -284,7 +283,7 @@ def test_details_of_calls_outside_of_any_span_are_each_told() -> None:
     def details(at: int, told: str, answer: str) -> Received:
         attributes = gen_ai([text("user", told)], [text("assistant", answer)])
         name = "gen_ai.client.inference.operation.details"
-        log = Span("", "", "", name, at, at, dict(attributes), is_log=True)
+        log = TelemetrySpan("", "", "", name, at, at, dict(attributes), is_log=True)
         return Received(f"log:{at}", log, "c", "", 0)
 
     found = mapped([details(1, "A", "B"), details(2, "C", "D")], (), ()).events
@@ -295,7 +294,7 @@ def log(at: int, told: str, session: str, user: str = "") -> Received:
     """A log record of a message, outside of any span."""
     attributes = {"gen_ai.conversation.id": session, "user.id": user}
     name, body = "gen_ai.user.message", {"content": told}
-    one = Span(TRACE, "", "", name, at, at, attributes, is_log=True, body=body)
+    one = TelemetrySpan(TRACE, "", "", name, at, at, attributes, is_log=True, body=body)
     return Received(f"log:{at}", one, session, user, 0)
 
 
@@ -346,7 +345,7 @@ def test_an_error_is_told_once_by_what_failed_first() -> None:
 
 def test_a_models_error_is_its_type_its_exception_or_its_status() -> None:
     given = gen_ai([text("user", ASK)], [])
-    thrown = Span.__name__  # Only to have a name at hand that no message has.
+    thrown = TelemetrySpan.__name__  # Only to have a name at hand that no message has.
     exception = span(2, given, status=failed(""))
     exception.events.add(name="exception", time_unix_nano=1).attributes.add(
         key="exception.message"
@@ -377,13 +376,13 @@ def test_the_session_that_a_request_names_is_kept_for_what_comes_after_it() -> N
 
 
 def test_a_root_that_comes_late_joins_the_session_that_its_trace_has() -> None:
-    known = [Known(TRACE, "", "", TRACE, SpanKind.TRACE)]
+    known = [SpanRecord(TRACE, "", "", TRACE, TelemetryKind.TRACE)]
     root = gen_ai([text("user", ASK)], [], **{"gen_ai.conversation.id": "late"})
     assert {e.session_id for e in events_of(span(1, root), known=known)} == {TRACE}
 
 
 def test_a_span_that_became_events_before_becomes_nothing_again() -> None:
-    before = Known(TRACE, f"{1:016x}", "", "elsewhere", SpanKind.MODEL)
+    before = SpanRecord(TRACE, f"{1:016x}", "", "elsewhere", TelemetryKind.MODEL)
     assert events_of(span(1, gen_ai([text("user", ASK)], [])), known=[before]) == []
 
 

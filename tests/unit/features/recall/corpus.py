@@ -16,9 +16,10 @@ from mneme_server.engine.corpus.document import CONTEXT_DOCUMENTS, Document, Mem
 from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.index.tenant_index import TenantIndex
 from mneme_server.features.context.kinds import SESSION
-from mneme_server.features.events.kinds import EVENT
-from mneme_server.features.learn.kinds import LESSON
-from mneme_server.features.recall.search import Answer, Recall, RecallQuery
+from mneme_server.features.events.event_types import EVENT
+from mneme_server.features.learn.model import LESSON
+from mneme_server.features.recall.model import RecallAnswer, RecallQuery
+from mneme_server.features.recall.search import Recall
 from unit.engine.index.memory_source import MemorySource
 
 DIMENSIONS = 256
@@ -59,7 +60,7 @@ class Corpus:
         """Add a lesson; return its id."""
         return self._add(text, "", kind=LESSON, **more)
 
-    def recall(self, text: str, **more: Any) -> Answer:
+    def recall(self, text: str, **more: Any) -> RecallAnswer:
         return Recall(self, self._embedder)("tenant", RecallQuery(text, confidence=True, **more))  # type: ignore[arg-type]
 
     def ids(self, text: str, **more: Any) -> list[int]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from mneme_server.engine.corpus.ports import WordEvidence
 from mneme_server.features.recall.confidence import BY_WORDS, FITTED, RECALLED_BY_DEFAULT, Fit
-from mneme_server.features.recall.identifiers import identifiers_in
+from mneme_server.features.recall.query import identifiers_in
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from mneme_server.features.recall.cosines import E5, USUAL, scale_of
+from mneme_server.features.recall.confidence import E5, USUAL, scale_of
 
 
 def test_the_default_models_cosines_stay_bit_for_bit() -> None:

@@ -10,9 +10,9 @@ from unittest.mock import Mock
 
 import pytest
 from mneme_server.engine.corpus.document import DocumentFilter
-from mneme_server.features.events.kinds import EVENT
-from mneme_server.features.recall.ranking import Weights
-from mneme_server.features.recall.search import Mode, Recalled, RecallOutcome
+from mneme_server.features.events.event_types import EVENT
+from mneme_server.features.recall.model import Recalled, RecallMode, RecallOutcome
+from mneme_server.features.recall.ranking import RankingWeights
 from unit.features.recall.corpus import Corpus
 
 
@@ -80,7 +80,7 @@ def test_errors_gain_when_the_query_speaks_of_a_failure(corpus: Corpus, category
     (said,) = corpus.say("s", "the payment of the order")
     (error,) = corpus.say("t", "the payment of the parcel", category=category)
     why, what = "why did the payment fail", "the payment of the order"
-    assert terms(corpus, why, error)["failure"] == Weights().failure
+    assert terms(corpus, why, error)["failure"] == RankingWeights().failure
     assert "failure" not in terms(corpus, what, error)
     assert "failure" not in terms(corpus, why, said)
 
@@ -94,10 +94,10 @@ def test_a_text_that_was_shown_gives_way_to_other_texts(corpus: Corpus) -> None:
     copies = [corpus.say(f"s{i}", "gift card balance is not enough")[0] for i in range(5)]
     (other,) = corpus.say("other", "the gift card balance is not enough for this")
     query = "gift card balance is not enough"
-    ids = corpus.ids(query, weights=Weights(repeated=1.0))
+    ids = corpus.ids(query, weights=RankingWeights(repeated=1.0))
     assert ids[:2] == [copies[-1], other]
     assert ids[2:] == copies[-2::-1]
-    assert corpus.ids(query, weights=Weights(repeated=0.0)) == [*copies[::-1], other]
+    assert corpus.ids(query, weights=RankingWeights(repeated=0.0)) == [*copies[::-1], other]
 
 
 def test_a_lesson_and_an_event_of_one_text_are_two_memories(corpus: Corpus) -> None:
@@ -134,13 +134,15 @@ def test_a_log_is_not_searched_once_for_each_of_its_dates(
     assert select.call_count < 15
 
 
-@pytest.mark.parametrize("mode", Mode)
-def test_equal_memories_come_newest_first_and_always_the_same(corpus: Corpus, mode: Mode) -> None:
+@pytest.mark.parametrize("mode", RecallMode)
+def test_equal_memories_come_newest_first_and_always_the_same(
+    corpus: Corpus, mode: RecallMode
+) -> None:
     lessons = [corpus.learn("paint the shed", timestamp_us=5) for _ in range(4)]
     newest = corpus.learn("paint the shed", timestamp_us=6)
     order = [newest, *lessons[::-1]]
     for _ in range(3):
-        assert corpus.ids("paint the shed", mode=mode, weights=Weights(recency=0)) == order
+        assert corpus.ids("paint the shed", mode=mode, weights=RankingWeights(recency=0)) == order
 
 
 def test_the_explained_terms_add_up_to_what_the_score_is_made_of(corpus: Corpus) -> None:
@@ -191,14 +193,14 @@ def test_an_empty_answer_says_why(corpus: Corpus) -> None:
     assert corpus.recall("shed", filter=only_events).outcome == RecallOutcome.NOTHING_STORED
     somebody = DocumentFilter(agent_id="nobody")
     assert corpus.recall("shed", filter=somebody).outcome == RecallOutcome.NOTHING_MATCHES_FILTERS
-    nothing = corpus.recall("shed", mode=Mode.LEXICAL, min_score=0.99)
+    nothing = corpus.recall("shed", mode=RecallMode.LEXICAL, min_score=0.99)
     assert nothing.outcome == RecallOutcome.NOTHING_ABOVE_MIN_SCORE
 
 
 def test_words_alone_give_no_similarity_and_meaning_alone_no_terms(corpus: Corpus) -> None:
     corpus.learn("paint the shed")
-    (by_words,) = corpus.recall("paint", mode=Mode.LEXICAL).results
-    (by_meaning,) = corpus.recall("paint", mode=Mode.DENSE, explain=True).results
+    (by_words,) = corpus.recall("paint", mode=RecallMode.LEXICAL).results
+    (by_meaning,) = corpus.recall("paint", mode=RecallMode.DENSE, explain=True).results
     assert by_words.similarity is None
     assert by_meaning.similarity == pytest.approx(by_meaning.score)
     assert by_meaning.terms == []
@@ -206,7 +208,7 @@ def test_words_alone_give_no_similarity_and_meaning_alone_no_terms(corpus: Corpu
 
 def test_switching_the_neighbours_off_leaves_nothing_borrowed(corpus: Corpus) -> None:
     corpus.say("s", "Is the shed green?", "Yes, the shed is.")
-    weights = replace(Weights(), answer=0.0, next=0.0, alone=0.0)
+    weights = replace(RankingWeights(), answer=0.0, next=0.0, alone=0.0)
     for result in corpus.recall("is the shed green?", weights=weights, explain=True).results:
         assert not {"answer", "next", "alone"} & set(terms_of(result))
 

@@ -20,7 +20,7 @@ from mneme_server.features.recall.ranking import (
     UNRELATED_COSINE,
     Candidates,
     Floats,
-    Weights,
+    RankingWeights,
     evidence,
     measure,
     pages_among,
@@ -177,21 +177,21 @@ def test_a_few_long_turns_make_no_pages() -> None:
 
 
 def test_among_pages_meaning_counts_more() -> None:
-    given, fitted = Weights(), Weights().fitting(pages=1.0, identified=0.0)
+    given, fitted = RankingWeights(), RankingWeights().fitting(pages=1.0, identified=0.0)
     assert fitted.dense == 2.5 * given.dense
     assert replace(fitted, dense=given.dense) == given
 
 
 def test_the_more_of_a_query_identifiers_are_the_more_its_words_count() -> None:
-    given, fitted = Weights(), Weights().fitting(pages=1.0, identified=1.0)
+    given, fitted = RankingWeights(), RankingWeights().fitting(pages=1.0, identified=1.0)
     assert fitted.lexical == 2.0 * given.lexical
     assert fitted.session_lexical == 2.0 * given.session_lexical
     assert replace(fitted, lexical=given.lexical, session_lexical=given.session_lexical) == given
-    assert Weights().fitting(0.5, 0.5).lexical == 1.5 * given.lexical
+    assert RankingWeights().fitting(0.5, 0.5).lexical == 1.5 * given.lexical
 
 
 def test_weights_that_are_off_stay_off() -> None:
-    fitted = replace(Weights(), lexical=0.0, dense=0.0).fitting(0.7, 0.3)
+    fitted = replace(RankingWeights(), lexical=0.0, dense=0.0).fitting(0.7, 0.3)
     assert (fitted.lexical, fitted.dense) == (0.0, 0.0)
 
 
@@ -240,7 +240,7 @@ def some_candidates(draw: st.DrawFn) -> Candidates:
 @given(st.sampled_from(TERMS), some_candidates())
 def test_a_weight_of_zero_switches_its_term_off(name: str, some: Candidates) -> None:
     terms = measure(some)
-    without = replace(Weights(), **{name: 0.0})
+    without = replace(RankingWeights(), **{name: 0.0})
     changed = terms.copy()
     changed[TERMS.index(name)] = 123.0
     assert total(terms, without).tolist() == total(changed, without).tolist()
@@ -249,19 +249,19 @@ def test_a_weight_of_zero_switches_its_term_off(name: str, some: Candidates) -> 
 @given(some_candidates())
 def test_the_sum_is_that_of_the_weighted_terms(some: Candidates) -> None:
     terms = measure(some)
-    by_hand = sum(getattr(Weights(), name) * terms[i] for i, name in enumerate(TERMS))
-    assert total(terms, Weights()) == pytest.approx(by_hand)
+    by_hand = sum(getattr(RankingWeights(), name) * terms[i] for i, name in enumerate(TERMS))
+    assert total(terms, RankingWeights()) == pytest.approx(by_hand)
 
 
 @given(some_candidates())
 def test_without_any_weight_everything_is_equal(some: Candidates) -> None:
-    nothing = Weights(**{field.name: 0.0 for field in fields(Weights)})
+    nothing = RankingWeights(**{field.name: 0.0 for field in fields(RankingWeights)})
     totals = total(measure(some), nothing)
     assert not totals.any()
     assert not scores(totals, highest_of(nothing), 1.0).any()
 
 
-def highest_of(weights: Weights, **said: bool) -> float:
+def highest_of(weights: RankingWeights, **said: bool) -> float:
     flags = {"asks": False, "dated": False, "named": False, "failure": False, **said}
     return weights.highest(**flags)
 
@@ -307,7 +307,7 @@ def test_of_each_text_all_but_the_best_are_repeated(texts: list[int]) -> None:
 
 def test_a_repeated_text_loses_the_weight_of_that_term() -> None:
     terms = measure(candidates(3, cosine=[0.9, 0.8, 0.7]))
-    weights = replace(Weights(), repeated=0.3)
+    weights = replace(RankingWeights(), repeated=0.3)
     totals = total(terms, weights)
     before = totals.copy()
     put_back(np.array([1]), terms, totals, weights)
@@ -328,7 +328,7 @@ def test_a_word_that_is_one_of_many_is_less_evidence() -> None:
 
 
 def test_a_score_is_one_for_a_perfect_memory_and_never_above() -> None:
-    highest = highest_of(Weights())
+    highest = highest_of(RankingWeights())
     assert scores(np.array([highest, 2 * highest, 0.0, -1.0]), highest, 1.0).tolist() == [
         1,
         1,
@@ -341,12 +341,12 @@ def test_a_score_is_one_for_a_perfect_memory_and_never_above() -> None:
 def test_scores_are_in_the_order_of_the_sums_and_between_zero_and_one(
     some: Candidates, how_well: float
 ) -> None:
-    totals = total(measure(some), Weights())
-    found = scores(totals, highest_of(Weights()), how_well)
+    totals = total(measure(some), RankingWeights())
+    found = scores(totals, highest_of(RankingWeights()), how_well)
     assert ((found >= 0) & (found <= 1)).all()
     assert (np.diff(found[np.argsort(totals)]) >= 0).all()
 
 
 @pytest.mark.parametrize("said", ["asks", "dated", "named", "failure"])
 def test_the_highest_sum_grows_with_what_the_query_says(said: str) -> None:
-    assert highest_of(Weights(), **{said: True}) > highest_of(Weights())
+    assert highest_of(RankingWeights(), **{said: True}) > highest_of(RankingWeights())

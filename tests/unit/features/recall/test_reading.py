@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mneme_server.engine.corpus.names import name_words
 from mneme_server.features.recall.dates import NamedDate
-from mneme_server.features.recall.reading import read
+from mneme_server.features.recall.query import read_query
 
 LONGEST = 8_192
 
@@ -18,12 +18,12 @@ LONGEST = 8_192
     "query", ["what failed", "Where was it?", "the build broke?", "  did it work", "何が起きた？"]
 )
 def test_a_question_is_told_by_its_mark_or_its_first_word(query: str) -> None:
-    assert read(query).asks
+    assert read_query(query).asks
 
 
 @pytest.mark.parametrize("query", ["payment refused", "I know what you did", "whatever works", ""])
 def test_a_description_is_no_question(query: str) -> None:
-    assert not read(query).asks
+    assert not read_query(query).asks
 
 
 @pytest.mark.parametrize(
@@ -46,46 +46,46 @@ def test_a_description_is_no_question(query: str) -> None:
     ],
 )
 def test_a_query_about_a_failure_is_recognised(query: str) -> None:
-    assert read(query).failure
+    assert read_query(query).failure
 
 
 @pytest.mark.parametrize("query", ["terror films", "the candidate is fine", "a mirror", ""])
 def test_words_that_only_look_like_failures_are_none(query: str) -> None:
-    assert not read(query).failure
+    assert not read_query(query).failure
 
 
 def test_short_words_and_stop_words_name_nobody() -> None:
-    assert read("What did Will and Bo say to Ann-Marie?").names == {"say", "ann", "marie"}
+    assert read_query("What did Will and Bo say to Ann-Marie?").names == {"say", "ann", "marie"}
     assert name_words("Will Smith") == {"smith"}
     assert name_words("support_bot-7") == {"support", "bot"}
 
 
 def test_names_and_dates_are_told_from_the_script_that_they_are_written_in_one_run_with() -> None:
-    assert "caroline" in read("Caroline什么时候去的").names
-    assert "caroline" in read("昨日Carolineは何と言った").names
-    assert read("2023-05-07发生了什么").dates == [NamedDate(2023, 5, 7)]
-    assert read("山田太郎 said so").names >= {"山田太郎"}
+    assert "caroline" in read_query("Caroline什么时候去的").names
+    assert "caroline" in read_query("昨日Carolineは何と言った").names
+    assert read_query("2023-05-07发生了什么").dates == [NamedDate(2023, 5, 7)]
+    assert read_query("山田太郎 said so").names >= {"山田太郎"}
 
 
 @pytest.mark.parametrize("query", ["what是timeout", "why失败了"])
 def test_a_question_is_told_by_its_first_word_whatever_script_follows_it(query: str) -> None:
-    assert read(query).asks
+    assert read_query(query).asks
 
 
 def test_words_are_counted_once() -> None:
-    assert read("retry, RETRY and retry").words == 2
-    assert read("?!").words == 0
+    assert read_query("retry, RETRY and retry").words == 2
+    assert read_query("?!").words == 0
 
 
 def test_of_what_is_written_in_one_run_every_pair_counts_as_a_word() -> None:
     """Their evidence is BM25 per word of the query, and the index has these pairs for words."""
-    assert read("部署失败").words == 3
-    assert read("timeout异常").words == 2
+    assert read_query("部署失败").words == 3
+    assert read_query("timeout异常").words == 2
 
 
 @given(st.text())
 def test_any_text_can_be_read(query: str) -> None:
-    assert read(query).words >= 0
+    assert read_query(query).words >= 0
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_any_text_can_be_read(query: str) -> None:
 def test_a_query_is_read_in_time_proportional_to_its_length(query: str) -> None:
     longest = f"{query * LONGEST} you? 1"[-LONGEST:]
     began = time.thread_time()
-    read(longest)
+    read_query(longest)
     assert time.thread_time() - began < 0.2
 
 
@@ -130,4 +130,4 @@ def test_a_query_is_read_in_time_proportional_to_its_length(query: str) -> None:
     ],
 )
 def test_a_query_says_how_much_of_it_identifiers_are(query: str, share: float) -> None:
-    assert read(query).identified == pytest.approx(share)
+    assert read_query(query).identified == pytest.approx(share)

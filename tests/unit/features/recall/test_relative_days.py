@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import date, timedelta
 
 import pytest
-from mneme_server.features.recall.dates import NamedDate
-from mneme_server.features.recall.reading import read
-from mneme_server.features.recall.relative_days import relative_days
+from mneme_server.features.recall.dates import NamedDate, relative_days
+from mneme_server.features.recall.query import read_query
 
 THURSDAY = date(2026, 11, 26)
 
@@ -45,16 +44,16 @@ def test_what_may_mean_several_days_means_none(query: str) -> None:
 
 
 def test_a_date_in_full_goes_before_relative_days() -> None:
-    assert read("what did Ann say on 2023-05-07, last week", THURSDAY).dates == named(
+    assert read_query("what did Ann say on 2023-05-07, last week", THURSDAY).dates == named(
         date(2023, 5, 7)
     )
 
 
 def test_what_reaches_today_counts_only_where_nothing_else_is_asked() -> None:
-    assert read("what happened this week", THURSDAY).dates
-    assert not read("what is the refund policy today", THURSDAY).dates
-    assert read("what was the refund policy last week", THURSDAY).dates
-    assert not read("what happened yesterday").dates
+    assert read_query("what happened this week", THURSDAY).dates
+    assert not read_query("what is the refund policy today", THURSDAY).dates
+    assert read_query("what was the refund policy last week", THURSDAY).dates
+    assert not read_query("what happened yesterday").dates
 
 
 @pytest.mark.parametrize(
@@ -72,4 +71,4 @@ def test_what_reaches_today_counts_only_where_nothing_else_is_asked() -> None:
     ],
 )
 def test_a_query_of_days_and_nothing_else_is_recognised(query: str, alone: bool) -> None:
-    assert read(query, THURSDAY).days_alone == alone
+    assert read_query(query, THURSDAY).days_alone == alone

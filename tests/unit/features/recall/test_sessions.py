@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from mneme_server.engine.corpus.document import DocumentFilter
 from mneme_server.features.context.kinds import SESSION
-from mneme_server.features.events.kinds import EVENT
-from mneme_server.features.recall.ranking import TERMS, Weights
-from mneme_server.features.recall.search import Mode
+from mneme_server.features.events.event_types import EVENT
+from mneme_server.features.recall.model import RecallMode
+from mneme_server.features.recall.ranking import TERMS, RankingWeights
 from unit.features.recall.corpus import Corpus
 
 SESSIONS = DocumentFilter(kinds=frozenset({SESSION}))
@@ -68,7 +68,7 @@ def test_the_sum_of_the_events_is_a_term_like_any_other(corpus: Corpus) -> None:
     (found,) = corpus.recall("green tin", filter=SESSIONS, explain=True).results
     assert next(term.name for term in found.terms) == "events"
     assert 0 < found.score <= 1
-    off = Weights(events=0.0)
+    off = RankingWeights(events=0.0)
     (found,) = corpus.recall("green tin", filter=SESSIONS, explain=True, weights=off).results
     assert "events" not in [term.name for term in found.terms]
 
@@ -92,8 +92,8 @@ def test_among_other_memories_a_summary_stands_for_itself(
     assert all(term.name != "events" for result in answer.results for term in result.terms)
 
 
-@pytest.mark.parametrize("mode", [Mode.DENSE, Mode.LEXICAL])
-def test_one_side_alone_looks_at_the_summaries_alone(corpus: Corpus, mode: Mode) -> None:
+@pytest.mark.parametrize("mode", [RecallMode.DENSE, RecallMode.LEXICAL])
+def test_one_side_alone_looks_at_the_summaries_alone(corpus: Corpus, mode: RecallMode) -> None:
     corpus.say("a", "The tin is green.")
     corpus.sum_up("a", "Talk")
     tins = corpus.sum_up("b", "A green tin")

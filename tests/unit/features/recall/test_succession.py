@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from mneme_server.engine.corpus.document import Document, Memory
 from mneme_server.engine.corpus.kinds import MemoryKind
-from mneme_server.features.memory.kinds import MEMORY
+from mneme_server.features.memory.model import MEMORY
 from mneme_server.features.recall.model import Recalled
 from mneme_server.features.recall.succession import successors_first
 

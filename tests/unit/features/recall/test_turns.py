@@ -8,8 +8,8 @@ import pytest
 from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.index.columns import DocumentTable
 from mneme_server.engine.index.selecting import Selections
-from mneme_server.features.events.kinds import EVENT
-from mneme_server.features.recall.turns import Turns
+from mneme_server.features.events.event_types import EVENT
+from mneme_server.features.recall.answer import SessionTurns
 
 
 @pytest.mark.parametrize(("whole", "before", "after"), [(True, [2, 3], [5, 9]), (False, [3], [5])])
@@ -20,5 +20,5 @@ def test_of_some_documents_none_is_taken_for_a_neighbour_that_may_not_be_one(
     places = {2: 1, 3: 5, 4: 6, 5: 7, 9: 18}
     table.add([Document(n, EVENT, f"e{n}", "", 1, "s", place) for n, place in places.items()])
     allowed = Selections(table).of(DocumentFilter())
-    turns = Turns.around_rows(table, [2], 2, allowed, whole=whole)
+    turns = SessionTurns.around_rows(table, [2], 2, allowed, whole=whole)
     assert (turns.before[2], turns.after[2]) == (before, after)

@@ -19,14 +19,16 @@ from mneme_server.engine.store.database import Database
 from mneme_server.engine.store.unit import Unit
 from mneme_server.engine.tenants.reserve import Reserve
 from mneme_server.engine.tenants.scrubbing import Scrubber
-from mneme_server.features.admin.forgetting.erasing import FORGET, Erase, Signing
-from mneme_server.features.admin.forgetting.finding import POLICY
-from mneme_server.features.admin.forgetting.forgetting import Forget
-from mneme_server.features.admin.forgetting.ports import Nowhere
+from mneme_server.features.admin.forgetting.erasure import FORGET, Erase, Signing
+from mneme_server.features.admin.forgetting.forgetting import POLICY, Forget
+from mneme_server.features.admin.forgetting.ports import NoOtherServers
 from mneme_server.features.admin.forgetting.service import ForgettingCalls
-from mneme_server.features.admin.forgetting.store.catalog import SqlForgettingCatalog
-from mneme_server.features.admin.forgetting.store.forgettings import FORGETS, SqlForgettings
-from mneme_server.features.admin.store.backups import BackupFiles
+from mneme_server.features.admin.forgetting.store import (
+    FORGETS,
+    SqlForgettingCatalog,
+    SqlForgettings,
+)
+from mneme_server.features.admin.store.tenant_files import BackupFiles
 from mneme_server.features.admin.tenants import Tenants
 from mneme_server.features.operations.messages import OperationKinds
 from mneme_server.features.operations.operations import Operations
@@ -63,7 +65,7 @@ def _build(host: Host) -> Parts:
             lambda _tenant: catalog.scrub(),
         ],
         kept,
-        Nowhere() if cluster is None else cluster.elsewhere,
+        NoOtherServers() if cluster is None else cluster.elsewhere,
     )
     descriptor = admin_service_pb2.DESCRIPTOR.services_by_name["AdminService"]
     kinds.bring(descriptor, {FORGET: erase})

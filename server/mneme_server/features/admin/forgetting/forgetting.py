@@ -2,32 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+import hmac
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
-from mneme_server.common.canonical import JsonObject
+from mneme_server.common.canonical import JsonObject, canonical_json
 from mneme_server.common.clock import now_us
-from mneme_server.common.errors import AlreadyExists, DataLoss, FailedPrecondition, NotFound
+from mneme_server.common.errors import (
+    AlreadyExists,
+    DataLoss,
+    FailedPrecondition,
+    InvalidArgument,
+    NotFound,
+)
 from mneme_server.engine.corpus.feed import ranges
 from mneme_server.engine.corpus.forgetting import (
+    AGENT,
+    PROJECT,
+    SESSION,
+    TAG,
+    USER,
+    ForgetFilter,
     ForgetSelection,
+    Forgetter,
     Items,
+    Places,
     WhileForgetting,
     beyond,
     merged,
+    named_of,
+    only_named,
+    things,
 )
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
-from mneme_server.features.admin.forgetting.asking import digest_of, hashed, selections
-from mneme_server.features.admin.forgetting.finding import erase, find, following, outcome_of
-from mneme_server.features.admin.forgetting.model import Forgetting, Outcome
+from mneme_server.features.admin.forgetting.model import Forgetting, ForgettingOutcome
 from mneme_server.features.admin.forgetting.ports import (
     ForgettingCatalog,
     ForgettingStore,
     ForgettingUnit,
     Signer,
 )
+
+POLICY = "policy"
+"""The kind of things that are named, not only counted."""
+_NAMED = {"user_id": USER, "agent_id": AGENT, "session_id": SESSION, "project": PROJECT}
+_FILTER = "filter"
 
 
 @dataclass(slots=True)
@@ -50,7 +73,7 @@ class Forget:
     kept_elsewhere: Callable[[], int] = int
     _found: dict[tuple[str, str], Items] = field(default_factory=dict)
 
-    def preview(self, tenant_id: str, selection: ForgetSelection) -> Outcome:
+    def preview(self, tenant_id: str, selection: ForgetSelection) -> ForgettingOutcome:
         """Return what forgetting this would come to now.
 
         Raises:
@@ -217,3 +240,171 @@ def _delete(
     forgetting = mark(forgetting)
     unit.forgettings.save(forgetting)
     return found, forgetting
+
+
+def find(forgetters: Sequence[Forgetter], selection: ForgetSelection) -> Items:
+    """Return what a selection names, and all that follows from it.
+
+    Raises:
+        InvalidArgument: it names a kind of things that there is not.
+    """
+    known = {kind for forgetter in forgetters for kind in forgetter.kinds}
+    wanted = {*selection.items, *(selection.filter.kinds if selection.filter else ())}
+    if unknown := sorted(wanted - known):
+        raise InvalidArgument(
+            f"there is nothing of the kind {unknown[0]!r} to forget; kinds are"
+            f" {', '.join(sorted(known))}",
+            field="kind",
+        )
+    found = [one.named(selection) for one in forgetters]
+    if selection.session_id:  # It may be named by things, though nothing of it was recorded.
+        found += [one.derived({SESSION: {selection.session_id}}) for one in forgetters]
+    gone = beyond({kind: set(ids) for kind, ids in selection.items.items()}, merged(found))
+    # Deleted before, some may be named still: by what is about them, and by the log.
+    found += [only_named(gone), *(one.derived(gone) for one in forgetters)]
+    return following(forgetters, merged(found))
+
+
+def following(forgetters: Sequence[Forgetter], new: Items) -> Items:
+    """Return these and all that follows from them."""
+    found: Items = {}
+    while new:
+        found = merged([found, new])
+        new = beyond(merged(forgetter.derived(new) for forgetter in forgetters), found)
+    return found
+
+
+def outcome_of(found: Items) -> ForgettingOutcome:
+    """Return what forgetting these comes to."""
+    counted = {kind: len(ids) for kind, ids in sorted(things(found).items())}
+    return ForgettingOutcome(counted, sorted(found.get(POLICY, ())))
+
+
+def erase(unit: ForgettingUnit, found: Items) -> tuple[list[int], Places]:
+    """Erase all of these in a transaction; return their leaves in the tenant's log, and the places
+    in chains that stay."""
+    forgetters = unit.forgetters
+    unit.overwrite()
+    leaves: set[int] = set()
+    now = now_us()
+    everything = named_of(found)
+    for kind, ids in merged(one.recallable(everything) for one in forgetters).items():
+        forgotten = unit.log.forget(kind, sorted(ids), now)
+        leaves |= {leaf.index for each in forgotten.values() for leaf in each}
+    for forgetter in reversed(forgetters):
+        forgetter.erase(found, unit)
+    places: Places = {}
+    for forgetter in forgetters:
+        places |= forgetter.places
+    return sorted(leaves), places
+
+
+def hashed(selection: ForgetSelection, salt: bytes) -> JsonObject:
+    """Return what is kept of a selection."""
+    asked = _names(selection, salt)
+    if selection.items:
+        asked["items"] = {
+            kind: sorted(_hash(salt, kind, one) for one in ids)
+            for kind, ids in sorted(selection.items.items())
+        }
+    filter_ = selection.filter
+    if filter_ is not None:
+        asked[_FILTER] = _names(filter_, salt) | {
+            "kinds": sorted(filter_.kinds),
+            "tags": sorted(_hash(salt, TAG, tag) for tag in filter_.tags),
+            "start": filter_.start_us,
+            "end": filter_.end_us,
+        }
+    return asked
+
+
+def digest_of(asked: JsonObject) -> str:
+    """Return what tells one selection from another.
+
+    What was asked to be forgotten, kept without a name in it.
+
+    A backup that is put back must forget again what was forgotten since it was made. So the server
+    keeps what it was asked for, by hashes: whoever reads them learns no name, and a name that is
+    found in a backup gives the same hash.
+    """
+    return hashlib.sha256(canonical_json(asked).encode()).hexdigest()
+
+
+def selections(
+    asked: Sequence[JsonObject], forgetters: Sequence[Forgetter], salt: bytes
+) -> list[ForgetSelection]:
+    """Return the selections that a store may have something of, by the names that are in it."""
+    known = _Names(forgetters, salt, asked)
+    found = (_selection(one, known) for one in asked)
+    return [selection for selection in found if selection != ForgetSelection()]
+
+
+class _Names:
+    """The names that a store has, by their hashes."""
+
+    def __init__(
+        self, forgetters: Sequence[Forgetter], salt: bytes, asked: Iterable[JsonObject]
+    ) -> None:
+        wanted = {what for one in asked for what in _whats(one)}
+        self._known: dict[str, dict[str, str]] = {
+            what: {
+                _hash(salt, what, name): name
+                for forgetter in forgetters
+                for name in forgetter.names(what)
+            }
+            for what in wanted
+        }
+
+    def get(self, what: str, digest: str) -> str:
+        """Return a name, or "" where the store has none of this hash."""
+        return self._known.get(what, {}).get(digest, "")
+
+
+def _whats(asked: Mapping[str, Any]) -> set[str]:
+    filter_ = asked.get(_FILTER) or {}
+    named = {what for field, what in _NAMED.items() if field in asked or field in filter_}
+    return named | set(asked.get("items", {})) | ({TAG} if filter_.get("tags") else set())
+
+
+def _selection(asked: Mapping[str, Any], known: _Names) -> ForgetSelection:
+    # What is not named any more may be known all the same, to what was learned of it: a name that
+    # nobody has finds that.
+    names = {
+        field: known.get(what, asked[field]) or asked[field]
+        for field, what in _NAMED.items()
+        if field in asked
+    }
+    items = {
+        kind: frozenset(known.get(kind, digest) or digest for digest in digests)
+        for kind, digests in asked.get("items", {}).items()
+    }
+    filter_ = asked.get(_FILTER)
+    return ForgetSelection(
+        **names, items=items, filter=None if filter_ is None else _filter(filter_, known)
+    )
+
+
+def _filter(asked: Mapping[str, Any], known: _Names) -> ForgetFilter | None:
+    """Return a filter; None where the store has not what it asks for."""
+    names = {
+        field: known.get(what, asked[field]) for field, what in _NAMED.items() if field in asked
+    }
+    tags = frozenset(known.get(TAG, digest) for digest in asked["tags"])
+    if "" in {*names.values(), *tags}:
+        return None
+    return ForgetFilter(
+        **names,
+        kinds=frozenset(asked["kinds"]),
+        tags=tags,
+        start_us=asked["start"],
+        end_us=asked["end"],
+    )
+
+
+def _names(named: ForgetSelection | ForgetFilter, salt: bytes) -> dict[str, Any]:
+    given = {field: getattr(named, field, "") for field in _NAMED}
+    return {field: _hash(salt, _NAMED[field], name) for field, name in given.items() if name}
+
+
+def _hash(salt: bytes, what: str, name: str) -> str:
+    return hmac.new(salt, f"{what}\0{name}".encode(), hashlib.sha256).hexdigest()

@@ -9,7 +9,7 @@ from mneme.v1 import forgetting_pb2
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.edge.grpc.conversions import time_range, to_timestamp
 from mneme_server.engine.corpus.forgetting import ForgetFilter, ForgetSelection
-from mneme_server.features.admin.forgetting.model import Forgetting, Outcome
+from mneme_server.features.admin.forgetting.model import Forgetting, ForgettingOutcome
 
 _ONE_OF = ("user_id", "agent_id", "session_id", "items", "filter")
 
@@ -70,7 +70,7 @@ def _filter(given: forgetting_pb2.ForgetFilter) -> ForgetFilter:
     )
 
 
-def previewed(tenant_id: str, outcome: Outcome) -> forgetting_pb2.ForgetReceipt:
+def previewed(tenant_id: str, outcome: ForgettingOutcome) -> forgetting_pb2.ForgetReceipt:
     """Return what a dry run answers."""
     return forgetting_pb2.ForgetReceipt(
         tenant_id=tenant_id,

@@ -1,4 +1,4 @@
-"""What was forgotten, and what is said of it."""
+"""Forgettings, and what is said of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mneme_server.engine.corpus.feed import Ranges, numbers_of, ranges
 from mneme_server.engine.corpus.forgetting import Places
 
 
-class Reached(StrEnum):
+class ForgettingStage(StrEnum):
     """How far a forgetting has come, as the catalog knows it."""
 
     ASKED = "asked"
@@ -19,16 +19,16 @@ class Reached(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ForgettingOutcome:
     """What a forgetting comes to: how many things of each kind, and the policies that learned of
     them. A dry run and the real one give the same."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
     policies: Sequence[str] = ()
 
-    def __add__(self, other: Outcome) -> Outcome:
+    def __add__(self, other: ForgettingOutcome) -> ForgettingOutcome:
         kinds = sorted({*self.counts, *other.counts})
-        return Outcome(
+        return ForgettingOutcome(
             {kind: self.counts.get(kind, 0) + other.counts.get(kind, 0) for kind in kinds},
             sorted({*self.policies, *other.policies}),
         )
@@ -45,7 +45,7 @@ class Forgetting:
     """
 
     id: str
-    outcome: Outcome
+    outcome: ForgettingOutcome
     leaves: Ranges
     hidden_us: int
     erased_us: int | None = None
@@ -53,7 +53,9 @@ class Forgetting:
     places: Places = field(default_factory=dict)
     mark: JsonObject | None = None
 
-    def with_more(self, outcome: Outcome, leaves: Sequence[int], places: Places) -> Forgetting:
+    def with_more(
+        self, outcome: ForgettingOutcome, leaves: Sequence[int], places: Places
+    ) -> Forgetting:
         """Return it with what was found later, unmarked."""
         return replace(
             self,

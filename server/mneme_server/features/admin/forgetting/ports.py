@@ -1,4 +1,4 @@
-"""What forgetting needs from storage and from the server."""
+"""Ports to what forgetting needs from storage and from the server."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ForgottenLeaf(Protocol):
         ...
 
 
-class Log(Protocol):
+class ForgettableLog(Protocol):
     """The tenant's log, as far as forgetting is concerned."""
 
     def forget(
@@ -66,7 +66,7 @@ class ForgettingUnit(CorpusUnit, Protocol):
         ...
 
     @property
-    def log(self) -> Log:
+    def log(self) -> ForgettableLog:
         """The tenant's log."""
         ...
 
@@ -152,7 +152,7 @@ class Signer(Protocol):
         ...
 
 
-class Elsewhere(Protocol):
+class OtherServers(Protocol):
     """The other servers that have the tenants, too: their memories, indexes and disks."""
 
     def ask(self, tenant_id: str, erasure_id: str) -> None:
@@ -176,8 +176,8 @@ class Elsewhere(Protocol):
         ...
 
 
-class Nowhere:
-    """Implements `Elsewhere` for a server that is the only one."""
+class NoOtherServers:
+    """Implements `OtherServers` for a server that is the only one."""
 
     def ask(self, tenant_id: str, erasure_id: str) -> None:
         """Ask nobody."""

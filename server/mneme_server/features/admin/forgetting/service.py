@@ -1,4 +1,4 @@
-"""What AdminService says of forgetting."""
+"""AdminService's calls that concern forgetting."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mneme_server.common.identity import new_id
 from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.errors import fields
 from mneme_server.engine.corpus.forgetting import ForgetSelection
-from mneme_server.features.admin.forgetting.erasing import FORGET, Erase, request_of
+from mneme_server.features.admin.forgetting.erasure import FORGET, Erase, request_of
 from mneme_server.features.admin.forgetting.forgetting import Forget
 from mneme_server.features.admin.forgetting.messages import previewed, receipt, selection_of
 from mneme_server.features.admin.tenants import Tenants

@@ -1,1 +1,1 @@
-"""What of the administration lies on the disk: the catalog, the tenants' folders."""
+"""The administration's part of the disk: the catalog, the tenants' folders."""

@@ -1,4 +1,6 @@
-"""The catalog: one small database with the tenants and the API keys of the server."""
+"""The catalog: one small database with the tenants and the API keys of the server, and where moved
+tenants are.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +33,12 @@ from sqlalchemy.exc import IntegrityError
 from mneme_server.common.errors import AlreadyExists, NotFound
 from mneme_server.common.identity import Caller, KeyScope
 from mneme_server.common.pages import parts
+from mneme_server.engine.cluster.placed import HOME, Placement
 from mneme_server.engine.store.database import Database
 from mneme_server.engine.store.engine import SqliteDatabase
 from mneme_server.engine.store.living import ACTIVE, ARRIVING, DELETING, GUEST, MOVED
 from mneme_server.engine.store.migrate import migrate
+from mneme_server.engine.store.rows import chunks
 from mneme_server.features.admin.model import ApiKey, Tenant
 from mneme_server.features.admin.ports import KeyFilter
 
@@ -81,6 +85,24 @@ moves = Table(
     # Where it lives now; empty while it arrives.
     Column("place", String, nullable=False),
     Column("moved_at", BigInteger, nullable=False),
+)
+_NOT_HERE = {
+    ARRIVING: " yet: it is being moved here, and `mneme-server migrate`, run again, ends that",
+    GUEST: " here: another server keeps it in this database",
+    MOVED: " any more: it was moved to another place by `mneme-server migrate`",
+}
+"""Why one that the catalog knows cannot be opened."""
+_FIND = select(api_keys).where(api_keys.c.key_hash == bindparam("hash"))
+places = Table(
+    "tenant_places",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    # The name of the database that its rows are in; empty: beside the catalog.
+    Column("place", String, nullable=False),
+    # Where others of it may lie that are not its own; none where there are none.
+    Column("other", String),
+    # The move that it came by, or goes by.
+    Column("move", String, nullable=False),
 )
 
 
@@ -348,16 +370,6 @@ class SqlKeys:
                 connection.execute(statement, rows)
 
 
-_NOT_HERE = {
-    ARRIVING: " yet: it is being moved here, and `mneme-server migrate`, run again, ends that",
-    GUEST: " here: another server keeps it in this database",
-    MOVED: " any more: it was moved to another place by `mneme-server migrate`",
-}
-"""Why one that the catalog knows cannot be opened."""
-
-_FIND = select(api_keys).where(api_keys.c.key_hash == bindparam("hash"))
-
-
 def _revoke_bootstrap(connection: Connection, now_us: int, but: str) -> None:
     others = (api_keys.c.bootstrap.is_(True), api_keys.c.revoked_at.is_(None), api_keys.c.id != but)
     connection.execute(update(api_keys).where(*others).values(revoked_at=now_us))
@@ -397,3 +409,42 @@ def _to_key(row: Row[tuple[object, ...]]) -> ApiKey:
         last_used_at_us=row.last_used_at,
         revoked_at_us=row.revoked_at,
     )
+
+
+class SqlPlacements:
+    """Implements `engine.cluster.placed.Placements`.
+
+    Where the rows of tenants are that were moved while they were served, in the catalog.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def of(self, tenant_id: str) -> Placement:
+        query = select(places).where(places.c.tenant_id == tenant_id)
+        with self._database.read() as connection:
+            row = connection.execute(query).first()
+        return Placement() if row is None else Placement(row.place, row.other, row.move)
+
+    def places_of(self, tenant_ids: Collection[str]) -> Mapping[str, str]:
+        found: dict[str, str] = {}
+        with self._database.read() as connection:
+            for some in chunks(tenant_ids):
+                query = select(places.c.tenant_id, places.c.place).where(
+                    places.c.tenant_id.in_(some), places.c.place != HOME
+                )
+                found |= {row.tenant_id: row.place for row in connection.execute(query)}
+        return found
+
+    def put(self, tenant_id: str, placement: Placement) -> None:
+        """See `Placements`; what it says of who is at home, and nowhere else, needs no row."""
+        row = {"place": placement.place, "other": placement.other, "move": placement.move}
+        with self._database.write() as connection:
+            connection.execute(delete(places).where(places.c.tenant_id == tenant_id))
+            if placement.place != HOME or placement.other is not None:
+                connection.execute(insert(places), row | {"tenant_id": tenant_id})
+
+    def unsettled(self) -> Sequence[str]:
+        query = select(places.c.tenant_id).where(places.c.other.is_not(None))
+        with self._database.read() as connection:
+            return connection.execute(query.order_by(places.c.tenant_id)).scalars().all()

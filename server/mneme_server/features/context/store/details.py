@@ -7,7 +7,7 @@ import json
 from mneme_server.common.canonical import JsonObject
 from mneme_server.engine.store.kinds import Details
 from mneme_server.features.context.store.tables import session_summaries
-from mneme_server.features.events.outcome import Outcome
+from mneme_server.features.events.model import Outcome
 
 
 def _details(outcome: int, topics: str, tools: str, error_summary: str) -> JsonObject:

@@ -29,7 +29,7 @@ from mneme_server.features.context.model import (
     TouchedFile,
 )
 from mneme_server.features.context.store.tables import session_summaries, summary_queue
-from mneme_server.features.events.outcome import Outcome
+from mneme_server.features.events.model import Outcome
 
 
 class SqlSummaries:

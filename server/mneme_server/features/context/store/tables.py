@@ -14,7 +14,7 @@ from mneme_server.engine.store.schema import (
     text_column,
     time_column,
 )
-from mneme_server.features.events.outcome import Outcome
+from mneme_server.features.events.model import Outcome
 
 # What a session came to; `summary` is what it is found by. Lists are JSON.
 session_summaries = Table(

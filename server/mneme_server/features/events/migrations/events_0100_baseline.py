@@ -1,4 +1,4 @@
-"""What is left of forgotten events: their places in the chains."""
+"""Table of what is left of forgotten events: their places in the chains."""
 
 import sqlalchemy as sa
 from alembic import op

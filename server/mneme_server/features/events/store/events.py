@@ -7,7 +7,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, select, tuple_
 
+from mneme_server.common.canonical import JsonObject
 from mneme_server.common.stored import reads, require_enum, require_times
+from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.store.numbering import insert_numbered
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.rows import equal_where_given, read_with, written_out
@@ -18,6 +20,7 @@ from mneme_server.features.events.model import Event, EventFilter, Severity
 from mneme_server.features.events.store.tables import events, sessions
 
 _SEVERITIES = frozenset(map(int, Severity))
+_SEVERITY_NAMES = {int(severity): severity.name for severity in Severity}
 
 
 class SqlEvents:
@@ -171,4 +174,17 @@ def _event_row(event: Event, tenant_id: str) -> dict[str, Any]:
         "hash_version": event.hash_version,
         "salt": event.salt,
         "commitment": event.commitment,
+    }
+
+
+def event_details(document: Document) -> JsonObject:
+    """Return what an event's document tells of it.
+
+    What is shown of a recalled event beside its text.
+    """
+    return {
+        "event_type": document.type,
+        "name": document.name,
+        "severity": _SEVERITY_NAMES[document.severity],
+        "sequence": document.position,
     }

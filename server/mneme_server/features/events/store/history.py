@@ -1,26 +1,44 @@
-"""A tenant's record, read by columns for the analyses."""
+"""A tenant's record, read by columns, added up, and as digests of its sessions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Float,
     Select,
+    and_,
     case,
+    cast,
     func,
+    literal,
     or_,
     select,
+    tuple_,
 )
 
 from mneme_server.engine.store.portable import ending
+from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.rows import chunks, decode_tags, equal_where_given
+from mneme_server.engine.store.totals import total
 from mneme_server.engine.store.unindexed import unindexed
-from mneme_server.features.events.event_types import ERROR_TYPES
-from mneme_server.features.events.history import Column, EventFact, HistoryFilter, SessionRow
-from mneme_server.features.events.model import Severity
+from mneme_server.features.events.event_types import ALERT_TYPES, ERROR_TYPES, EventPart, playing
+from mneme_server.features.events.history import (
+    ESCAPE,
+    ActivityFilter,
+    Column,
+    EventDigest,
+    EventFact,
+    HistoryFilter,
+    SessionRow,
+    Totals,
+)
+from mneme_server.features.events.model import Event, Session, SessionStatus, Severity
+from mneme_server.features.events.store.events import event_of
+from mneme_server.features.events.store.sessions import session_of, system_count
 from mneme_server.features.events.store.tables import events, session_tags, sessions
 
 _CHUNK = 10_000
@@ -33,6 +51,16 @@ _is_error: ColumnElement[bool] = or_(
     events.c.event_type.in_(sorted(ERROR_TYPES)),
     events.c.severity >= int(Severity.ERROR),
 )
+_tenant_without_index = unindexed(events.c.tenant_id)
+_e, _s = events.c, sessions.c
+_ALERTS = sorted(ALERT_TYPES)
+_searched_message = case((_e.error != "", _e.error), else_=_e.text)
+_failed = _s.status == int(SessionStatus.ERROR)
+_MAX_PAYLOAD = 65_536
+"""Characters of a payload that a summary looks into."""
+_TEXT_CHARS = 2_000
+_TOLD_BY_PAYLOAD = (EventPart.CALL, EventPart.TALK, EventPart.REPLY, EventPart.NOTE)
+_WITHOUT_PAYLOAD = sorted(playing(*(part for part in EventPart if part not in _TOLD_BY_PAYLOAD)))
 
 
 def _message() -> ColumnElement[str]:
@@ -55,9 +83,6 @@ def _message() -> ColumnElement[str]:
         (func.length(full) <= 2 * _MESSAGE_END, full),
         else_=func.substr(full, 1, _MESSAGE_END) + "\n" + ending(full, _MESSAGE_END),
     )
-
-
-_tenant_without_index = unindexed(events.c.tenant_id)
 
 
 _COLUMNS: Mapping[Column, ColumnElement[Any]] = {
@@ -165,3 +190,204 @@ class SqlHistory:
             )
             query = query.where(sessions.c.id.in_(tagged))
         return query
+
+
+def _matches(message_like: str) -> ColumnElement[bool]:
+    return and_(_is_error, _searched_message.ilike(message_like, escape=ESCAPE))
+
+
+class SqlRecordMeasures:
+    """Implements `features.events.measures.RecordMeasures`.
+
+    What a tenant's record comes to, added up by the database.
+    """
+
+    def __init__(self, connection: Connection, tenant_id: str) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def totals(self, filter_: HistoryFilter, message_like: str = "") -> Totals:
+        matches = _matches(message_like) if message_like else literal(False)
+        query = select(
+            func.count(),
+            func.coalesce(func.sum(case((_is_error, 1), else_=0)), 0),
+            func.coalesce(func.sum(_e.cost_usd), 0.0),
+            func.count(_e.duration),
+            func.coalesce(func.sum(cast(_e.duration, Float)), 0.0),
+            func.coalesce(func.sum(case((matches, 1), else_=0)), 0),
+            func.min(_e.timestamp),
+        ).select_from(events)
+        return Totals(*self._connection.execute(self._of(query, filter_)).one())
+
+    def matching(self, filter_: HistoryFilter, message_like: str) -> Sequence[int]:
+        query = self._of(select(_e.cursor), filter_).where(_matches(message_like))
+        return self._connection.execute(query).scalars().all()
+
+    def last_us(self, filter_: HistoryFilter, until_us: int) -> int | None:
+        query = self._of(select(_e.timestamp), filter_).where(_e.timestamp <= until_us)
+        query = query.order_by(_e.timestamp.desc()).limit(1)
+        return self._connection.execute(query).scalar_one_or_none()
+
+    def next_us(self, filter_: HistoryFilter, after_us: int) -> int | None:
+        query = self._of(select(_e.timestamp), filter_).where(_e.timestamp > after_us)
+        query = query.order_by(_e.timestamp).limit(1)
+        return self._connection.execute(query).scalar_one_or_none()
+
+    def ended(self, filter_: HistoryFilter) -> tuple[int, int]:
+        failures = func.coalesce(func.sum(case((_failed, 1), else_=0)), 0)
+        query = select(func.count(), failures).select_from(sessions)
+        row = self._connection.execute(self._ended(query, filter_)).one()
+        return int(row[0]), int(row[1])
+
+    def first_failure_us(self, filter_: HistoryFilter) -> int | None:
+        query = self._ended(select(func.min(_s.ended_at)), filter_).where(_failed)
+        found: int | None = self._connection.execute(query).scalar_one()
+        return found
+
+    def nth_latest_us(self, filter_: HistoryFilter, number: int) -> int | None:
+        query = self._of(select(_e.timestamp), filter_).order_by(_e.timestamp.desc())
+        return self._connection.execute(query.offset(number).limit(1)).scalar_one_or_none()
+
+    def endings(self, filter_: HistoryFilter) -> Sequence[tuple[int, bool]]:
+        query = self._ended(select(_s.ended_at, _failed), filter_).order_by(_s.ended_at)
+        return [(int(row[0]), bool(row[1])) for row in self._connection.execute(query)]
+
+    def _of(self, query: Select[Any], filter_: HistoryFilter) -> Select[Any]:
+        query = query.where(_e.tenant_id == self._tenant_id, _e.event_type.not_in(_ALERTS))
+        query = query.where(*equal_where_given(_e, filter_, ("agent_id",)))
+        if filter_.start_us is not None:
+            query = query.where(_e.timestamp >= filter_.start_us)
+        if filter_.end_us is not None:
+            query = query.where(_e.timestamp < filter_.end_us)
+        if filter_.project or filter_.tags or filter_.user_id:
+            query = query.where(_e.session_id.in_(self._sessions(select(_s.id), filter_)))
+        return query
+
+    def _ended(self, query: Select[Any], filter_: HistoryFilter) -> Select[Any]:
+        query = self._sessions(query, filter_).where(_s.ended_at.is_not(None), ~_s.system)
+        query = query.where(*equal_where_given(_s, filter_, ("agent_id",)))
+        if filter_.start_us is not None:
+            query = query.where(_s.ended_at >= filter_.start_us)
+        if filter_.end_us is not None:
+            query = query.where(_s.ended_at < filter_.end_us)
+        return query
+
+    def _sessions(self, query: Select[Any], filter_: HistoryFilter) -> Select[Any]:
+        query = query.where(_s.tenant_id == self._tenant_id)
+        query = query.where(*equal_where_given(_s, filter_, ("user_id", "project")))
+        for tag in filter_.tags:
+            tagged = select(session_tags.c.session_id).where(
+                session_tags.c.tenant_id == self._tenant_id, session_tags.c.tag == tag
+            )
+            query = query.where(_s.id.in_(tagged))
+        return query
+
+
+class SqlActivity:
+    """Implements `features.events.activity.ActivityReader`.
+
+    What sessions held, and when they were active, from a tenant's database.
+    """
+
+    def __init__(self, connection: Connection, tenant_id: str) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def digests(self, session_id: str, after: int, limit: int) -> Sequence[EventDigest]:
+        wanted = events.c.event_type.not_in(_WITHOUT_PAYLOAD) & (
+            func.length(events.c.payload) <= _MAX_PAYLOAD
+        )
+        query = (
+            select(
+                events.c.id,
+                events.c.sequence,
+                events.c.event_type,
+                events.c.severity,
+                events.c.timestamp,
+                func.substr(events.c.text, 1, _TEXT_CHARS),
+                events.c.name,
+                events.c.call_id,
+                func.substr(events.c.error, 1, _TEXT_CHARS),
+                events.c.model,
+                case((wanted, events.c.payload), else_=""),
+            )
+            .where(
+                events.c.tenant_id == self._tenant_id,
+                events.c.session_id == session_id,
+                events.c.sequence > after,
+            )
+            .order_by(events.c.sequence)
+            .limit(limit)
+        )
+        return [EventDigest(*row) for row in self._connection.execute(query)]
+
+    def recorded_us(self, session_id: str) -> int | None:
+        query = (
+            select(events.c.recorded_at)
+            .where(events.c.tenant_id == self._tenant_id, events.c.session_id == session_id)
+            .order_by(events.c.sequence.desc())
+            .limit(1)
+        )
+        return self._connection.execute(query).scalar_one_or_none()
+
+    def errors_of(self, session_ids: Collection[str], limit: int) -> dict[str, list[Event]]:
+        is_error = or_(
+            events.c.event_type.in_(sorted(ERROR_TYPES)),
+            events.c.severity >= int(Severity.ERROR),
+        )
+        found: dict[str, list[Event]] = {}
+        for session_id in session_ids:
+            query = (
+                select(events)
+                .where(
+                    events.c.tenant_id == self._tenant_id,
+                    events.c.session_id == session_id,
+                    is_error,
+                )
+                .order_by(events.c.sequence.desc())
+                .limit(limit)
+            )
+            found[session_id] = read_rows(self._connection, query, event_of, kind="event")
+        return found
+
+    def latest(self, filter_: ActivityFilter) -> Session | None:
+        query = self._filtered(select(sessions), filter_)
+        query = query.order_by(_active_at().desc(), sessions.c.id.desc()).limit(1)
+        row = self._connection.execute(query).first()
+        return None if row is None else session_of(row)
+
+    def count(self, filter_: ActivityFilter) -> int:
+        if filter_ == ActivityFilter():
+            mine = self._connection, self._tenant_id
+            return total(*mine, "sessions") - system_count(*mine)
+        query = self._filtered(select(func.count()).select_from(sessions), filter_)
+        return int(self._connection.execute(query).scalar_one())
+
+    def ids(self, filter_: ActivityFilter, limit: int) -> Sequence[str]:
+        query = self._filtered(select(sessions.c.id), filter_).limit(limit)
+        return list(self._connection.execute(query).scalars())
+
+    def page(
+        self, filter_: ActivityFilter, after: tuple[int, str] | None, limit: int
+    ) -> Sequence[Session]:
+        query = self._filtered(select(sessions), filter_)
+        if after is not None:
+            query = query.where(tuple_(sessions.c.started_at, sessions.c.id) < tuple_(*after))
+        query = query.order_by(sessions.c.started_at.desc(), sessions.c.id.desc()).limit(limit)
+        return read_rows(self._connection, query, session_of, kind="session")
+
+    def _filtered(self, query: Select[Any], filter_: ActivityFilter) -> Select[Any]:
+        conditions: list[ColumnElement[bool]] = [
+            sessions.c.tenant_id == self._tenant_id, ~sessions.c.system
+        ]  # fmt: skip
+        conditions += equal_where_given(sessions.c, filter_, ("user_id", "agent_id", "project"))
+        if filter_.start_us is not None:
+            conditions.append(_active_at() >= filter_.start_us)
+        if filter_.end_us is not None:
+            conditions.append(_active_at() < filter_.end_us)
+        return query.where(*conditions)
+
+
+def _active_at() -> ColumnElement[int]:
+    """When a session ended, else was last active: `features.events.activity.active_us` in SQL."""
+    return func.coalesce(sessions.c.ended_at, sessions.c.last_event_at, sessions.c.started_at)

@@ -1,4 +1,4 @@
-"""What was recorded: sessions, their events, the agents that did it."""
+"""The tables of sessions, their events, and the agents that did it."""
 
 from __future__ import annotations
 

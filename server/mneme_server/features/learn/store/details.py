@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from mneme_server.common.canonical import JsonObject
 from mneme_server.engine.store.kinds import Details
-from mneme_server.features.events.outcome import Outcome
-from mneme_server.features.learn.knowledge_model import KnowledgeType, SuccessRate
-from mneme_server.features.learn.lesson_model import Importance
+from mneme_server.features.events.model import Outcome
+from mneme_server.features.learn.model import KnowledgeType, LessonImportance, SuccessRate
 from mneme_server.features.learn.store.tables import knowledge, lessons, reflections
 
 
@@ -14,7 +13,7 @@ def _lesson(title: str, category: str, importance: int, archived_us: int | None)
     return {
         "title": title,
         "category": category,
-        "importance": Importance(importance).name,
+        "importance": LessonImportance(importance).name,
         "archived": archived_us is not None,
     }
 

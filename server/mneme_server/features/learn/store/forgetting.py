@@ -1,4 +1,4 @@
-"""How what was learned is forgotten."""
+"""Forgetting of lessons, reflections and knowledge."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlalchemy import select, update
 from mneme_server.engine.corpus.forgetting import TAG, Items, merged, things
 from mneme_server.engine.store.forgetting import Forgets, Rows, SqlForgetter, array
 from mneme_server.engine.store.portable import json_array, json_items, listed
-from mneme_server.features.learn.kinds import KNOWLEDGE, LESSON, REFLECTION
+from mneme_server.features.learn.model import KNOWLEDGE, LESSON, REFLECTION
 from mneme_server.features.learn.store.tables import (
     counters,
     knowledge,

@@ -34,11 +34,11 @@ from mneme_server.engine.store.rows import (
     upsert,
 )
 from mneme_server.engine.store.totals import add_to_total, total
-from mneme_server.features.learn.lesson_model import (
+from mneme_server.features.learn.model import (
     Access,
-    Importance,
     Lesson,
     LessonFilter,
+    LessonImportance,
     LessonText,
 )
 from mneme_server.features.learn.store.tables import lesson_tags, lessons
@@ -176,7 +176,7 @@ def _lesson(row: Row[Any]) -> Lesson:
         title=row.title,
         content=row.content,
         category=row.category,
-        importance=Importance(row.importance),
+        importance=LessonImportance(row.importance),
         agent_id=row.agent_id,
         project=row.project,
         tags=decode_tags(row.tags),

@@ -23,14 +23,16 @@ from mneme_server.engine.store.rows import (
 from mneme_server.engine.store.served import sessions_of_user
 from mneme_server.engine.store.totals import add_to_total, total
 from mneme_server.engine.store.vectors import STORED_VECTOR
-from mneme_server.features.events.outcome import Outcome
-from mneme_server.features.learn.reflection_model import (
+from mneme_server.features.events.model import Outcome
+from mneme_server.features.learn.model import (
     Reflection,
     ReflectionFilter,
     ReflectionLimits,
     Saying,
 )
 from mneme_server.features.learn.store.tables import counters, reflection_tags, reflections, sayings
+
+_NO_VECTOR = b""
 
 
 class SqlReflections:
@@ -175,9 +177,6 @@ class SqlReflections:
             )
             conditions.append(columns.id.in_(tagged))
         return query.where(*conditions)
-
-
-_NO_VECTOR = b""
 
 
 class SqlCounters:

@@ -1,4 +1,4 @@
-"""What was learned: lessons, reflections, the knowledge log."""
+"""The tables of lessons, reflections and the knowledge log."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ from mneme_server.engine.store.schema import (
     text_column,
     time_column,
 )
-from mneme_server.features.events.outcome import Outcome
-from mneme_server.features.learn.knowledge_model import KnowledgeType
-from mneme_server.features.learn.lesson_model import Importance
+from mneme_server.features.events.model import Outcome
+from mneme_server.features.learn.model import KnowledgeType, LessonImportance
 
 lessons = Table(
     "lessons",
@@ -40,7 +39,7 @@ lessons = Table(
     text_column("content"),
     json_column("context"),
     json_column("tags"),
-    enum_column("importance", Importance),
+    enum_column("importance", LessonImportance),
     text_column("source_session_id"),
     text_column("source_event_id"),
     int64_column("access_count"),

@@ -9,10 +9,9 @@ from typing import Protocol
 
 from mneme_server.common.canonical import Json, JsonObject
 from mneme_server.engine.corpus.tenant import OpenTenant
-from mneme_server.features.events.activity import ActivityReader, EventDigest
-from mneme_server.features.events.event_types import Part, traits_of
-from mneme_server.features.events.model import Session, SessionFilter, Severity
-from mneme_server.features.events.outcome import reward_of
+from mneme_server.features.events.event_types import EventPart, traits_of
+from mneme_server.features.events.history import ActivityReader, EventDigest
+from mneme_server.features.events.model import Session, SessionFilter, Severity, reward_of
 from mneme_server.features.events.ports import EventsUnit
 from mneme_server.features.learning.importing.plan import RecordKind, Selection
 from mneme_server.features.learning.ports import LearningUnit
@@ -179,10 +178,12 @@ class Records:
 def _note(event: EventDigest, calls: list[ToolCall]) -> None:
     """Note a call of a tool, or that one failed."""
     traits = traits_of(event.event_type)
-    if traits.part is Part.CALL:
+    if traits.part is EventPart.CALL:
         if event.name:
             calls.append(ToolCall(event.name, event.call_id))
-    elif traits.answers_call and (traits.part is Part.FAILURE or event.severity >= Severity.ERROR):
+    elif traits.answers_call and (
+        traits.part is EventPart.FAILURE or event.severity >= Severity.ERROR
+    ):
         failed = next((one for one in reversed(calls) if _answers(event, one)), None)
         if failed is not None:
             failed.failed = True

@@ -8,13 +8,11 @@ from mneme.v1 import memory_service_pb2
 
 from mneme_server.capability import Capability, Figure, Host, Parts
 from mneme_server.edge.grpc.service import Service
-from mneme_server.features.memory.patterns.kept import KeptMatchers
-from mneme_server.features.memory.patterns.patterns import Patterns
+from mneme_server.features.memory.patterns.matchers import KeptMatchers
+from mneme_server.features.memory.patterns.patterns import Patterns, PatternUsage
 from mneme_server.features.memory.patterns.service import PatternCalls
-from mneme_server.features.memory.patterns.store.forgetting import FORGETS
-from mneme_server.features.memory.patterns.store.patterns import SqlPatterns
-from mneme_server.features.memory.patterns.usage import PatternUsage
-from mneme_server.features.memory.searching import SearchMemories
+from mneme_server.features.memory.patterns.store import FORGETS, SqlPatterns
+from mneme_server.features.memory.search import SearchMemories
 
 
 def _build(host: Host) -> Parts:

@@ -1,4 +1,4 @@
-"""Between the messages of patterns and the domain."""
+"""Translation between the messages of patterns and the domain."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from mneme_server.edge.grpc.paging import fitting
 from mneme_server.features.memory import messages as memories
 from mneme_server.features.memory.patterns.model import (
     Definition,
-    Found,
-    Match,
     MatchedMemory,
     Pattern,
+    PatternMatches,
     PatternStats,
     Regex,
     Semantic,
     Structural,
     StructureOf,
+    TextMatch,
 )
 
 _MS = 1_000
@@ -107,7 +107,7 @@ def stats(found: PatternStats) -> pb.PatternStats:
     )
 
 
-def search_response(found: Found) -> memory_pb.SearchPatternResponse:
+def search_response(found: PatternMatches) -> memory_pb.SearchPatternResponse:
     """Return the message of what a search found."""
     return memory_pb.SearchPatternResponse(
         results=fitting(map(_matched, found.results)),
@@ -127,5 +127,5 @@ def _matched(one: MatchedMemory) -> memory_pb.MatchedMemory:
     )
 
 
-def _match(match: Match) -> pb.PatternMatch:
+def _match(match: TextMatch) -> pb.PatternMatch:
     return pb.PatternMatch(text=match.text, start=match.start, end=match.end, groups=match.groups)

@@ -102,7 +102,7 @@ class PatternStats:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class TextMatch:
     """A place in a text, in characters; `groups` are what the expression's groups hold."""
 
     text: str
@@ -116,12 +116,12 @@ class MatchedMemory:
     """A memory that a pattern matches, and where; `similarity` is a semantic pattern's cosine."""
 
     memory: Memory
-    matches: Sequence[Match] = ()
+    matches: Sequence[TextMatch] = ()
     similarity: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PatternMatches:
     """What a search found, best first, and how many memories match; `capped`: perhaps more."""
 
     results: Sequence[MatchedMemory]

@@ -1,35 +1,36 @@
-"""Storing patterns, and searching memories with them."""
+"""Patterns: stored, counted, and searched for in memories."""
 
 from __future__ import annotations
 
 import heapq
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mneme_server.common import deadline
-from mneme_server.common.clock import now_us
+from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import AlreadyExists, NotFound, Reason, ResourceExhausted
 from mneme_server.common.identity import new_id
-from mneme_server.engine.corpus.tenant import OpenTenants
+from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.scheduling.foreground import Foreground, Size
-from mneme_server.features.memory.model import Memory, MemoryFilter, Text
-from mneme_server.features.memory.patterns.kept import KeptMatchers, matcher_of
+from mneme_server.engine.scheduling.turns import TenantWorker
+from mneme_server.engine.tenants.gathering import Gathering
+from mneme_server.features.memory.model import Memory, MemoryFilter, MemoryPart
+from mneme_server.features.memory.patterns.matchers import KeptMatchers, RegexMatcher, matcher_of
 from mneme_server.features.memory.patterns.model import (
-    Found,
-    Match,
     MatchedMemory,
     Pattern,
+    PatternMatches,
     PatternStats,
     Regex,
     Semantic,
     Structural,
     StructureOf,
+    TextMatch,
+    Use,
 )
 from mneme_server.features.memory.patterns.ports import PatternsUnit
-from mneme_server.features.memory.patterns.regex import RegexMatcher
-from mneme_server.features.memory.patterns.usage import PatternUsage
-from mneme_server.features.memory.searching import SearchMemories
+from mneme_server.features.memory.search import SearchMemories
 
 MOST_PATTERNS = 1_000
 _PART = 2_000
@@ -37,7 +38,7 @@ _PART = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Search:
+class _PatternSearch:
     """What a search was asked for, and when; `matches`: where the texts match, too."""
 
     tenant_id: str
@@ -135,7 +136,7 @@ class Patterns:
         limit: int,
         matches: bool,
         counted: bool = True,
-    ) -> Found:
+    ) -> PatternMatches:
         """Return the memories that the pattern matches; with `matches`, where. Count the use if it
         is to be `counted`.
 
@@ -143,7 +144,7 @@ class Patterns:
             NotFound: there is no such pattern.
             EmbeddingError: it is semantic, and the embedding backend failed.
         """
-        asked = _Search(tenant_id, filter_, limit, matches, time.perf_counter())
+        asked = _PatternSearch(tenant_id, filter_, limit, matches, time.perf_counter())
         pattern = self.get(tenant_id, name).pattern
         definition = pattern.definition
         if isinstance(definition, Semantic):
@@ -154,7 +155,7 @@ class Patterns:
             self.usage.used(tenant_id, pattern.id, found.total, found.took_s)
         return found
 
-    def _by_meaning(self, asked: _Search, definition: Semantic) -> Found:
+    def _by_meaning(self, asked: _PatternSearch, definition: Semantic) -> PatternMatches:
         near = self.search_memories(
             asked.tenant_id,
             definition.text,
@@ -167,12 +168,14 @@ class Patterns:
             for one in near.results
         ]
         took_s = time.perf_counter() - asked.began_s
-        return Found(results, near.matches, near.searched, took_s, near.capped, near.partial)
+        return PatternMatches(
+            results, near.matches, near.searched, took_s, near.capped, near.partial
+        )
 
-    def _one_by_one(self, asked: _Search, definition: Regex | Structural) -> Found:
+    def _one_by_one(self, asked: _PatternSearch, definition: Regex | Structural) -> PatternMatches:
         matcher = self.kept.of(asked.tenant_id, definition)
         of_metadata = isinstance(definition, Structural) and definition.of is StructureOf.METADATA
-        what = Text.METADATA if of_metadata else Text.TEXT
+        what = MemoryPart.METADATA if of_metadata else MemoryPart.TEXT
         found: list[tuple[int, str]] = []
         searched, after = 0, ""
         with self.tenants.open(asked.tenant_id) as tenant, tenant.read() as unit:
@@ -192,12 +195,12 @@ class Patterns:
             MatchedMemory(memories[one], _places(definition, matcher, memories[one], asked.matches))
             for one in best
         ]
-        return Found(results, len(found), searched, time.perf_counter() - asked.began_s)
+        return PatternMatches(results, len(found), searched, time.perf_counter() - asked.began_s)
 
 
 def _places(
     definition: Regex | Structural, matcher: object, memory: Memory, wanted: bool
-) -> Sequence[Match]:
+) -> Sequence[TextMatch]:
     if not wanted:
         return ()
     if isinstance(matcher, RegexMatcher):
@@ -206,8 +209,8 @@ def _places(
     return _whole(memory) if of_text else ()
 
 
-def _whole(memory: Memory) -> Sequence[Match]:
-    return (Match(memory.text, 0, len(memory.text)),)
+def _whole(memory: Memory) -> Sequence[TextMatch]:
+    return (TextMatch(memory.text, 0, len(memory.text)),)
 
 
 def _existing(unit: PatternsUnit, name: str) -> PatternStats:
@@ -224,3 +227,46 @@ def _unchanged(known: Pattern, given: Pattern) -> Pattern:
             field="name",
         )
     return known
+
+
+@dataclass(slots=True)
+class _Uses:
+    """Of one tenant's patterns, by id, since they were written."""
+
+    by_pattern: dict[str, Use] = field(default_factory=dict)
+
+    def add(self, more: _Uses) -> None:
+        for pattern_id, use in more.by_pattern.items():
+            self.by_pattern[pattern_id] = self.by_pattern.get(pattern_id, Use()) + use
+
+
+def _write(unit: PatternsUnit, uses: _Uses) -> None:
+    unit.patterns.count_uses(uses.by_pattern)
+
+
+class PatternUsage:
+    """The uses of all tenants' patterns that are not written yet. Thread-safe.
+
+    How often patterns are used, counted without writing; see `engine.tenants.gathering`.
+    """
+
+    def __init__(self) -> None:
+        self._gathering: Gathering[_Uses, PatternsUnit] = Gathering(_Uses, _write)
+
+    def writer(self, tenants: OpenTenants[PatternsUnit]) -> TenantWorker:
+        """Return what writes the uses."""
+        return self._gathering.writer(tenants, "uses of patterns", "pattern-usage-writer")
+
+    def write(self, tenant: OpenTenant[PatternsUnit]) -> None:
+        """Write the tenant's uses."""
+        self._gathering.write(tenant)
+
+    def used(self, tenant_id: str, pattern_id: str, matches: int, took_s: float) -> None:
+        """Count a search."""
+        use = Use(1, matches, round(took_s * MICROSECONDS), now_us())
+        self._gathering.add(tenant_id, _Uses({pattern_id: use}))
+
+    def shown(self, tenant_id: str, stats: PatternStats) -> PatternStats:
+        """Return statistics with the uses that are not written yet."""
+        waiting = self._gathering.of(tenant_id, lambda uses: uses.by_pattern.get(stats.pattern.id))
+        return replace(stats, use=sum(waiting, stats.use))

@@ -1,4 +1,4 @@
-"""What the use cases of patterns need from storage."""
+"""Ports to what the use cases of patterns need from storage."""
 
 from __future__ import annotations
 

@@ -10,19 +10,21 @@ from mneme_server.engine.embedding.cache import Owner, VectorCache
 from mneme_server.engine.settings import ServerSettings
 from mneme_server.engine.store.database import Database
 from mneme_server.engine.store.migrate import newest_versions
-from mneme_server.features.admin.moving import Moving
-from mneme_server.features.admin.store.backups import BackupFiles
-from mneme_server.features.memory.patterns.kept import KeptMatchers
-from mneme_server.features.memory.searching import SearchMemories
-from mneme_server.features.memory.upkeep.beginning import BeginMemory
-from mneme_server.features.memory.upkeep.clearing import ClearCaches
-from mneme_server.features.memory.upkeep.files import TenantFolders
-from mneme_server.features.memory.upkeep.model import Cache
-from mneme_server.features.memory.upkeep.reporting import ReportMemory
+from mneme_server.features.admin.store.tenant_files import BackupFiles
+from mneme_server.features.admin.tenant_operations import Moving
+from mneme_server.features.memory.patterns.matchers import KeptMatchers
+from mneme_server.features.memory.search import SearchMemories
+from mneme_server.features.memory.upkeep.model import CacheKind
 from mneme_server.features.memory.upkeep.service import UpkeepCalls
+from mneme_server.features.memory.upkeep.upkeep import (
+    BeginMemory,
+    ClearCaches,
+    FolderSizes,
+    ReportMemory,
+)
 
 
-class _Cached:
+class _TenantVectorCache:
     """Tells of a tenant's part of the cache of vectors."""
 
     def __init__(self, cache: VectorCache) -> None:
@@ -38,7 +40,7 @@ def _build(host: Host) -> Parts:
     runtime = host.runtime
     cache, kept = runtime.embedder.cache, host.get(KeptMatchers)
     shared, moving = host.get(Database).shared, host.get(Moving)
-    folders = TenantFolders(
+    folders = FolderSizes(
         host.settings(ServerSettings).data_dir,
         lambda tenant: shared or bool(moving.place_of(tenant)),
         runtime.stores.shared_bytes,
@@ -48,7 +50,7 @@ def _build(host: Host) -> Parts:
         host.figures,
         folders,
         host.get(SearchMemories),
-        _Cached(cache),
+        _TenantVectorCache(cache),
         runtime.model.model_id,
         runtime.model.dimensions,
         ",".join(newest_versions(*runtime.schema.migrations)),
@@ -57,9 +59,11 @@ def _build(host: Host) -> Parts:
         host.tenants,
         folders,
         {
-            Cache.EMBEDDINGS: lambda tenant, age_s: cache.clear_of(Owner(tenant), age_s),
-            Cache.SEARCH: lambda tenant, age_s: cache.clear_of(Owner(tenant, asked=True), age_s),
-            Cache.PATTERNS: kept.clear,
+            CacheKind.EMBEDDINGS: lambda tenant, age_s: cache.clear_of(Owner(tenant), age_s),
+            CacheKind.SEARCH: lambda tenant, age_s: cache.clear_of(
+                Owner(tenant, asked=True), age_s
+            ),
+            CacheKind.PATTERNS: kept.clear,
         },
     )
     begin = BeginMemory(report, host.get(BackupFiles))

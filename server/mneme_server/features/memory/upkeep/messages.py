@@ -1,4 +1,4 @@
-"""Between the messages of upkeep and the domain."""
+"""Translation between the messages of upkeep and the domain."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from mneme.v1 import memory_stats_pb2 as pb
 from mneme_server.features.memory.upkeep.model import (
     Cleared,
     Counts,
-    Database,
+    DatabaseReport,
     Distribution,
     Embeddings,
     Index,
-    Report,
+    MemoryReport,
 )
 
 _MS = 1_000
 
 
-def database(given: Database) -> pb.DatabaseInfo:
+def database(given: DatabaseReport) -> pb.DatabaseInfo:
     """Return the message of where a tenant's memory is."""
     return pb.DatabaseInfo(
         tenant_id=given.tenant_id,
@@ -31,7 +31,7 @@ def database(given: Database) -> pb.DatabaseInfo:
     )
 
 
-def counts(report: Report) -> pb.MemoryCounts:
+def counts(report: MemoryReport) -> pb.MemoryCounts:
     """Return the message of what there is."""
     known = pb.MemoryCounts.DESCRIPTOR.fields_by_name
     return pb.MemoryCounts(**{name: n for name, n in report.counts.items() if name in known})
@@ -63,7 +63,7 @@ def index(given: Index, disk_bytes: int) -> memory_pb.IndexStats:
 
 
 def stats(
-    report: Report, took_s: float, *, quality: bool
+    report: MemoryReport, took_s: float, *, quality: bool
 ) -> memory_pb.MemoryServiceGetStatsResponse:
     """Return the message of statistics."""
     return memory_pb.MemoryServiceGetStatsResponse(

@@ -1,4 +1,4 @@
-"""What a tenant's memory holds, and what it takes."""
+"""Reports of a tenant's memory: what it holds, and what it takes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from mneme_server.features.memory.upkeep.files import Sizes
+Counts = Sequence[tuple[str, int]]
 
 
-class Cache(IntEnum):
+class CacheKind(IntEnum):
     """What is kept to be faster. The numbers are those of `mneme.v1.CacheKind`."""
 
     EMBEDDINGS = 1
@@ -18,7 +18,16 @@ class Cache(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Database:
+class Sizes:
+    """Bytes of a tenant's database with its log, of its indexes, and of its whole folder."""
+
+    database: int
+    indexes: int
+    folder: int
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseReport:
     """What keeps a tenant, where its database is below the data folder, if it is there, what it
     takes, and of which schema it is."""
 
@@ -52,9 +61,6 @@ class Index:
     searches_s: float
 
 
-Counts = Sequence[tuple[str, int]]
-
-
 @dataclass(frozen=True, slots=True)
 class Distribution:
     """The most frequent labels and keys of metadata of memories, and how many there are."""
@@ -66,10 +72,10 @@ class Distribution:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class MemoryReport:
     """What a tenant's memory holds: counts and averages by name, the latter None of nothing."""
 
-    database: Database
+    database: DatabaseReport
     counts: Mapping[str, int]
     embeddings: Embeddings
     index: Index
@@ -82,5 +88,5 @@ class Cleared:
     """What was cleared: entries by cache; bytes that the database is smaller, None if it was not
     rewritten."""
 
-    counts: Mapping[Cache, int]
+    counts: Mapping[CacheKind, int]
     reclaimed: int | None

@@ -12,10 +12,8 @@ from mneme_server.common.errors import PermissionDenied
 from mneme_server.common.identity import KeyScope
 from mneme_server.edge.grpc.call import Call
 from mneme_server.features.memory.upkeep import messages as convert
-from mneme_server.features.memory.upkeep.beginning import BeginMemory
-from mneme_server.features.memory.upkeep.clearing import ClearCaches
-from mneme_server.features.memory.upkeep.model import Cache
-from mneme_server.features.memory.upkeep.reporting import ReportMemory
+from mneme_server.features.memory.upkeep.model import CacheKind
+from mneme_server.features.memory.upkeep.upkeep import BeginMemory, ClearCaches, ReportMemory
 
 _MS = 1_000
 
@@ -80,10 +78,10 @@ class UpkeepCalls:
     def ClearCache(self, request: pb.ClearCacheRequest, call: Call) -> pb.ClearCacheResponse:
         """Clear caches."""
         began = time.perf_counter()
-        wanted = request.caches or [Cache.EMBEDDINGS]
+        wanted = request.caches or [CacheKind.EMBEDDINGS]
         cleared = self._clear(
             call.tenant,
-            list(dict.fromkeys(Cache(number) for number in wanted)),
+            list(dict.fromkeys(CacheKind(number) for number in wanted)),
             older_days=request.older_than_days,
             vacuum=request.vacuum,
         )

@@ -1,1 +1,1 @@
-"""What proves: the log in a tenant's database."""
+"""Storage of proof: the log in a tenant's database, the keys in the catalog."""

@@ -1,4 +1,4 @@
-"""Public keys and signed heads in the catalog: they outlive what a backup puts back."""
+"""Keys and signed heads in the catalog: they outlive what a backup puts back."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 from mneme_server.engine.store.database import Database
 from mneme_server.engine.store.portable import insert
-from mneme_server.features.proof.keys import Known, LogKey, SignedHead
+from mneme_server.features.proof.keys import KnownLog, LogKey, SignedHead
 
 metadata = MetaData()
 
@@ -53,6 +53,14 @@ log_heads = Table(
     Index("ix_log_heads_origin", "tenant_id", "origin", unique=True),
     sqlite_autoincrement=True,
 )
+private_keys = Table(
+    "log_private_keys",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    # PKCS #8 in PEM.
+    Column("pem", LargeBinary, nullable=False),
+)
 
 
 class SqlLogCatalog:
@@ -61,9 +69,9 @@ class SqlLogCatalog:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def known(self, tenant_id: str) -> Known:
+    def known(self, tenant_id: str) -> KnownLog:
         with self._database.read() as connection:
-            return Known(_keys(connection, tenant_id), _heads(connection, tenant_id))
+            return KnownLog(_keys(connection, tenant_id), _heads(connection, tenant_id))
 
     def add_key(self, tenant_id: str, key: LogKey) -> None:
         with self._database.write() as connection:
@@ -154,3 +162,54 @@ def _put_head(connection: Connection, tenant_id: str, head: SignedHead) -> None:
             where=log_heads.c.size <= head.size,  # Another server may have signed more meanwhile.
         )
     )
+
+
+class SqlKeyPlaces:
+    """Implements `sealed_keys.KeyPlaces`.
+
+    Args:
+        database: the catalog's.
+
+    Private keys in the catalog, where servers share it: a file would be one server's.
+    """
+
+    put_back = "the row of the catalog's table log_private_keys"
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def write(self, tenant_id: str, number: int, pem: bytes) -> bytes:
+        """Keep a key, unless another server was faster; return the one that is kept."""
+        row = {"tenant_id": tenant_id, "number": number, "pem": pem}
+        with self._database.write() as connection:
+            connection.execute(insert(private_keys).values(row).on_conflict_do_nothing())
+        return self.read(tenant_id, number)
+
+    def replace(self, tenant_id: str, number: int, pem: bytes) -> None:
+        """See `KeyPlaces`."""
+        row = {"tenant_id": tenant_id, "number": number, "pem": pem}
+        statement = insert(private_keys).values(row)
+        statement = statement.on_conflict_do_update(
+            index_elements=["tenant_id", "number"], set_={"pem": pem}
+        )
+        with self._database.write() as connection:
+            connection.execute(statement)
+
+    def read(self, tenant_id: str, number: int) -> bytes:
+        """See `KeyPlaces`."""
+        query = select(private_keys.c.pem).where(
+            private_keys.c.tenant_id == tenant_id, private_keys.c.number == number
+        )
+        with self._database.read() as connection:
+            found = connection.execute(query).scalar()
+        if found is None:
+            raise LookupError("it is not in the catalog")
+        return bytes(found)
+
+    def remove(self, tenant_id: str, number: int | None) -> None:
+        """See `KeyPlaces`."""
+        mine = [private_keys.c.tenant_id == tenant_id]
+        if number is not None:
+            mine.append(private_keys.c.number == number)
+        with self._database.write() as connection:
+            connection.execute(delete(private_keys).where(*mine))

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, delete, func, select
 from mneme_server.engine.corpus.document import DocumentFilter
 from mneme_server.engine.store.rows import chunks, insert_rows
 from mneme_server.engine.store.totals import add_to_total, total
-from mneme_server.features.proof.ports import Kept, StoredCertificate
+from mneme_server.features.proof.ports import CertificateLimits, StoredCertificate
 from mneme_server.features.proof.store.tables import certificate_items, certificates
 
 _TOTAL = "certificates"
@@ -30,7 +30,7 @@ class SqlCertificates:
         certificate: StoredCertificate,
         asked: DocumentFilter,
         items: Collection[tuple[str, str]],
-        most: Kept,
+        most: CertificateLimits,
     ) -> int:
         size = len(certificate.text.encode())
         if not most.certificates or size > most.bytes:
@@ -58,7 +58,7 @@ class SqlCertificates:
         self._remove(gone)
         return len(gone)
 
-    def _beyond(self, most: Kept) -> list[str]:
+    def _beyond(self, most: CertificateLimits) -> list[str]:
         """Return the oldest that have to go."""
         mine = certificates.c.tenant_id == self._tenant_id
         size = select(func.coalesce(func.sum(certificates.c.bytes), 0)).where(mine)

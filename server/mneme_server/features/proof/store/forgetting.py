@@ -1,4 +1,4 @@
-"""How the log and certificates forget."""
+"""Forgetting in the log and in certificates."""
 
 from __future__ import annotations
 

@@ -5,18 +5,31 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Row,
+    ScalarSelect,
+    Table,
+    bindparam,
+    func,
+    select,
+    update,
+)
 
 from mneme_server.common.clock import now_us
 from mneme_server.common.stored import reads
 from mneme_server.engine.corpus.change import CorpusChange
 from mneme_server.engine.corpus.ports import MemoryReader
-from mneme_server.engine.store.portable import array_of
+from mneme_server.engine.store.guard import Prepared
+from mneme_server.engine.store.portable import array_of, json_items, listed
 from mneme_server.engine.store.rows import chunks, insert_rows, upsert
 from mneme_server.engine.store.tables import documents
-from mneme_server.features.events.kinds import EVENT
+from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.proof.merkle import (
     TILE_WIDTH,
     Tile,
@@ -26,9 +39,8 @@ from mneme_server.features.proof.merkle import (
     width_of,
 )
 from mneme_server.features.proof.ports import Leaf, LogName
-from mneme_server.features.proof.store import log_queries as queries
-from mneme_server.features.proof.store.tables import log_leaves, log_runs, log_state
-from mneme_server.features.proof.versions import Version, removal_of, version_of
+from mneme_server.features.proof.store.tables import log_leaves, log_runs, log_state, log_tiles
+from mneme_server.features.proof.versions import ItemVersion, removal_of, version_of
 
 
 class SqlLog:
@@ -77,7 +89,7 @@ class SqlLog:
 
     def _removals(
         self, change: CorpusChange, there: Collection[tuple[str, str]]
-    ) -> Sequence[Version]:
+    ) -> Sequence[ItemVersion]:
         """Return a version for each item that was removed; what came and went in one transaction
         was never there."""
         if not change.gone:
@@ -92,14 +104,14 @@ class SqlLog:
         now = now_us()
         return [removal_of(*item, now) for item in gone if item not in known]
 
-    def add(self, versions: Sequence[Version]) -> None:
+    def add(self, versions: Sequence[ItemVersion]) -> None:
         """Append a leaf for each."""
         first = self._append([version.commitment for version in versions])
         insert_rows(self._connection, log_leaves, self._rows(versions, first))
 
     def _append(self, commitments: Sequence[bytes]) -> int:
         """Append leaves to the tree; return the index of the first."""
-        last = queries.last_tile().first(self._connection, {"tenant": self._tenant_id})
+        last = _last_tile_query().first(self._connection, {"tenant": self._tenant_id})
         tile, full = (b"", 0) if last is None else (bytes(last.hashes), last.number)
         size = full * TILE_WIDTH + width_of(tile)
 
@@ -107,7 +119,7 @@ class SqlLog:
             return self._tile(level, number) if level else tile
 
         tiles = appended(size, [leaf_hash(one) for one in commitments], read)
-        queries.put_tile().insert(
+        _put_tile_query().insert(
             self._connection,
             [
                 {"tenant_id": self._tenant_id, "level": level, "number": number, "hashes": tile}
@@ -121,7 +133,7 @@ class SqlLog:
         if runs:
             insert_rows(self._connection, log_runs, runs)
 
-    def _rows(self, versions: Sequence[Version], first: int) -> list[dict[str, Any]]:
+    def _rows(self, versions: Sequence[ItemVersion], first: int) -> list[dict[str, Any]]:
         now = now_us()
         return [
             {
@@ -137,7 +149,7 @@ class SqlLog:
             for leaf, version in enumerate(versions, first)
         ]
 
-    def _supersede(self, versions: Sequence[Version]) -> None:
+    def _supersede(self, versions: Sequence[ItemVersion]) -> None:
         """Erase what is kept of the versions before these: only the newest can be shown."""
         for kind, source_ids in _by_kind(versions).items():
             self._erase(kind, source_ids, {"salt": None, "content": None})
@@ -165,7 +177,7 @@ class SqlLog:
         self._set("generation", f"{name.generation:x}")
 
     def size(self) -> int:
-        row = queries.last_tile().first(self._connection, {"tenant": self._tenant_id})
+        row = _last_tile_query().first(self._connection, {"tenant": self._tenant_id})
         return 0 if row is None else row.number * TILE_WIDTH + width_of(row.hashes)
 
     def tree(self, size: int | None = None) -> Tree:
@@ -173,7 +185,7 @@ class SqlLog:
 
     def _tile(self, level: int, number: int) -> Tile:
         wanted = {"tenant": self._tenant_id, "level": level, "number": number}
-        row = queries.tile().first(self._connection, wanted)
+        row = _tile_query().first(self._connection, wanted)
         return b"" if row is None else bytes(row.hashes)
 
     def at(self, index: int) -> Leaf | None:
@@ -223,7 +235,7 @@ class SqlLog:
 
     def newest(self, kind: str, source_ids: Collection[str]) -> Mapping[str, Leaf]:
         tree = self.tree()
-        rows = queries.newest().all(self._connection, self._named(kind, source_ids))
+        rows = _newest_query().all(self._connection, self._named(kind, source_ids))
         found = {row.source_id: self._leaf(row, tree) for row in rows}
         in_runs = self._in_runs(kind, [one for one in source_ids if one not in found])
         return found | {
@@ -233,7 +245,7 @@ class SqlLog:
 
     def _in_runs(self, kind: str, source_ids: Collection[str]) -> Iterable[tuple[str, int]]:
         if source_ids:
-            for row in queries.in_runs().all(self._connection, self._named(kind, source_ids)):
+            for row in _in_runs_query().all(self._connection, self._named(kind, source_ids)):
                 if row.doc_id < row.first_doc + row.leaves:
                     yield row.source_id, row.first_leaf + row.doc_id - row.first_doc
 
@@ -243,19 +255,19 @@ class SqlLog:
 
     def unaccounted(self) -> int:
         wanted = {"tenant": self._tenant_id, "event": EVENT.name}
-        counts = queries.accounts().first(self._connection, wanted)
+        counts = _accounts_query().first(self._connection, wanted)
         assert counts is not None
         of_nothing = self.size() - counts.in_runs - counts.in_rows
         return int(of_nothing + abs(counts.in_runs - counts.recallable - counts.forgotten))
 
     def events_of(self, session_id: str) -> int:
         wanted = {"tenant": self._tenant_id, "event": EVENT.name, "session": session_id}
-        found = queries.events_of().first(self._connection, wanted)
+        found = _events_of_query().first(self._connection, wanted)
         return 0 if found is None else int(found.events)
 
     def any_forgotten(self, indexes: Collection[int]) -> bool:
         given = {"tenant": self._tenant_id, "leaves": json.dumps(list(indexes))}
-        return queries.forgotten().first(self._connection, given) is not None
+        return _forgotten_query().first(self._connection, given) is not None
 
     def forget(
         self, kind: str, source_ids: Collection[str], now_us: int
@@ -285,7 +297,7 @@ class SqlLog:
         return found
 
     def _state(self) -> Mapping[str, str]:
-        rows = queries.state().all(self._connection, {"tenant": self._tenant_id})
+        rows = _state_query().all(self._connection, {"tenant": self._tenant_id})
         return {row.key: row.value for row in rows}
 
     def _set(self, key: str, value: str) -> None:
@@ -327,8 +339,146 @@ def _runs(places: Iterable[tuple[int, int]]) -> Iterable[dict[str, int]]:
         yield {"first_leaf": first_leaf, "leaves": leaves, "first_doc": first_doc}
 
 
-def _by_kind(versions: Sequence[Version]) -> Mapping[str, Sequence[str]]:
+def _by_kind(versions: Sequence[ItemVersion]) -> Mapping[str, Sequence[str]]:
     found: dict[str, list[str]] = {}
     for version in versions:
         found.setdefault(version.kind, []).append(version.source_id)
     return found
+
+
+@cache
+def _last_tile_query() -> Prepared:
+    """Select the last tile of leaves."""
+    return Prepared(
+        select(log_tiles.c.number, log_tiles.c.hashes)
+        .where(log_tiles.c.tenant_id == bindparam("tenant"), log_tiles.c.level == 0)
+        .order_by(log_tiles.c.number.desc())
+        .limit(1)
+    )
+
+
+@cache
+def _tile_query() -> Prepared:
+    """Select a tile."""
+    return Prepared(
+        select(log_tiles.c.hashes).where(
+            log_tiles.c.tenant_id == bindparam("tenant"),
+            log_tiles.c.level == bindparam("level"),
+            log_tiles.c.number == bindparam("number"),
+        )
+    )
+
+
+@cache
+def _put_tile_query() -> Prepared:
+    """Insert or replace tiles."""
+    return Prepared(upsert(log_tiles), ("tenant_id", "level", "number", "hashes"))
+
+
+@cache
+def _state_query() -> Prepared:
+    """Select what is known of the log."""
+    return Prepared(
+        select(log_state.c.key, log_state.c.value).where(
+            log_state.c.tenant_id == bindparam("tenant")
+        )
+    )
+
+
+@cache
+def _newest_query() -> Prepared:
+    """Select the newest row of each item: one look into the index for each, however many there
+    are."""
+    each = json_items(bindparam("ids"))
+    of_item = log_leaves.alias("of_item")
+    newest = (
+        select(func.max(of_item.c.leaf))
+        .where(
+            of_item.c.tenant_id == bindparam("tenant"),
+            of_item.c.kind == bindparam("kind"),
+            of_item.c.source_id == each.c.value,
+        )
+        .scalar_subquery()
+    )
+    return Prepared(
+        select(log_leaves).where(
+            log_leaves.c.tenant_id == bindparam("tenant"),
+            log_leaves.c.leaf.in_(select(newest).select_from(each)),
+        )
+    )
+
+
+@cache
+def _in_runs_query() -> Prepared:
+    """Select documents, each with the last run of leaves that begins with it or before it."""
+    before = log_runs.alias("before")
+    first = (
+        select(before.c.first_leaf)
+        .where(
+            documents.c.tenant_id == bindparam("tenant"),  # Again: the guard reads each SELECT.
+            before.c.tenant_id == bindparam("tenant"),
+            before.c.first_doc <= documents.c.doc_id,
+        )
+        .order_by(before.c.first_doc.desc())
+        .limit(1)
+        .scalar_subquery()
+    )
+    run = log_runs.c
+    return Prepared(
+        select(
+            documents.c.source_id, documents.c.doc_id, run.first_leaf, run.leaves, run.first_doc
+        ).where(
+            documents.c.tenant_id == bindparam("tenant"),
+            documents.c.kind == bindparam("kind"),
+            documents.c.source_id.in_(listed(bindparam("ids"))),
+            run.tenant_id == bindparam("tenant"),
+            run.first_leaf == first,
+        )
+    )
+
+
+@cache
+def _accounts_query() -> Prepared:
+    """Count what leaves are of: runs and rows, and what of events these should be."""
+    runs, rows, there = log_runs.c, log_leaves.c, documents.c
+    tenant: BindParameter[str] = bindparam("tenant")
+
+    def count(table: Table, condition: ColumnElement[bool]) -> ScalarSelect[int]:
+        query = select(func.count()).select_from(table)
+        return query.where(table.c.tenant_id == tenant, condition).scalar_subquery()
+
+    in_runs = select(func.coalesce(func.sum(runs.leaves), 0)).where(runs.tenant_id == tenant)
+    return Prepared(
+        select(
+            in_runs.scalar_subquery().label("in_runs"),
+            count(log_leaves, rows.commitment.is_not(None)).label("in_rows"),
+            count(log_leaves, rows.commitment.is_(None)).label("forgotten"),
+            count(documents, there.kind == bindparam("event")).label("recallable"),
+        )
+    )
+
+
+@cache
+def _events_of_query() -> Prepared:
+    """Count the events of a session that can be recalled."""
+    return Prepared(
+        select(func.count().label("events")).where(
+            documents.c.tenant_id == bindparam("tenant"),
+            documents.c.kind == bindparam("event"),
+            documents.c.session_id == bindparam("session"),
+        )
+    )
+
+
+@cache
+def _forgotten_query() -> Prepared:
+    """Select one of these leaves that was forgotten."""
+    return Prepared(
+        select(log_leaves.c.leaf)
+        .where(
+            log_leaves.c.tenant_id == bindparam("tenant"),
+            log_leaves.c.leaf.in_(listed(bindparam("leaves"), numbers=True)),
+            log_leaves.c.forgotten_at.is_not(None),
+        )
+        .limit(1)
+    )

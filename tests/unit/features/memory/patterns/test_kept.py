@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mneme_server.features.memory.patterns.kept import KeptMatchers
+from mneme_server.features.memory.patterns.matchers import KeptMatchers
 from mneme_server.features.memory.patterns.model import Regex
 
 

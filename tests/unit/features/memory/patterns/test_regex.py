@@ -7,7 +7,7 @@ import re2
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mneme_server.common.errors import InvalidArgument
-from mneme_server.features.memory.patterns.regex import MOST_MATCHES, RegexMatcher
+from mneme_server.features.memory.patterns.matchers import MOST_MATCHES, RegexMatcher
 
 EXPRESSIONS = (
     "a", "a*", "^a", "a$", "^$", "^a?b$", r"\Aa", r"a\z", "[^a]+b", r"\W", r"\s", "a.b", "(?s)a.b",

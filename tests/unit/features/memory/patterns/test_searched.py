@@ -6,8 +6,7 @@ import unicodedata
 
 from hypothesis import example, given
 from hypothesis import strategies as st
-from mneme_server.features.memory.patterns.regex import RegexMatcher
-from mneme_server.features.memory.patterns.searched import Searched
+from mneme_server.features.memory.patterns.matchers import RegexMatcher, Searched
 
 PIECES = ["a", "é", "e\u0301", "\u0323\u0302", "ậ", "서", "\u1109\u1165", "か\u3099", " ", "\u0958",
           "\u212b", "\u09c7\u09be", "\u0344"]  # fmt: skip

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from mneme_server.common.errors import InvalidArgument
+from mneme_server.features.memory.patterns.matchers import StructuralMatcher
 from mneme_server.features.memory.patterns.model import StructureOf
-from mneme_server.features.memory.patterns.structural import StructuralMatcher
 
 
 def matching(schema: Any, *items: Any, of: StructureOf = StructureOf.METADATA) -> list[int]:

@@ -11,8 +11,12 @@ import numpy as np
 import pytest
 from mneme_server.common.deadline import within
 from mneme_server.common.fairness import enter
-from mneme_server.features.recall.reranker.port import Relevance, RerankingError
-from mneme_server.features.recall.reranker.soon import Reranking, SoonReranker
+from mneme_server.features.recall.reranker import (
+    DeferredReranker,
+    Relevance,
+    Reranking,
+    RerankingError,
+)
 
 
 class FakeReranker:
@@ -50,13 +54,13 @@ def fake() -> Iterator[FakeReranker]:
 
 
 def test_the_best_answer_comes_first_and_equal_ones_stay_as_they_came(fake: FakeReranker) -> None:
-    soon = SoonReranker(fake, patience_s=20)
+    soon = DeferredReranker(fake, patience_s=20)
     assert soon.order("q", ["a", "bbb", "c", "dd"]) == ([1, 3, 0, 2], Reranking.DONE)
 
 
 def test_who_has_less_time_waits_for_half_of_it(fake: FakeReranker) -> None:
     fake.hold.clear()
-    soon = SoonReranker(fake, patience_s=60)
+    soon = DeferredReranker(fake, patience_s=60)
     began = time.monotonic()
     with within(0.2):
         assert soon.order("q", ["a"]) == (None, Reranking.LATE)
@@ -66,7 +70,7 @@ def test_who_has_less_time_waits_for_half_of_it(fake: FakeReranker) -> None:
 class Callers:
     """Threads that ask for an order and wait for it, one after the other."""
 
-    def __init__(self, soon: SoonReranker, fake: FakeReranker) -> None:
+    def __init__(self, soon: DeferredReranker, fake: FakeReranker) -> None:
         self._soon = soon
         self._fake = fake
         self._threads: list[threading.Thread] = []
@@ -88,13 +92,13 @@ class Callers:
             thread.join(30)
 
 
-def order_for(tenant_id: str, soon: SoonReranker) -> object:
+def order_for(tenant_id: str, soon: DeferredReranker) -> object:
     return copy_context().run(lambda: (enter(tenant_id), soon.order("q", ["a"]))[1])
 
 
 def test_beyond_the_seats_nobody_queues(fake: FakeReranker) -> None:
     fake.hold.clear()
-    soon = SoonReranker(fake, patience_s=60)
+    soon = DeferredReranker(fake, patience_s=60)
     callers = Callers(soon, fake)
     for _ in range(3):
         callers.wait("ann")
@@ -106,7 +110,7 @@ def test_beyond_the_seats_nobody_queues(fake: FakeReranker) -> None:
 
 def test_a_tenant_that_asks_all_the_time_leaves_others_a_seat(fake: FakeReranker) -> None:
     fake.hold.clear()
-    soon = SoonReranker(fake, patience_s=60)
+    soon = DeferredReranker(fake, patience_s=60)
     callers = Callers(soon, fake)
     for tenant_id in ("ann", "ann", "ann", "bob", "bob", "eve"):
         callers.wait(tenant_id)
@@ -117,7 +121,7 @@ def test_a_tenant_that_asks_all_the_time_leaves_others_a_seat(fake: FakeReranker
 
 
 def test_after_a_failure_nobody_asks_for_a_while(fake: FakeReranker) -> None:
-    soon = SoonReranker(fake, patience_s=20)
+    soon = DeferredReranker(fake, patience_s=20)
     fake.answer = fail
     assert soon.order("q", ["a"]) == (None, Reranking.FAILED)
     fake.answer = len
@@ -126,7 +130,7 @@ def test_after_a_failure_nobody_asks_for_a_while(fake: FakeReranker) -> None:
 
 
 def test_closing_it_lets_callers_go_on_without(fake: FakeReranker) -> None:
-    soon = SoonReranker(fake, patience_s=20)
+    soon = DeferredReranker(fake, patience_s=20)
     soon.close()
     assert fake.closed
     assert soon.order("q", ["a"]) == (None, Reranking.FAILED)

@@ -1,4 +1,4 @@
-"""What tenants were asked to forget."""
+"""Table of what tenants were asked to forget."""
 
 import sqlalchemy as sa
 from alembic import op

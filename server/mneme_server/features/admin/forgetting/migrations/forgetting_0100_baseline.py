@@ -1,4 +1,4 @@
-"""What was forgotten, and who signed for it."""
+"""Table of forgettings, and who signed for them."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,1 +1,0 @@
-"""What was forgotten, in tenants' databases and in the catalog."""

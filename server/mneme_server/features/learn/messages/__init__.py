@@ -1,1 +1,0 @@
-"""Between the messages of learning and the domain."""

@@ -1,0 +1,260 @@
+"""LearnService."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mneme.v1 import knowledge_pb2 as knowledge_pb
+from mneme.v1 import learn_service_pb2 as pb
+from mneme.v1 import reflection_pb2 as reflection_pb
+
+from mneme_server.common.errors import InvalidArgument, Reason
+from mneme_server.edge.grpc.call import Call
+from mneme_server.edge.grpc.errors import fields
+from mneme_server.edge.grpc.paging import Pages, fitting
+from mneme_server.edge.grpc.schema_options import named_fields
+from mneme_server.edge.grpc.validation import validate
+from mneme_server.engine.corpus.importing import OnConflict
+from mneme_server.engine.scheduling.foreground import Foreground
+from mneme_server.features.learn import messages as convert
+from mneme_server.features.learn.knowledge import Knowledge
+from mneme_server.features.learn.lessons import Lessons
+from mneme_server.features.learn.model import KnowledgeType, ReflectionFilter, prompt_of
+from mneme_server.features.learn.reflections import Reflections
+
+_SAID = 2
+"""How often an answer says what its reflections do: as messages, and as text for a prompt."""
+
+
+class LessonCalls:
+    """Serves what `mneme.v1.LearnService` says of lessons."""
+
+    _lessons: Lessons
+    _foreground: Foreground
+
+    def CreateLesson(self, request: pb.CreateLessonRequest, call: Call) -> pb.CreateLessonResponse:
+        """Save a lesson."""
+        with fields(id="lesson_id"):
+            saved = self._lessons.create(call.tenant, convert.new_lesson(request))
+        return pb.CreateLessonResponse(lesson=convert.lesson(saved))
+
+    def GetLesson(self, request: pb.GetLessonRequest, call: Call) -> pb.GetLessonResponse:
+        """Return a lesson and count the access, unless it is a peek."""
+        with fields(id="lesson_id"):
+            lesson = self._lessons.get(call.tenant, request.lesson_id, counted=not request.peek)
+        return pb.GetLessonResponse(lesson=convert.lesson(lesson))
+
+    def ListLessons(self, request: pb.ListLessonsRequest, call: Call) -> pb.ListLessonsResponse:
+        """List lessons."""
+        pages = Pages(request)
+        key = pages.after(int, str)
+        lessons, total = self._lessons.page(
+            call.tenant,
+            convert.lesson_filter(request.filter),
+            key,
+            pages.size + 1,
+            request.words,
+        )
+        page, token = pages.fit(
+            lessons, convert.lesson, lambda last: (last.updated_us, last.id), self._foreground
+        )
+        return pb.ListLessonsResponse(lessons=page, next_page_token=token, total_size=total)
+
+    def SearchLessons(
+        self, request: pb.SearchLessonsRequest, call: Call
+    ) -> pb.SearchLessonsResponse:
+        """Search lessons and count the accesses, unless it is a peek."""
+        found, answer = self._lessons.search(
+            call.tenant,
+            request.query,
+            convert.lesson_filter(request.filter),
+            limit=request.limit,
+            min_score=request.min_score,
+            counted=not request.peek,
+        )
+        return pb.SearchLessonsResponse(
+            results=fitting(convert.found_lesson(lesson) for lesson in found),
+            searched_count=answer.searched_count,
+            words_only=answer.words_only,
+        )
+
+    def UpdateLesson(self, request: pb.UpdateLessonRequest, call: Call) -> pb.UpdateLessonResponse:
+        """Change a lesson."""
+        if not request.lesson.id:
+            raise InvalidArgument(
+                "lesson.id is required", reason=Reason.MISSING_REQUIRED_FIELD, field="lesson.id"
+            )
+        named = named_fields(request)
+        validate(convert.changed_fields_only(request.lesson, named), prefix="lesson")
+        changes = convert.lesson_changes(request.lesson, named)
+        with fields(id="lesson.id"):
+            lesson = self._lessons.update(
+                call.tenant, request.lesson.id, changes, etag=request.lesson.etag
+            )
+        return pb.UpdateLessonResponse(lesson=convert.lesson(lesson))
+
+    def DeleteLesson(self, request: pb.DeleteLessonRequest, call: Call) -> pb.DeleteLessonResponse:
+        """Archive a lesson."""
+        with fields(id="lesson_id"):
+            lesson = self._lessons.archive(call.tenant, request.lesson_id, etag=request.etag)
+        return pb.DeleteLessonResponse(lesson=convert.lesson(lesson))
+
+    def UndeleteLesson(
+        self, request: pb.UndeleteLessonRequest, call: Call
+    ) -> pb.UndeleteLessonResponse:
+        """Bring an archived lesson back."""
+        with fields(id="lesson_id"):
+            lesson = self._lessons.restore(call.tenant, request.lesson_id, etag=request.etag)
+        return pb.UndeleteLessonResponse(lesson=convert.lesson(lesson))
+
+    def ImportLessons(
+        self, request: pb.ImportLessonsRequest, call: Call
+    ) -> pb.ImportLessonsResponse:
+        """Bring in lessons."""
+        with fields(id="lessons[{item}].id"):
+            report = self._lessons.import_(
+                call.tenant,
+                [
+                    convert.imported_lesson(lesson, f"lessons[{i}]")
+                    for i, lesson in enumerate(request.lessons)
+                ],
+                OnConflict(request.on_conflict),
+            )
+        return pb.ImportLessonsResponse(
+            created_count=report.created,
+            replaced_count=report.replaced,
+            unchanged_count=report.unchanged,
+            skipped_count=report.skipped,
+            lesson_ids=report.ids,
+        )
+
+    def ExportLessons(
+        self, request: pb.ExportLessonsRequest, call: Call
+    ) -> Iterator[pb.ExportLessonsResponse]:
+        """Stream lessons."""
+        exported = self._lessons.export(call.tenant, convert.lesson_filter(request.filter))
+        for lesson in exported:
+            yield pb.ExportLessonsResponse(lesson=convert.lesson(lesson))
+
+
+class ReflectionCalls:
+    """Serves what `mneme.v1.LearnService` says of reflections."""
+
+    _reflections: Reflections
+    _foreground: Foreground
+
+    def StoreReflection(
+        self, request: reflection_pb.StoreReflectionRequest, call: Call
+    ) -> reflection_pb.StoreReflectionResponse:
+        """Store a reflection."""
+        with fields(id="reflection_id"):
+            stored, pruned = self._reflections.store(call.tenant, convert.new_reflection(request))
+        return reflection_pb.StoreReflectionResponse(
+            reflection=convert.reflection(stored), pruned_count=pruned
+        )
+
+    def ListReflections(
+        self, request: reflection_pb.ListReflectionsRequest, call: Call
+    ) -> reflection_pb.ListReflectionsResponse:
+        """List convert."""
+        pages = Pages(request)
+        found, total = self._reflections.page(
+            call.tenant,
+            convert.reflection_filter(request.filter),
+            pages.after(int, str),
+            pages.size + 1,
+        )
+        page, token = pages.fit(
+            found,
+            convert.reflection,
+            lambda last: (last.created_us, last.id),
+            self._foreground,
+            times=_SAID,
+        )
+        return reflection_pb.ListReflectionsResponse(
+            reflections=page,
+            next_page_token=token,
+            total_size=total,
+            prompt=prompt_of(found[: len(page)]),
+        )
+
+    def SearchReflections(
+        self, request: reflection_pb.SearchReflectionsRequest, call: Call
+    ) -> reflection_pb.SearchReflectionsResponse:
+        """Search reflections that bear on a task."""
+        found, answer = self._reflections.search(
+            call.tenant,
+            request.task_description,
+            convert.reflection_filter(request.filter),
+            limit=request.limit,
+            min_score=request.min_score,
+            counted=not request.peek,
+        )
+        results = fitting(map(convert.found_reflection, found), times=_SAID)
+        return reflection_pb.SearchReflectionsResponse(
+            results=results,
+            prompt=prompt_of([one.reflection for one in found[: len(results)]]),
+            searched_count=answer.searched_count,
+            words_only=answer.words_only,
+        )
+
+    def SummarizeReflections(
+        self, request: reflection_pb.SummarizeReflectionsRequest, call: Call
+    ) -> reflection_pb.SummarizeReflectionsResponse:
+        """Summarize convert."""
+        made = self._reflections.summarize(
+            call.tenant,
+            ReflectionFilter(
+                project=request.project, session_id=request.session_id, user_id=request.user_id
+            ),
+            request.limit,
+        )
+        return convert.summary(made)
+
+
+class KnowledgeCalls:
+    """Serves what `mneme.v1.LearnService` says of the knowledge log."""
+
+    _knowledge: Knowledge
+
+    def LogKnowledge(
+        self, request: knowledge_pb.LogKnowledgeRequest, call: Call
+    ) -> knowledge_pb.LogKnowledgeResponse:
+        """Log one line of experience."""
+        with fields(id="entry_id"):
+            entry, duplicate = self._knowledge.log(call.tenant, convert.new_entry(request))
+        return knowledge_pb.LogKnowledgeResponse(entry=convert.entry(entry), duplicate=duplicate)
+
+    def QueryKnowledge(
+        self, request: knowledge_pb.QueryKnowledgeRequest, call: Call
+    ) -> knowledge_pb.QueryKnowledgeResponse:
+        """Answer with the experience that bears on a query."""
+        answer = self._knowledge.query(
+            call.tenant,
+            request.query,
+            project=request.project,
+            type_=KnowledgeType(request.type) if request.type else None,
+            tags=frozenset(request.tags),
+            limit=request.limit,
+            token_budget=request.token_budget,
+        )
+        return convert.knowledge_answer(answer)
+
+
+class LearnServicer(LessonCalls, ReflectionCalls, KnowledgeCalls):
+    """Serves `mneme.v1.LearnService`.
+
+    LearnService, told by what its calls concern: lessons, reflections, the knowledge log.
+    """
+
+    def __init__(
+        self,
+        lessons: Lessons,
+        reflections: Reflections,
+        knowledge: Knowledge,
+        foreground: Foreground,
+    ) -> None:
+        self._foreground = foreground
+        self._lessons = lessons
+        self._reflections = reflections
+        self._knowledge = knowledge

@@ -1,1 +1,0 @@
-"""Patterns in a tenant's database."""

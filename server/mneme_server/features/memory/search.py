@@ -1,0 +1,177 @@
+"""The search for memories by meaning, with filters on what they carry."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from mneme_server.engine.corpus.document import DocumentFilter
+from mneme_server.engine.corpus.ports import CorpusIndex, Selection
+from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
+from mneme_server.engine.scheduling.foreground import Foreground, Size
+from mneme_server.features.memory.model import MEMORY, FoundMemory, MemoryFilter
+from mneme_server.features.memory.ports import MemoriesUnit
+from mneme_server.features.recall.search import QueryEmbedder
+
+GATHERED = 100
+"""Memories that a search gathers."""
+SIMILARITY_SHARE, UPLIFT_SHARE = 0.7, 0.3
+"""What similarity and uplift count for where memories are reranked."""
+_LONG_QUERY = 500
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMemories:
+    """What a search found, best first, and what it took in seconds.
+
+    `matches` counts those gathered that are similar enough; `capped` when there may be more.
+    """
+
+    results: Sequence[FoundMemory]
+    matches: int
+    capped: bool
+    searched: int
+    pending: int
+    index_mode: str
+    embedding_s: float
+    search_s: float
+    rerank_s: float
+    partial: bool
+
+
+class SearchTimes:
+    """How long searches took, by tenant, since the server started. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._of: dict[str, tuple[int, float]] = {}
+
+    def add(self, tenant_id: str, took_s: float) -> None:
+        """Count a search."""
+        with self._lock:
+            count, together = self._of.get(tenant_id, (0, 0.0))
+            self._of[tenant_id] = (count + 1, together + took_s)
+
+    def of(self, tenant_id: str) -> tuple[int, float]:
+        """Return how many searches there were, and the seconds that they took together."""
+        with self._lock:
+            return self._of.get(tenant_id, (0, 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class SearchMemories:
+    """The use case: search memories by meaning."""
+
+    tenants: OpenTenants[MemoriesUnit]
+    embedder: QueryEmbedder
+    foreground: Foreground = field(default_factory=Foreground)
+    times: SearchTimes = field(default_factory=SearchTimes)
+
+    def __call__(
+        self,
+        tenant_id: str,
+        query: str,
+        filter_: MemoryFilter,
+        *,
+        limit: int,
+        min_similarity: float,
+        rerank: bool = False,
+    ) -> FoundMemories:
+        """Return the memories whose vectors are closest to the query's; with `rerank` those of the
+        closest that are best by similarity and by what causal edges say of them.
+
+        Raises:
+            EmbeddingError: the embedding backend failed.
+        """
+        size = Size.SMALL if len(query) <= _LONG_QUERY else Size.LARGE
+        with self.tenants.open(tenant_id) as tenant:
+            began = time.perf_counter()
+            pending = self.embedder.begin([query])  # Before it stands in line.
+            with self.foreground.computing(size):
+                vector = self.foreground.wait_outside(pending, size)[0]
+                embedded = time.perf_counter()
+                waiting = tenant.pending  # Before the search: what comes meanwhile may be missed.
+                index = tenant.index
+                selection = _selected(tenant, index, filter_)
+                # One more, to tell whether there are more.
+                hits = index.search_dense(vector, GATHERED + 1, selection, exact=False)
+                near = hits.scores >= min_similarity
+                rows, scores = hits.rows[near], hits.scores[near]
+                columns = index.columns
+                order = np.lexsort((-columns.doc_id[rows], -columns.timestamp_us[rows], -scores))
+                best = order[:GATHERED] if rerank else order[:limit]
+                doc_ids = columns.doc_id[rows[best]].tolist()
+                with tenant.read() as unit:
+                    memories = unit.remembered.by_document(doc_ids)
+                    searched = reranked = time.perf_counter()
+                    results = [
+                        FoundMemory(memories[doc_id], float(score))
+                        for doc_id, score in zip(doc_ids, scores[best], strict=True)
+                        if doc_id in memories  # It may have been deleted since it was found.
+                    ]
+                    if rerank:
+                        results = _reranked(unit, results)[:limit]
+                        reranked = time.perf_counter()
+        self.times.add(tenant_id, searched - embedded)
+        return FoundMemories(
+            results=results,
+            matches=min(len(rows), GATHERED),
+            capped=len(rows) > GATHERED,
+            searched=selection.count,
+            pending=waiting,
+            index_mode=tenant.index_mode,
+            embedding_s=embedded - began,
+            search_s=searched - embedded,
+            rerank_s=reranked - searched,
+            partial=index.partial,
+        )
+
+
+def _reranked(unit: MemoriesUnit, found: Sequence[FoundMemory]) -> list[FoundMemory]:
+    """Return memories, the best by similarity and uplift first; of equal ones the closer one."""
+    uplifts = unit.causal_edges.uplifts(MEMORY.name, [one.memory.id for one in found])
+    scored = [
+        replace(one, uplift=uplift, score=_score(one.similarity, uplift or 0.0))
+        for one in found
+        for uplift in (uplifts.get(one.memory.id),)
+    ]
+    return sorted(scored, key=lambda one: -(one.score or 0.0))
+
+
+def _score(similarity: float, uplift: float) -> float:
+    return SIMILARITY_SHARE * similarity + UPLIFT_SHARE * min(1.0, max(-1.0, uplift))
+
+
+def _selected(
+    tenant: OpenTenant[MemoriesUnit], index: CorpusIndex, filter_: MemoryFilter
+) -> Selection:
+    """Return the rows that a filter picks: what the index knows by itself, the rest by the store's
+    word."""
+    base = DocumentFilter(
+        kinds=frozenset({MEMORY}),
+        user_id=filter_.user_id,
+        agent_id=filter_.agent_id,
+        project=filter_.project,
+        start_us=filter_.start_us,
+        end_us=filter_.end_us,
+        tags=frozenset(filter_.tags),
+        any_tags=frozenset(filter_.any_tags),
+        include_archived=filter_.include_superseded,
+    )
+    selection = index.select(base)
+    if not filter_.values or not selection.count:
+        return selection
+    mask = selection.mask
+    for span in filter_.values:
+        with tenant.read() as unit:
+            doc_ids = np.array(unit.remembered.doc_ids(span), np.int64)
+        rows = index.columns.rows_of(doc_ids)
+        valued = np.zeros(len(mask), np.bool_)
+        valued[rows[(rows >= 0) & (rows < len(mask))]] = True
+        mask = mask & valued
+    rows = np.flatnonzero(mask)
+    return Selection(mask, rows.size, everything=False, listed=rows)

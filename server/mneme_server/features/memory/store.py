@@ -1,0 +1,542 @@
+"""Memories in a tenant's database, what recall shows of them, and how they are forgotten."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, TypeAlias
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ColumnElement,
+    Connection,
+    Executable,
+    ForeignKeyConstraint,
+    Index,
+    LargeBinary,
+    Row,
+    Select,
+    Subquery,
+    Table,
+    Text,
+    bindparam,
+    delete,
+    func,
+    select,
+    tuple_,
+    update,
+)
+
+from mneme_server.common.canonical import Json, JsonObject
+from mneme_server.common.clock import MICROSECONDS
+from mneme_server.common.stored import reads
+from mneme_server.engine.corpus.forgetting import TAG, Items
+from mneme_server.engine.store.forgetting import Forgets, Rows, SqlForgetter
+from mneme_server.engine.store.guard import Prepared
+from mneme_server.engine.store.kinds import Details
+from mneme_server.engine.store.portable import array_of, joined, listed
+from mneme_server.engine.store.reading import decoded, read_rows
+from mneme_server.engine.store.rows import (
+    chunks,
+    decode_tags,
+    encode_tags,
+    equal_where_given,
+    insert_rows,
+    read_with,
+    upsert,
+)
+from mneme_server.engine.store.schema import (
+    enum_column,
+    int64_column,
+    json_column,
+    metadata,
+    rows_are,
+    tenant_key,
+    text_column,
+    time_column,
+)
+from mneme_server.engine.store.tables import documents, vectors
+from mneme_server.engine.store.totals import add_to_total, known, total
+from mneme_server.engine.store.unindexed import unindexed
+from mneme_server.features.memory.memories import remove
+from mneme_server.features.memory.model import (
+    MEMORY,
+    Importance,
+    JoinedTexts,
+    Memory,
+    MemoryFilter,
+    MemoryPart,
+)
+from mneme_server.features.memory.values import ValueRange, leaves
+
+memories = Table(
+    "memories",
+    metadata,
+    tenant_key(),
+    Column("id", Text, nullable=False, primary_key=True),
+    text_column("text"),
+    text_column("user_id"),
+    text_column("agent_id"),
+    text_column("project"),
+    json_column("tags"),
+    json_column("metadata"),
+    enum_column("importance", Importance),
+    # What memories share that say the same; see `features.memory.model.Memory.digest`.
+    Column("digest", LargeBinary, nullable=False),
+    time_column("since"),
+    text_column("superseded_by"),
+    Column("until", BigInteger),
+    time_column("created_at"),
+    time_column("updated_at"),
+    Index("memories_by_since", "tenant_id", "since", "id"),
+    Index("memories_by_user", "tenant_id", "user_id", "since", "id"),
+    Index("memories_by_digest", "tenant_id", "digest"),
+    Index("memories_by_successor", "tenant_id", "superseded_by"),
+    info=rows_are("memory", "id"),
+)
+
+memory_tags = Table(
+    "memory_tags",
+    metadata,
+    tenant_key(),
+    Column("tag", Text, nullable=False, primary_key=True),
+    Column("memory_id", Text, nullable=False, primary_key=True),
+    ForeignKeyConstraint(
+        ["tenant_id", "memory_id"], ["memories.tenant_id", "memories.id"], ondelete="CASCADE"
+    ),
+    Index("memory_tags_by_memory", "tenant_id", "memory_id"),
+    sqlite_with_rowid=False,
+)
+
+# The values in the metadata, as `features.memory.values` spells them; with the number of the
+# memory's document, by which a search knows it.
+memory_values = Table(
+    "memory_values",
+    metadata,
+    tenant_key(),
+    Column("key", Text, nullable=False, primary_key=True),
+    Column("value", Text, nullable=False, primary_key=True),
+    Column("memory_id", Text, nullable=False, primary_key=True),
+    int64_column("doc_id"),
+    ForeignKeyConstraint(
+        ["tenant_id", "memory_id"], ["memories.tenant_id", "memories.id"], ondelete="CASCADE"
+    ),
+    Index("memory_values_by_memory", "tenant_id", "memory_id"),
+    sqlite_with_rowid=False,
+)
+
+
+# Memories in a tenant's database.
+
+
+_TOTAL = "memories"
+_PartKey: TypeAlias = tuple[MemoryFilter, MemoryPart | None]
+
+
+class SqlMemories:
+    """Implements `MemoryRepository`."""
+
+    def __init__(self, connection: Connection, tenant_id: str) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+        self._parts: dict[_PartKey, Executable] = {}
+
+    def get_many(self, memory_ids: Collection[str]) -> dict[str, Memory]:
+        if not memory_ids:
+            return {}
+        found = read_with(
+            self._connection, memories, _memory, self._tenant_id, memory_ids, kind="memory"
+        )
+        return {memory.id: memory for memory in self._linked(found)}
+
+    def holding(self, digests: Collection[bytes], *, but: str = "") -> dict[bytes, Memory]:
+        found: dict[bytes, Memory] = {}
+        for some in chunks(set(digests)):
+            query = (
+                select(memories)
+                .where(
+                    memories.c.tenant_id == self._tenant_id,
+                    memories.c.digest.in_(some),
+                    memories.c.id != but,
+                    unindexed(memories.c.superseded_by) == "",  # As of nearly all.
+                )
+                .order_by(memories.c.created_at.desc(), memories.c.id.desc())
+            )
+            rows = read_rows(self._connection, query, _memory, kind="memory")
+            found |= {memory.digest: memory for memory in self._linked(rows)}
+        return found
+
+    def superseded_by(self, memory_ids: Collection[str]) -> dict[str, str]:
+        return self._pairs(memories.c.superseded_by, set(memory_ids) - {""})
+
+    def successors(self, memory_ids: Collection[str]) -> dict[str, str]:
+        return self._pairs(memories.c.id, memory_ids)
+
+    def _pairs(self, key: ColumnElement[str], values: Collection[str]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for some in chunks(values):
+            query = select(memories.c.id, memories.c.superseded_by).where(
+                memories.c.tenant_id == self._tenant_id, key.in_(some)
+            )
+            found |= {row.id: row.superseded_by for row in self._connection.execute(query)}
+        return found
+
+    def save(self, saved: Sequence[Memory], doc_ids: Mapping[str, int]) -> None:
+        ids = {memory.id for memory in saved}
+        before = known(self._connection, self._tenant_id, memories.c.id, ids)
+        self._connection.execute(
+            upsert(memories), [_memory_row(memory, self._tenant_id) for memory in saved]
+        )
+        add_to_total(self._connection, self._tenant_id, _TOTAL, len(ids) - before)
+        if before:
+            self._remove_labels(ids)
+        tags = [
+            {"tenant_id": self._tenant_id, "tag": tag, "memory_id": memory.id}
+            for memory in saved
+            for tag in memory.tags
+        ]
+        values = [
+            {
+                "tenant_id": self._tenant_id,
+                "key": key,
+                "value": value,
+                "memory_id": memory.id,
+                "doc_id": doc_ids[memory.id],
+            }
+            for memory in saved
+            for key, value in set(leaves(json.loads(memory.metadata_json)))
+        ]
+        if tags:
+            insert_rows(self._connection, memory_tags, tags)
+        if values:
+            insert_rows(self._connection, memory_values, values)
+
+    def mark(self, memory_ids: Collection[str], successor: str, until_us: int | None) -> None:
+        for some in chunks(memory_ids):
+            self._connection.execute(
+                update(memories)
+                .where(memories.c.tenant_id == self._tenant_id, memories.c.id.in_(some))
+                .values(superseded_by=successor, until=until_us)
+            )
+
+    def remove(self, memory_ids: Collection[str]) -> None:
+        self._remove_labels(memory_ids)
+        for some in chunks(memory_ids):
+            removed = self._connection.execute(
+                delete(memories).where(
+                    memories.c.tenant_id == self._tenant_id, memories.c.id.in_(some)
+                )
+            ).rowcount
+            add_to_total(self._connection, self._tenant_id, _TOTAL, -removed)
+
+    def page(
+        self, filter_: MemoryFilter, after: tuple[int, str] | None, limit: int
+    ) -> Sequence[Memory]:
+        query = select(memories).where(*self._conditions(filter_))
+        if after is not None:
+            query = query.where(tuple_(memories.c.since, memories.c.id) < tuple_(*after))
+        query = query.order_by(memories.c.since.desc(), memories.c.id.desc()).limit(limit)
+        return self._linked(read_rows(self._connection, query, _memory, kind="memory"))
+
+    def count(self, filter_: MemoryFilter) -> int:
+        if filter_ == MemoryFilter(include_superseded=True):
+            return total(self._connection, self._tenant_id, _TOTAL)
+        query = select(func.count()).select_from(memories).where(*self._conditions(filter_))
+        return int(self._connection.execute(query).scalar_one())
+
+    def ids(self, filter_: MemoryFilter) -> Sequence[str]:
+        query = select(memories.c.id).where(*self._conditions(filter_))
+        return self._connection.execute(query).scalars().all()
+
+    def texts(self, filter_: MemoryFilter, what: MemoryPart, after: str, limit: int) -> JoinedTexts:
+        def made() -> Executable:
+            some = self._part(filter_, memories.c[what.value].label("said"))
+            # In one value, as NUL is in none of them: making rows of them would take longer than
+            # reading them does.
+            times, last = func.count().label("times"), func.max(some.c.id).label("last")
+            return select(times, joined(some.c.said).label("said"), last).select_from(some)
+
+        row = self._of_part((filter_, what), made, after, limit)
+        return JoinedTexts(row.times, row.said, row.last) if row.times else JoinedTexts()
+
+    def stamps(
+        self, filter_: MemoryFilter, after: str, limit: int, places: Collection[int]
+    ) -> Sequence[tuple[int, str]]:
+        def made() -> Executable:
+            some = self._part(filter_, memories.c.since)
+            return select(joined(some.c.since).label("since"), joined(some.c.id).label("ids"))
+
+        row = self._of_part((filter_, None), made, after, limit)
+        since, ids = decoded(row.since).split("\0"), decoded(row.ids).split("\0")
+        return [(int(since[place]), ids[place]) for place in places]
+
+    def _of_part(
+        self, key: _PartKey, made: Callable[[], Executable], after: str, limit: int
+    ) -> Row[Any]:
+        """Run the query; it is made once for all parts, as that takes as long as to run it."""
+        if key not in self._parts:
+            self._parts[key] = made()
+        return self._connection.execute(self._parts[key], {"after": after, "limit": limit}).one()
+
+    def _part(self, filter_: MemoryFilter, column: ColumnElement[Any]) -> Subquery:
+        """Return the column of those that match, and their ids, after `after`, up to `limit`."""
+        return (
+            select(memories.c.id, column)
+            .where(*self._conditions(filter_, by_id=True), memories.c.id > bindparam("after"))
+            .order_by(memories.c.id)
+            .limit(bindparam("limit"))
+            .subquery()
+        )
+
+    def frequent_tags(self, limit: int) -> tuple[Sequence[tuple[str, int]], int]:
+        return self._frequent(memory_tags.c.tag, limit)
+
+    def frequent_keys(self, limit: int) -> tuple[Sequence[tuple[str, int]], int]:
+        return self._frequent(memory_values.c.key, limit)
+
+    def _frequent(
+        self, name: ColumnElement[str], limit: int
+    ) -> tuple[Sequence[tuple[str, int]], int]:
+        mine = name.table.c.tenant_id == self._tenant_id
+        count = func.count().label("times")
+        query = select(name, count).where(mine).group_by(name)
+        query = query.order_by(count.desc(), name).limit(limit)
+        found = [(str(row[0]), int(row[1])) for row in self._connection.execute(query)]
+        if len(found) < limit:
+            return found, len(found)
+        different = select(func.count(name.distinct())).where(mine)
+        return found, int(self._connection.execute(different).scalar_one())
+
+    def vectors_of(self, memory_ids: Collection[str]) -> int:
+        count = 0
+        for some in chunks(memory_ids):
+            theirs = select(documents.c.doc_id).where(
+                documents.c.tenant_id == self._tenant_id,
+                documents.c.kind == MEMORY.name,
+                documents.c.source_id.in_(some),
+            )
+            query = (
+                select(func.count())
+                .select_from(vectors)
+                .where(vectors.c.tenant_id == self._tenant_id, vectors.c.doc_id.in_(theirs))
+            )
+            count += int(self._connection.execute(query).scalar_one())
+        return count
+
+    def doc_ids(self, span: ValueRange) -> Sequence[int]:
+        query = self._in_span(select(memory_values.c.doc_id), span)
+        return self._connection.execute(query).scalars().all()
+
+    def by_document(self, doc_ids: Collection[int]) -> Mapping[int, Memory]:
+        wanted = {"tenant": self._tenant_id, "ids": json.dumps(list(doc_ids))}
+        sources = {row.source_id: row.doc_id for row in _sources().all(self._connection, wanted)}
+        return {sources[found.id]: found for found in self.get_many(sources).values()}
+
+    def _linked(self, read: Sequence[Memory]) -> list[Memory]:
+        """Return memories as they were read, with what they supersede."""
+        if not read:
+            return []
+        superseded: dict[str, list[str]] = {}
+        wanted = {"tenant": self._tenant_id, "ids": array_of(memory.id for memory in read)}
+        for row in _superseded().all(self._connection, wanted):
+            superseded.setdefault(row.superseded_by, []).append(row.id)
+        return [
+            replace(memory, supersedes=tuple(sorted(superseded[memory.id])))
+            if memory.id in superseded
+            else memory
+            for memory in read
+        ]
+
+    def _remove_labels(self, memory_ids: Collection[str]) -> None:
+        for table in (memory_tags, memory_values):
+            for some in chunks(memory_ids):
+                self._connection.execute(
+                    delete(table).where(
+                        table.c.tenant_id == self._tenant_id, table.c.memory_id.in_(some)
+                    )
+                )
+
+    def _conditions(
+        self, filter_: MemoryFilter, *, by_id: bool = False
+    ) -> list[ColumnElement[bool]]:
+        """Return the conditions of a filter; `by_id` for what reads in the order of ids, which
+        another index would have to sort again for each part."""
+        columns = memories.c
+        names = ("user_id", "agent_id", "project", "since", "superseded_by")
+        looked_at = {name: unindexed(columns[name]) if by_id else columns[name] for name in names}
+        conditions: list[ColumnElement[bool]] = [columns.tenant_id == self._tenant_id]
+        conditions += equal_where_given(looked_at, filter_, ("user_id", "agent_id", "project"))
+        conditions += [columns.id.in_(self._tagged([tag])) for tag in filter_.tags]
+        if filter_.any_tags:
+            conditions.append(columns.id.in_(self._tagged(filter_.any_tags)))
+        conditions += [
+            columns.id.in_(self._in_span(select(memory_values.c.memory_id), span))
+            for span in filter_.values
+        ]
+        if filter_.start_us is not None:
+            conditions.append(looked_at["since"] >= filter_.start_us)
+        if filter_.end_us is not None:
+            conditions.append(looked_at["since"] < filter_.end_us)
+        if not filter_.include_superseded:
+            conditions.append(looked_at["superseded_by"] == "")
+        return conditions
+
+    def _tagged(self, tags: Collection[str]) -> Select[Any]:
+        """Select the ids of the memories that have one of the tags."""
+        return select(memory_tags.c.memory_id).where(
+            memory_tags.c.tenant_id == self._tenant_id, memory_tags.c.tag.in_(tags)
+        )
+
+    def _in_span(self, query: Select[Any], span: ValueRange) -> Select[Any]:
+        """Return a query of `memory_values`, of those in the span."""
+        columns = memory_values.c
+        query = query.where(columns.tenant_id == self._tenant_id, columns.key == span.key)
+        if span.is_one:
+            return query.where(columns.value == span.low)
+        return query.where(
+            columns.value >= span.low if span.least else columns.value > span.low,
+            columns.value <= span.high if span.most else columns.value < span.high,
+        )
+
+
+@cache
+def _superseded() -> Prepared:
+    return Prepared(
+        select(memories.c.id, memories.c.superseded_by).where(
+            memories.c.tenant_id == bindparam("tenant"),
+            memories.c.superseded_by.in_(listed(bindparam("ids"))),
+        )
+    )
+
+
+@cache
+def _sources() -> Prepared:
+    return Prepared(
+        select(documents.c.doc_id, documents.c.source_id).where(
+            unindexed(documents.c.tenant_id) == bindparam("tenant"),
+            documents.c.doc_id.in_(listed(bindparam("ids"), numbers=True)),
+            unindexed(documents.c.kind) == MEMORY.name,
+        )
+    )
+
+
+@reads("memory")
+def _memory(row: Row[Any]) -> Memory:
+    return Memory(
+        id=row.id,
+        text=row.text,
+        user_id=row.user_id,
+        agent_id=row.agent_id,
+        project=row.project,
+        tags=decode_tags(row.tags),
+        metadata_json=row.metadata,
+        importance=Importance(row.importance),
+        since_us=row.since,
+        superseded_by=row.superseded_by,
+        until_us=row.until,
+        created_us=row.created_at,
+        updated_us=row.updated_at,
+    )
+
+
+def _memory_row(memory: Memory, tenant_id: str) -> dict[str, Any]:
+    return {
+        "tenant_id": tenant_id,
+        "id": memory.id,
+        "text": memory.text,
+        "user_id": memory.user_id,
+        "agent_id": memory.agent_id,
+        "project": memory.project,
+        "tags": encode_tags(memory.tags),
+        "metadata": memory.metadata_json,
+        "importance": int(memory.importance),
+        "digest": memory.digest,
+        "since": memory.since_us,
+        "superseded_by": memory.superseded_by,
+        "until": memory.until_us,
+        "created_at": memory.created_us,
+        "updated_at": memory.updated_us,
+    }
+
+
+# What is shown of a recalled memory beside its text.
+
+
+def _shown_fields(
+    tags: str, metadata: str, importance: int, *times: *tuple[int, int | None, str]
+) -> JsonObject:
+    since_us, until_us, superseded_by = times
+    details: dict[str, Json] = {
+        "tags": decode_tags(tags),
+        "metadata": json.loads(metadata),
+        "importance": Importance(importance).name,
+        "since": _day_and_time(since_us),
+    }
+    if superseded_by:
+        details["superseded_by"] = superseded_by
+    if until_us is not None:
+        details["until"] = _day_and_time(until_us)
+    return details
+
+
+def _day_and_time(us: int) -> str:
+    """Return a time as RFC 3339 has it, to the second."""
+    return datetime.fromtimestamp(us // MICROSECONDS, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+MEMORY_DETAILS = Details(
+    key=memories.c.id,
+    columns=(
+        memories.c.tags,
+        memories.c.metadata,
+        memories.c.importance,
+        memories.c.since,
+        memories.c.until,
+        memories.c.superseded_by,
+    ),
+    decode=_shown_fields,
+    followed=True,
+)
+
+
+# How memories are forgotten.
+
+
+class MemoryForgetter(SqlForgetter):
+    """Forgets memories. What a forgotten one superseded is passed on, as when it is deleted."""
+
+    rows = (
+        Rows(
+            MEMORY.name, memories.c.id,
+            user=memories.c.user_id, agent=memories.c.agent_id, project=memories.c.project,
+            document=MEMORY,
+        ),
+    )  # fmt: skip
+
+    def erase(self, found: Items, unit: Any) -> None:
+        """See `Forgetter`."""
+        if gone := found.get(MEMORY.name):
+            remove(unit, unit.remembered.successors(gone), named=False)
+
+    def names(self, what: str) -> Iterator[str]:
+        """See `Forgetter`."""
+        yield from super().names(what)
+        if what == TAG:
+            yield from self.distinct(memory_tags.c.tag)
+
+
+FORGETS = Forgets(
+    MemoryForgetter,
+    {
+        memories: "deleted",
+        memory_tags: "deleted with their memory",
+        memory_values: "deleted with their memory",
+    },
+)
+
+
+# Memories in a tenant's database.

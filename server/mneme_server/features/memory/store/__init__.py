@@ -1,1 +1,0 @@
-"""Memories in a tenant's database."""

@@ -1,1 +1,0 @@
-"""A second look at the best candidates by a model that reads the query and each text together."""
