@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.engine.corpus.document import Document
+from mneme_server.engine.corpus.kinds import MAX_KINDS
 from mneme_server.engine.corpus.ports import Rows
-from mneme_server.engine.index.attributes import CopiedColumns, fingerprint
-from mneme_server.engine.index.coding import AnyCodes, Coding
-from mneme_server.engine.index.counts import DocumentCounts
-from mneme_server.engine.index.ids import GONE, RowsById
-from mneme_server.engine.index.links import SessionLinks
-from mneme_server.engine.index.newest import Newest
+from mneme_server.engine.index.coding import AnyCodes, Coding, fingerprint
+from mneme_server.engine.index.rows import GONE, RowsById, SessionLinks
 
 ReadChunk: TypeAlias = Callable[[int, Sequence[NDArray[Any]]], object]
-
 _NAME_BYTES = 200
 """Of a name in a dictionary of codes: its text, its number and its place."""
 _NOBODY = -2
-
 _DTYPES: dict[str, type] = {
     "doc_id": np.int64,
     "kind": np.uint8,
@@ -372,3 +368,102 @@ class DocumentTable:
             setattr(self, name, larger)
         self._links.reserve(self._capacity)
         self.previous, self.next = self._links.previous, self._links.next
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedColumns:
+    """Columns for a copy: how many `rows` there are, the columns of each of the `chunks` that
+    changed, and the names that their numbers stand for, by the columns' names."""
+
+    rows: int
+    chunks: Mapping[int, Sequence[NDArray[Any]]]
+    names: Mapping[str, list[Any]]
+
+
+class DocumentCounts:
+    """How many documents there are of each kind and in each session, and how many words these hold,
+    by the numbers of kinds and sessions; -1 stands for no session.
+
+    One writer; readers need no lock.
+    """
+
+    def __init__(self) -> None:
+        self._kinds = np.zeros(MAX_KINDS, np.int64)
+        self._sessions = np.zeros(1, np.int64)
+        self._words = np.zeros(1, np.int64)  # The last one is that of no session.
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return self._sessions.nbytes + self._words.nbytes
+
+    def of_kinds(self, kinds: NDArray[np.int64]) -> int:
+        """Return how many documents are of these kinds."""
+        return int(self._kinds[kinds].sum())
+
+    def in_sessions(self, sessions: NDArray[np.int64]) -> int:
+        """Return how many documents these sessions hold."""
+        return int(self._sessions[sessions].sum())
+
+    def words(self, sessions: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return how many words each of these sessions holds; 0 for no session."""
+        return self._words[sessions]
+
+    def reserve(self, sessions: int) -> None:
+        """Make room for so many sessions."""
+        missing = sessions - len(self._words)
+        if missing > 0:
+            more = np.zeros(missing + len(self._words) // 2, np.int64)
+            self._words = np.concatenate([self._words, more])
+            self._sessions = np.concatenate([self._sessions, more])
+
+    def add(
+        self,
+        kinds: NDArray[np.uint8],
+        sessions: NDArray[np.int32],
+        words: NDArray[np.int32],
+        sign: int,
+    ) -> None:
+        """Count documents (n,), or with a sign of -1 take them off."""
+        if kinds.size == 1:  # As nearly always; the rest takes ten times as long.
+            self._kinds[kinds[0]] += sign
+            if sessions[0] >= 0:
+                self._words[sessions[0]] += sign * words[0]
+                self._sessions[sessions[0]] += sign
+            return
+        np.add.at(self._kinds, kinds, sign)
+        within = sessions >= 0
+        np.add.at(self._words, sessions[within], sign * words[within])
+        np.add.at(self._sessions, sessions[within], sign)
+
+
+class Newest:
+    """The time of the newest document of a table, known without looking at all of them. Readers
+    need no lock."""
+
+    def __init__(self, table: DocumentTable) -> None:
+        self._table = table
+        self._known = (-1, 0, 0)  # Of which version, of how many rows, and the time.
+
+    def time_us(self) -> int:
+        """Return it, in microseconds since 1970; 0 without documents."""
+        table = self._table
+        version, rows, newest = self._known
+        if version == table.version:
+            return newest
+        version_now, size = table.version, table.size
+        changed = table.changed_since(version)
+        if changed is not None:
+            since = self._newest_of(changed)
+            # Of rows that were there before, one that was the newest may have gone.
+            if since < newest and bool((changed < rows).any()):
+                changed = None
+            newest = max(since, newest)
+        if changed is None:
+            newest = self._newest_of(slice(size))
+        self._known = (version_now, size, newest)
+        return newest
+
+    def _newest_of(self, rows: Rows | slice) -> int:
+        times = self._table.timestamp_us[rows][self._table.live[rows]]
+        return int(times.max()) if times.size else 0

@@ -5,24 +5,16 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.engine.corpus.ports import Matrix, Rows, Scores, Selection
 from mneme_server.engine.index.graph import Bits, Graph, Positions, bits_of, inner_products
-from mneme_server.engine.index.places import (
-    NO_POSITION,
-    NO_ROW,
-    Places,
-    counted,
-    has_any,
-    positions_of,
-    wasteful,
-    with_room,
-)
+from mneme_server.engine.index.rows import NO_ROW
 from mneme_server.engine.index.settings import IndexSettings
 
 _SCAN_SHARE = 0.1
@@ -32,34 +24,12 @@ _AT_ONCE = 65_536
 stopped is done again."""
 _PICK_SHARE = 1 / 32
 """Of a graph's vectors that may be found: so few are compared one by one."""
-
-
-class _Change(NamedTuple):
-    """What `build` made: positions before `first` stay what they are, of the others only `kept`
-    stay, and those that came meanwhile; `graphs` hold the first ones of them."""
-
-    first: int
-    kept: Positions
-    graphs: tuple[Graph, ...]
-
-
-class _Asked(NamedTuple):
-    """What a search is for; `chosen` are the positions that may be found, where they are few."""
-
-    query: Matrix
-    k: int
-    selection: Selection
-    chosen: Positions | None
-
-
-class _Allowed(NamedTuple):
-    """Which vectors of a graph a selection lets through, kept for the next search."""
-
-    selection: Selection | None
-    graph: weakref.ref[Graph]
-    dead: int
-    found: int
-    bits: Bits
+_NO_ROWS: Rows = np.empty(0, np.int64)
+_NO_SCORES: Scores = np.empty(0, np.float32)
+_Array = TypeVar("_Array", NDArray[np.float32], NDArray[np.int32])
+NO_POSITION = -1
+_DEAD_SHARE = 0.3
+_DEAD_MINIMUM = 1_000
 
 
 class DenseIndex:
@@ -82,8 +52,8 @@ class DenseIndex:
         self.dimensions = dimensions
         self._settings = settings
         self._lock = lock
-        self._allowed: dict[int, _Allowed] = {}
-        self._state = Places(
+        self._allowed: dict[int, _AllowedVectors] = {}
+        self._state = VectorPlaces(
             graphs=(),
             tail=np.empty((0, dimensions), np.float32),
             rows=np.empty(0, np.int32),
@@ -164,7 +134,7 @@ class DenseIndex:
         chosen = None
         if not selection.everything and selection.count <= state.size * _SCAN_SHARE:
             chosen = positions_of(state, selection.rows)
-        asked = _Asked(query, k, selection, chosen)
+        asked = _VectorQuery(query, k, selection, chosen)
         tail_rows, tail_scores = _search_tail(state, asked)
         found, scores = [_NO_ROWS], [_NO_SCORES]
         for part, start in enumerate(state.starts[:-1]):
@@ -240,7 +210,7 @@ class DenseIndex:
             else:
                 first = start.graphed
                 kept = np.flatnonzero(rows[first:] != NO_ROW) + first
-                change = _Change(first, kept, start.graphs)
+                change = _GraphChange(first, kept, start.graphs)
             assert change is not None
             with self._lock:
                 self._swap(start, change)
@@ -262,7 +232,7 @@ class DenseIndex:
         self._state = counted(tuple(graphs), tail, rows.astype(np.int32), position)
 
     def _search_graph(
-        self, state: Places, part: int, start: int, asked: _Asked
+        self, state: VectorPlaces, part: int, start: int, asked: _VectorQuery
     ) -> tuple[Positions, Scores]:
         graph, breadth = state.graphs[part], self._settings.ef_search
         query, k, selection, chosen = asked
@@ -281,7 +251,9 @@ class DenseIndex:
             return graph.scan(query, k, allowed.bits)
         return graph.search(query, k, breadth * graph.size // allowed.found, allowed.bits)
 
-    def _allowed_of(self, state: Places, part: int, start: int, selection: Selection) -> _Allowed:
+    def _allowed_of(
+        self, state: VectorPlaces, part: int, start: int, selection: Selection
+    ) -> _AllowedVectors:
         """Return which vectors of a graph may be found: what the last search knew, if it asked for
         the same."""
         graph, known = state.graphs[part], self._allowed.get(part)
@@ -296,13 +268,13 @@ class DenseIndex:
         rows = state.rows[start : start + graph.size]
         mask = rows != NO_ROW if asked is None else _allowed(rows, selection)
         count = int(np.count_nonzero(mask))
-        known = _Allowed(asked, weakref.ref(graph), state.dead[part], count, bits_of(mask))
+        known = _AllowedVectors(asked, weakref.ref(graph), state.dead[part], count, bits_of(mask))
         self._allowed[part] = known
         return known
 
     def _merged(
-        self, start: Places, rows: NDArray[np.int32], stop: threading.Event
-    ) -> _Change | None:
+        self, start: VectorPlaces, rows: NDArray[np.int32], stop: threading.Event
+    ) -> _GraphChange | None:
         """Add the tail to the last graph, or begin the next one with it."""
         first, settings = start.graphed, self._settings
         kept = np.flatnonzero(rows[first:] != NO_ROW) + first
@@ -310,20 +282,20 @@ class DenseIndex:
         graphs = start.graphs
         grown: Graph | None
         if not kept.size:
-            return _Change(first, kept, graphs)
+            return _GraphChange(first, kept, graphs)
         if not graphs:
             if kept.size <= settings.exact_limit:
-                return _Change(first, kept, ())
+                return _GraphChange(first, kept, ())
             grown = Graph.build(vectors, settings, stop)
         elif graphs[-1].size < self._graph_limit(start):
             grown, graphs = graphs[-1].grown(vectors, stop), graphs[:-1]
         else:
             grown = graphs[-1].another(vectors, stop)
-        return None if grown is None else _Change(first, kept, (*graphs, grown))
+        return None if grown is None else _GraphChange(first, kept, (*graphs, grown))
 
     def _compacted(
-        self, start: Places, rows: NDArray[np.int32], part: int, stop: threading.Event
-    ) -> _Change | None:
+        self, start: VectorPlaces, rows: NDArray[np.int32], part: int, stop: threading.Event
+    ) -> _GraphChange | None:
         """Build one of the graphs again without what was removed, or have the one before take what
         is left of it."""
         graphs, first = start.graphs, start.starts[part]
@@ -333,19 +305,19 @@ class DenseIndex:
         kept = np.concatenate([within + first, np.arange(end, start.size)])
         before, after = graphs[:part], graphs[part + 1 :]
         if not within.size:
-            return _Change(first, kept, before + after)
+            return _GraphChange(first, kept, before + after)
         if before and before[-1].size + within.size <= self._graph_limit(start):
             built = before[-1].joined(graph, within, stop)
             before = before[:-1]
         else:
             built = graph.kept(within, stop)
-        return None if built is None else _Change(first, kept, (*before, built, *after))
+        return None if built is None else _GraphChange(first, kept, (*before, built, *after))
 
-    def _graph_limit(self, state: Places) -> float:
+    def _graph_limit(self, state: VectorPlaces) -> float:
         """Return how many vectors a graph takes until another is begun."""
         return max(self._settings.graph_limit, state.size * self._settings.graph_share)
 
-    def _swap(self, start: Places, change: _Change) -> None:
+    def _swap(self, start: VectorPlaces, change: _GraphChange) -> None:
         """Replace the state by one that has what was built since the `start`."""
         now, first = self._state, change.first
         moved = np.concatenate([change.kept, np.arange(start.size, now.size)])
@@ -359,11 +331,35 @@ class DenseIndex:
         self._state = counted(change.graphs, tail, rows, position)
 
 
-_NO_ROWS: Rows = np.empty(0, np.int64)
-_NO_SCORES: Scores = np.empty(0, np.float32)
+class _VectorQuery(NamedTuple):
+    """What a search is for; `chosen` are the positions that may be found, where they are few."""
+
+    query: Matrix
+    k: int
+    selection: Selection
+    chosen: Positions | None
 
 
-def _search_tail(state: Places, asked: _Asked) -> tuple[Rows, Scores]:
+class _AllowedVectors(NamedTuple):
+    """Which vectors of a graph a selection lets through, kept for the next search."""
+
+    selection: Selection | None
+    graph: weakref.ref[Graph]
+    dead: int
+    found: int
+    bits: Bits
+
+
+class _GraphChange(NamedTuple):
+    """What `build` made: positions before `first` stay what they are, of the others only `kept`
+    stay, and those that came meanwhile; `graphs` hold the first ones of them."""
+
+    first: int
+    kept: Positions
+    graphs: tuple[Graph, ...]
+
+
+def _search_tail(state: VectorPlaces, asked: _VectorQuery) -> tuple[Rows, Scores]:
     graphed, selection = state.graphed, asked.selection
     if graphed == state.size:
         return _NO_ROWS, _NO_SCORES
@@ -396,3 +392,91 @@ def _best(scores: Scores, k: int) -> Positions:
         return np.arange(scores.size)
     limit = np.partition(scores, scores.size - k)[scores.size - k]
     return np.flatnonzero(scores >= limit)
+
+
+@dataclass(frozen=True, slots=True)
+class VectorPlaces:
+    """Where vectors lie, in graphs and in the tail behind them: what a search reads, replaced as a
+    whole.
+
+    A vector's position is its place in `rows`, which names the row it belongs to, -1 when it was
+    removed. The first positions lie in the graphs, one after the other, the others in `tail`.
+    `dead` counts the removed ones of each graph, and at last those of the tail.
+    """
+
+    graphs: tuple[Graph, ...]
+    tail: Matrix
+    rows: NDArray[np.int32]
+    size: int
+    position: NDArray[np.int32]
+    dead: tuple[int, ...]
+
+    @property
+    def starts(self) -> list[int]:
+        """The first position of each graph, and of the tail."""
+        return list(accumulate((graph.size for graph in self.graphs), initial=0))
+
+    @property
+    def graphed(self) -> int:
+        """How many positions lie in graphs."""
+        return sum(graph.size for graph in self.graphs)
+
+    @property
+    def tail_vectors(self) -> Matrix:
+        """The vectors behind the graphs."""
+        return self.tail[: self.size - self.graphed]
+
+    def sizes(self) -> list[int]:
+        """Return how many positions each graph has, and the tail."""
+        return [*(graph.size for graph in self.graphs), self.size - self.graphed]
+
+
+def counted(
+    graphs: tuple[Graph, ...], tail: Matrix, rows: NDArray[np.int32], position: NDArray[np.int32]
+) -> VectorPlaces:
+    """Return a state without spare room, its removed vectors counted."""
+    state = VectorPlaces(graphs, tail, rows, rows.size, position, ())
+    ends = [*state.starts[1:], rows.size]
+    dead = [
+        int(np.count_nonzero(rows[start:end] == NO_ROW))
+        for start, end in zip(state.starts, ends, strict=True)
+    ]
+    return replace(state, dead=tuple(dead))
+
+
+def wasteful(state: VectorPlaces) -> int | None:
+    """Return which part holds many removed vectors; None when none does."""
+    for part, (dead, size) in enumerate(zip(state.dead, state.sizes(), strict=True)):
+        if dead > _DEAD_MINIMUM and dead > size * _DEAD_SHARE:
+            return part
+    return None
+
+
+def has_any(state: VectorPlaces, rows: Rows) -> bool:
+    """Tell whether one of these rows, which are no less than 0, has a vector."""
+    known = rows[rows < state.position.size]
+    return bool((state.position[known] != NO_POSITION).any())
+
+
+def positions_of(state: VectorPlaces, rows: Rows) -> Positions:
+    """Return each row's position; -1 without a vector."""
+    if not state.position.size:
+        return np.full(rows.shape, NO_POSITION, np.int64)
+    inside = (rows >= 0) & (rows < state.position.size)
+    positions = state.position[np.where(inside, rows, 0)].astype(np.int64)
+    positions[~inside] = NO_POSITION
+    # A row that was replaced after this state was taken may point behind its end.
+    positions[positions >= state.size] = NO_POSITION
+    return positions
+
+
+def with_room(array: _Array, used: int, wanted: int) -> _Array:
+    """Return `array`, or a larger copy of its first `used` items when `wanted` do not fit."""
+    if wanted <= len(array):
+        return array
+    capacity = max(wanted, used + used // 2, 64)
+    larger = np.empty((capacity, *array.shape[1:]), array.dtype)
+    larger[:used] = array[:used]
+    if array.ndim == 1:  # Of vectors nothing is read behind the last one: they take no memory yet.
+        larger[used:] = NO_ROW
+    return cast(_Array, larger)

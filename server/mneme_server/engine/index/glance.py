@@ -17,8 +17,7 @@ from mneme_server.engine.corpus.ports import CorpusSource, Rows, Scores, VectorB
 from mneme_server.engine.corpus.scanning import Question, Scan
 from mneme_server.engine.index import scratch
 from mneme_server.engine.index.graph import inner_products
-from mneme_server.engine.index.log import Log
-from mneme_server.engine.index.settings import IndexSettings
+from mneme_server.engine.index.settings import IndexLog, IndexSettings
 from mneme_server.engine.index.tenant_index import TenantIndex
 from mneme_server.engine.index.word_starts import best, matching
 
@@ -111,7 +110,7 @@ def glancing(
     model_id: str,
     dimensions: int,
     settings: IndexSettings,
-    log: Log,
+    log: IndexLog,
 ) -> Iterator[StoreGlance]:
     """Look a question up in the store and lend what was found."""
     with ThreadPoolExecutor(1, thread_name_prefix="glance") as pool:

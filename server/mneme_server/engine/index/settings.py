@@ -1,8 +1,9 @@
-"""What can be tuned in an index."""
+"""The settings of an index: what can be tuned, and where it reports what it did on its own."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +53,26 @@ class IndexSettings:
     index in nine."""
     query_terms: int = 256
     """Distinct terms of a query that are searched for: the rarest ones are kept."""
+
+
+class IndexLog(Protocol):
+    """Where an index reports what it did on its own: a structured log; structlog's loggers are
+    one."""
+
+    def info(self, event: str, /, **fields: object) -> object:
+        """Report something that happened as planned."""
+        ...
+
+    def warning(self, event: str, /, **fields: object) -> object:
+        """Report something that an operator should know of."""
+        ...
+
+
+class NoLog:
+    """Keeps everything to itself."""
+
+    def info(self, event: str, /, **fields: object) -> None:
+        """Do nothing."""
+
+    def warning(self, event: str, /, **fields: object) -> None:
+        """Do nothing."""

@@ -15,6 +15,7 @@ file. All are read, and none is ever mapped: whoever truncates a mapped file end
 from __future__ import annotations
 
 import json
+import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
@@ -27,8 +28,8 @@ from numpy.typing import NDArray
 
 from mneme_server.engine.corpus.feed import Position
 from mneme_server.engine.corpus.ports import Matrix
-from mneme_server.engine.index.attributes import CopiedColumns
-from mneme_server.engine.index.columns import CHUNK, DocumentTable
+from mneme_server.engine.index.columns import CHUNK, CopiedColumns, DocumentTable
+from mneme_server.engine.index.dense import DenseIndex
 from mneme_server.engine.index.files import (
     PieceReader,
     keep_only,
@@ -39,32 +40,93 @@ from mneme_server.engine.index.files import (
     write_sealed,
 )
 from mneme_server.engine.index.graph import Graph
+from mneme_server.engine.index.rows import NO_ROW
 
 FORMAT = 3
 _MANIFEST = "manifest.json"
 _GRAPH = ("size", "neighbours", "entry", "breadth")
 """What the manifest says of a graph."""
-
 Entry = Mapping[str, Any]
 
 
-class SnapshotDamaged(Exception):
-    """The snapshot cannot be used; the message says which file and why."""
+class SavedIndex:
+    """The copy of attributes and vectors in the tenant's folder, and what it lacks.
+
+    Args:
+        folder: where it lies.
+        lock: held by whoever changes the index, and to call `changed`.
+        loaded: what was found there.
+    """
+
+    def __init__(self, folder: SnapshotFolder, lock: threading.Lock, loaded: LoadedIndex) -> None:
+        self._folder = folder
+        self._lock = lock
+        self._writing = threading.Lock()  # Two at once would sweep each other's files away.
+        self._documents, self._vectors = loaded.documents, loaded.vectors
+        self._position = loaded.position
+
+    def lacks(self, position: Position) -> int:
+        """Return how much of what there is at `position` it does not hold, in documents, vectors or
+        rows of the feed."""
+        rows = position.number - self._position.number
+        return max(self._documents, self._vectors, rows)
+
+    def changed(self, *, documents: int = 0, vectors: int = 0) -> None:
+        """Note that so many documents or vectors came, changed or went."""
+        self._documents += documents
+        self._vectors += vectors
+
+    def save(self, table: DocumentTable, dense: DenseIndex, position: Position) -> None:
+        """Write what changed since the last time: everything that was applied up to `position`.
+
+        Raises:
+            OSError: the disk is full or cannot be written; the copy before stays.
+        """
+        with self._writing:
+            self._save(table, dense, position)
+
+    def _save(self, table: DocumentTable, dense: DenseIndex, position: Position) -> None:
+        gone = not self._folder.exists()
+        with self._lock:
+            same = not self._documents and not self._vectors
+            if not gone and same and self._folder.holds(dense.graphs):
+                copied = None
+            else:
+                if gone:
+                    self._folder.forget()
+                    table.touch()
+                documents, vectors = self._documents, self._vectors
+                copied = table.export()
+                graphs, rows, tail = dense.export()
+                doc_ids = np.full(rows.size, NO_ROW, np.int64)
+                doc_ids[rows != NO_ROW] = table.doc_id[rows[rows != NO_ROW]]
+        if copied is None:
+            if position != self._position:
+                self._folder.move(position)
+                self._position = position
+            return
+        try:
+            self._folder.write(position, graphs, doc_ids, tail, copied)
+        except BaseException:
+            with self._lock:
+                table.touch(copied.chunks)
+            raise
+        with self._lock:
+            self._documents -= documents
+            self._vectors -= vectors
+            self._position = position
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
-    """All vectors up to the row `position` of the feed.
+class LoadedIndex:
+    """What an index begins with. The snapshot holds what there is up to `position`, but for so many
+    `documents` and `vectors`; `new` without a snapshot."""
 
-    `doc_ids` (n,) names the document of each position; the first ones lie in `graphs`, the others
-    in `tail`. `columns` tells whether `restore_columns` has something to read.
-    """
-
+    table: DocumentTable
     position: Position
-    graphs: Sequence[Graph]
-    doc_ids: NDArray[np.int64]
-    tail: Matrix
-    columns: bool
+    documents: int
+    vectors: int
+    new: bool
 
 
 class SnapshotFolder:
@@ -277,3 +339,22 @@ def read_manifest(folder: Path) -> Mapping[str, Any] | None:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise SnapshotDamaged(f"{path} is not of format {FORMAT}")
     return manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All vectors up to the row `position` of the feed.
+
+    `doc_ids` (n,) names the document of each position; the first ones lie in `graphs`, the others
+    in `tail`. `columns` tells whether `restore_columns` has something to read.
+    """
+
+    position: Position
+    graphs: Sequence[Graph]
+    doc_ids: NDArray[np.int64]
+    tail: Matrix
+    columns: bool
+
+
+class SnapshotDamaged(Exception):
+    """The snapshot cannot be used; the message says which file and why."""

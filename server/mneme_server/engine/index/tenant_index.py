@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from mneme_server.engine.corpus.cache import Steps
+from mneme_server.common.errors import MnemeError, is_failure
+from mneme_server.common.pages import parts
+from mneme_server.engine.corpus.cache import AT_ONCE, Steps
 from mneme_server.engine.corpus.change import CorpusChange
 from mneme_server.engine.corpus.document import Document, DocumentFilter
-from mneme_server.engine.corpus.feed import FeedRow, Position
+from mneme_server.engine.corpus.feed import FeedRow, Position, Touched
 from mneme_server.engine.corpus.ports import (
     NO_EVIDENCE,
     NO_HITS,
@@ -29,25 +33,19 @@ from mneme_server.engine.corpus.ports import (
 from mneme_server.engine.corpus.scanning import Unbuilt
 from mneme_server.engine.index.columns import LAYOUT
 from mneme_server.engine.index.dense import DenseIndex
-from mneme_server.engine.index.failures import Failures
-from mneme_server.engine.index.following import applying, catching_up
-from mneme_server.engine.index.loading import (
+from mneme_server.engine.index.recovery import (
     check_model,
     checked,
     load,
     open_lexical,
     put_vectors,
 )
-from mneme_server.engine.index.log import Log, NoLog
-from mneme_server.engine.index.parts import IndexStats, Part
-from mneme_server.engine.index.saved_index import SavedIndex
-from mneme_server.engine.index.searching import Searcher
-from mneme_server.engine.index.selecting import Selections
-from mneme_server.engine.index.settings import IndexSettings
-from mneme_server.engine.index.snapshot import SnapshotFolder
-from mneme_server.engine.index.upkeep import Upkeep
+from mneme_server.engine.index.searcher import Searcher
+from mneme_server.engine.index.selection import Selections
+from mneme_server.engine.index.settings import IndexLog, IndexSettings, NoLog
+from mneme_server.engine.index.snapshot import SavedIndex, SnapshotFolder
+from mneme_server.engine.index.upkeep import SHARED_WORKER, BackgroundWorker, Upkeep
 from mneme_server.engine.index.words.lexical import LexicalIndex
-from mneme_server.engine.index.worker import SHARED_WORKER, BackgroundWorker
 
 
 class TenantIndex:
@@ -75,10 +73,10 @@ class TenantIndex:
         dimensions: int,
         *,
         settings: IndexSettings | None = None,
-        anew: Collection[Part] = (),
-        restored: Collection[Part] = (),
+        anew: Collection[IndexPart] = (),
+        restored: Collection[IndexPart] = (),
         clean: bool = False,
-        log: Log | None = None,
+        log: IndexLog | None = None,
         worker: BackgroundWorker = SHARED_WORKER,
     ) -> None:
         settings, log = settings or IndexSettings(), log or NoLog()
@@ -96,13 +94,15 @@ class TenantIndex:
         self._dense = DenseIndex(dimensions, settings, self._lock)
         check_model(self._folder, model_id, dimensions)
         snapshot = SnapshotFolder(self._folder, model_id, dimensions, f"{LAYOUT}; {source.layout}")
-        loaded = load(snapshot, source, self._dense, log, anew=Part.VECTORS in anew, clean=clean)
+        loaded = load(
+            snapshot, source, self._dense, log, anew=IndexPart.VECTORS in anew, clean=clean
+        )
         self._table = loaded.table
         self._selections = Selections(self._table)
         self._saved = SavedIndex(snapshot, self._lock, loaded)
         self._lexical = open_lexical(
             self._folder / "lexical", source, self._table, settings, log,
-            position=self._position, anew=Part.WORDS in anew,
+            position=self._position, anew=IndexPart.WORDS in anew,
         )  # fmt: skip
         self._searcher = Searcher(source, self._table, self._dense, self._lexical, settings)
         self._upkeep = Upkeep(
@@ -110,7 +110,7 @@ class TenantIndex:
             dense=self._dense,
             lexical=self._lexical,
             settings=settings,
-            failed=lambda error: self._failures.note(Part.WORDS, error),
+            failed=lambda error: self._failures.note(IndexPart.WORDS, error),
             log=log,
             worker=worker,
         )
@@ -177,7 +177,7 @@ class TenantIndex:
         return None
 
     @property
-    def failed_parts(self) -> frozenset[Part]:
+    def failed_parts(self) -> frozenset[IndexPart]:
         """The parts that failed: they must be built again."""
         return self._failures.parts
 
@@ -203,7 +203,7 @@ class TenantIndex:
         try:
             return self._searcher.dense(query, k, selection, exact=exact)
         except BaseException as error:
-            self._failures.note(Part.VECTORS, error)
+            self._failures.note(IndexPart.VECTORS, error)
             return NO_HITS
 
     def search_lexical(
@@ -215,7 +215,7 @@ class TenantIndex:
         try:
             return self._searcher.lexical(query, k, selection, context_weight)
         except BaseException as error:
-            self._failures.note(Part.WORDS, error)
+            self._failures.note(IndexPart.WORDS, error)
             return NO_HITS
         finally:
             self._upkeep.words_used()
@@ -227,7 +227,7 @@ class TenantIndex:
         try:
             return self._searcher.evidence(query, selection, identifiers)
         except BaseException as error:
-            self._failures.note(Part.WORDS, error)
+            self._failures.note(IndexPart.WORDS, error)
             return NO_EVIDENCE
         finally:
             self._upkeep.words_used()
@@ -286,15 +286,34 @@ class TenantIndex:
 
     def applying(self, change: CorpusChange) -> Steps:
         """Return what applies a change that was just committed, the next after `position`."""
-        return applying(change, self)
+        steps = [
+            *(partial(self.add_documents, part) for part in parts(change.saved, AT_ONCE)),
+            *(partial(self.add_vectors, batch) for batch in change.vectors),
+            # Last, so that what was replaced is there at every moment: as it was, or as it is.
+            *(partial(self.remove, part) for part in parts(change.removed, AT_ONCE)),
+        ]
+        if change.position is not None:
+            steps.append(partial(self.advance, change.position))
+        return [*steps, self.keep_up]
 
     def catching_up(self, rows: Sequence[FeedRow]) -> Steps:
-        """Return what makes up for rows after `position`: what they name is read anew.
+        """Return what makes up for rows after `position`: what they name is read again, as it is by
+        now.
 
         Raises:
             LostPlace: they say that everything changed.
         """
-        return catching_up(rows, self)
+        touched = Touched()
+        touched.take(rows)
+        return [
+            *(
+                partial(self.read_again, part, touched.embedded)
+                for part in parts(sorted(touched.there), AT_ONCE)
+            ),
+            *(partial(self.remove, part) for part in parts(sorted(touched.removed), AT_ONCE)),
+            partial(self.advance, rows[-1].position),
+            self.keep_up,
+        ]
 
     def read_again(self, doc_ids: Sequence[int], embedded: Collection[int]) -> None:
         """Make documents what they are in the store, whatever a change left of them here.
@@ -350,7 +369,7 @@ class TenantIndex:
             return
         self.abandon()
         self.discard()
-        if Part.WORDS in self._failures.parts:
+        if IndexPart.WORDS in self._failures.parts:
             LexicalIndex.destroy(self._folder / "lexical")
 
     def abandon(self) -> None:
@@ -370,7 +389,7 @@ class TenantIndex:
         failed = self._failures.parts
         anew = failed & self._restored
         if clean:
-            anew = failed | {Part.WORDS}
+            anew = failed | {IndexPart.WORDS}
         return self._again(anew=anew, restored=failed - anew, clean=clean)
 
     def write(self) -> None:
@@ -388,4 +407,64 @@ class TenantIndex:
 
     def missed(self, error: BaseException) -> None:
         """Note that what was committed could not be applied."""
-        self._failures.add(Part.WORDS, error)
+        self._failures.add(IndexPart.WORDS, error)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStats:
+    """How large an index is. `rows` counts removed documents too; `mode` is "exact" or "hnsw";
+    `dense_waiting` are vectors that lie in no graph yet."""
+
+    documents: int
+    rows: int
+    vectors: int
+    mode: str
+    dense_waiting: int
+    lexical_waiting: int
+    lexical_writer: bool
+    bytes: int
+
+
+class Failures:
+    """The parts of one index that failed, until another index takes its place.
+
+    Args:
+        log: told of each.
+    """
+
+    def __init__(self, log: IndexLog) -> None:
+        self._log = log
+        self._parts: set[IndexPart] = set()
+        self._told: Callable[[], object] = _nobody
+
+    @property
+    def parts(self) -> frozenset[IndexPart]:
+        """The parts that failed."""
+        return frozenset(self._parts)
+
+    def on_failure(self, told: Callable[[], object]) -> None:
+        """Have `told` called, on any thread, whenever a part fails. It must not wait."""
+        self._told = told
+
+    def note(self, part: IndexPart, error: BaseException) -> None:
+        """Note that a part failed and have the owner told, or raise what is no failure of it."""
+        if isinstance(error, MnemeError) or not is_failure(error):
+            raise error
+        self.add(part, error)
+
+    def add(self, part: IndexPart, error: BaseException) -> None:
+        """Note that a part failed and have the owner told."""
+        self._parts.add(part)
+        self._log.warning("an index failed", part=part.value, error=repr(error))
+        self._told()
+
+
+class IndexPart(Enum):
+    """A part of what an index is made of, as far as it can fail."""
+
+    VECTORS = "vectors"
+    WORDS = "words"
+
+
+def _nobody() -> None:
+    """Tell nobody."""

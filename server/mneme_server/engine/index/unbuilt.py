@@ -15,8 +15,7 @@ from mneme_server.engine.corpus.ports import CorpusSource, VectorBatch
 from mneme_server.engine.corpus.scanning import Question, Scan
 from mneme_server.engine.index import scratch
 from mneme_server.engine.index.glance import NO_VECTORS, Few, StoreGlance, glancing
-from mneme_server.engine.index.log import Log
-from mneme_server.engine.index.settings import IndexSettings
+from mneme_server.engine.index.settings import IndexLog, IndexSettings
 from mneme_server.engine.index.tenant_index import TenantIndex
 
 FEW = 2_000
@@ -54,7 +53,7 @@ class UnbuiltIndex(TenantIndex):
         dimensions: int,
         *,
         settings: IndexSettings,
-        log: Log,
+        log: IndexLog,
     ) -> None:
         self._place = scratch.new_folder(0)
         try:

@@ -1,20 +1,24 @@
-"""What an index does in the background."""
+"""The upkeep of indexes in the background: building graphs, writing snapshots, committing words."""
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import threading
 import time
 import weakref
 from collections.abc import Callable
 
+import structlog
+
 from mneme_server.common.errors import is_failure, is_panic
 from mneme_server.engine.index.dense import DenseIndex
-from mneme_server.engine.index.log import Log
-from mneme_server.engine.index.settings import IndexSettings
+from mneme_server.engine.index.settings import IndexLog, IndexSettings
 from mneme_server.engine.index.words.lexical import LexicalIndex
-from mneme_server.engine.index.worker import BackgroundWorker
 
 _RETRY_S = 30.0
+_IDLE_S = 60.0
+_log = structlog.get_logger(__name__)
 
 
 class Upkeep:
@@ -39,7 +43,7 @@ class Upkeep:
         lexical: LexicalIndex,
         settings: IndexSettings,
         failed: Callable[[BaseException], object],
-        log: Log,
+        log: IndexLog,
         worker: BackgroundWorker,
     ) -> None:
         self._snapshot = snapshot
@@ -199,6 +203,63 @@ class Upkeep:
             self._log.warning("index upkeep failed", error=repr(error))
             if is_panic(error):
                 self._failed(error)
+
+
+class BackgroundWorker:
+    """Runs functions one after another, each not before its time: work that can wait.
+
+    One thread for the whole process, so that background work takes at most one core and the memory
+    of one build, however many tenants are open.
+
+    The thread starts with the first function and ends after a minute without any. A function
+    must not raise; whoever schedules it catches and reports.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._queue: list[tuple[float, int, Callable[[], None]]] = []
+        self._numbers = itertools.count()
+        self._thread: threading.Thread | None = None
+
+    def schedule(self, delay_s: float, run: Callable[[], None]) -> None:
+        """Call `run` on the worker's thread, `delay_s` seconds from now at the earliest."""
+        with self._changed:
+            entry = (time.monotonic() + delay_s, next(self._numbers), run)
+            heapq.heappush(self._queue, entry)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="index-worker", daemon=True)
+                self._thread.start()
+            if self._queue[0] is entry:  # Else it wakes before that.
+                self._changed.notify()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                run = self._next()
+                if run is None:
+                    self._thread = None
+                    return
+            try:
+                run()
+            except BaseException:  # One task's fault must not end the work of all tenants.
+                _log.exception("work in the background failed")
+
+    def _next(self) -> Callable[[], None] | None:
+        idle_until = time.monotonic() + _IDLE_S
+        while True:
+            now = time.monotonic()
+            if self._queue:
+                if self._queue[0][0] <= now:
+                    return heapq.heappop(self._queue)[2]
+                self._changed.wait(self._queue[0][0] - now)
+                idle_until = time.monotonic() + _IDLE_S
+            elif now >= idle_until:
+                return None
+            else:
+                self._changed.wait(idle_until - now)
+
+
+SHARED_WORKER = BackgroundWorker()
 
 
 def _nothing() -> None:

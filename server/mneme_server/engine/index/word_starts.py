@@ -38,7 +38,7 @@ def matching(query: str, pages: Iterable[Texts], count: int) -> tuple[Rows, Rows
     having: list[list[Rows]] = [[] for _ in starts]
     seen = 0
     for page in map(_composed, pages):
-        said = _Said(page.joined)
+        said = _WordStarts(page.joined)
         ends = np.cumsum(page.sizes + 1)
         for forms, rows in zip(starts, having, strict=True):
             for form in forms:
@@ -110,7 +110,7 @@ def _scores(having: Sequence[Sequence[Rows]], sizes: Rows) -> NDArray[np.float64
     return scores
 
 
-class _Said:
+class _WordStarts:
     """Texts in UTF-8, and where their words begin. What is no ASCII stays as it is.
 
     Where they begin is found once: to look all through the texts for each word takes longer.

@@ -17,8 +17,7 @@ from mneme_server.engine.corpus.cache import Steps
 from mneme_server.engine.corpus.projection import Projection
 from mneme_server.engine.corpus.tenant import OpenTenant
 from mneme_server.engine.corpus.tenant_store import TenantStore, TenantStores
-from mneme_server.engine.index.log import Log
-from mneme_server.engine.index.settings import IndexSettings
+from mneme_server.engine.index.settings import IndexLog, IndexSettings
 from mneme_server.engine.store.unit import EmbeddingModel, Unit
 
 if TYPE_CHECKING:  # It brings FAISS and tantivy, which only an open tenant needs.
@@ -144,7 +143,7 @@ class TenantOpener:
             index.discard()
             raise
 
-    def _index_of(self, folder: Path, store: TenantStore[Unit], log: Log) -> TenantIndex:
+    def _index_of(self, folder: Path, store: TenantStore[Unit], log: IndexLog) -> TenantIndex:
         from mneme_server.engine.index.tenant_index import TenantIndex
         from mneme_server.engine.index.unbuilt import FEW, UnbuiltIndex
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.corpus.names import name_words
-from mneme_server.engine.index import ordering, selecting
-from mneme_server.engine.index.attributes import author_of
+from mneme_server.engine.index import selection
+from mneme_server.engine.index.coding import author_of
 from mneme_server.engine.index.columns import DocumentTable
-from mneme_server.engine.index.selecting import Selections
+from mneme_server.engine.index.selection import Selections
 from mneme_server.engine.index.words.languages import asks, count_words
 from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.learn.model import LESSON
@@ -108,9 +108,9 @@ def test_a_filter_selects_what_a_plain_predicate_does(
     more: Steps,
     filters: list[DocumentFilter],
 ) -> None:
-    monkeypatch.setattr(selecting, "_SMALL", 0 if looked_up else 1_000)
-    monkeypatch.setattr(selecting, "_FEW", 1.0)
-    monkeypatch.setattr(ordering, "_BEHIND", 3)
+    monkeypatch.setattr(selection, "_SMALL", 0 if looked_up else 1_000)
+    monkeypatch.setattr(selection, "_FEW", 1.0)
+    monkeypatch.setattr(selection, "_BEHIND", 3)
     table = DocumentTable()
     selections = Selections(table)
     live: dict[int, Document] = {}
@@ -127,8 +127,8 @@ def test_a_filter_selects_what_a_plain_predicate_does(
 def test_rows_are_alike_that_have_the_same_shape_or_without_one_the_same_text(
     looked_up: bool, monkeypatch: pytest.MonkeyPatch, steps: Steps, more: Steps
 ) -> None:
-    monkeypatch.setattr(selecting, "_SMALL", 0 if looked_up else 1_000)
-    monkeypatch.setattr(ordering, "_BEHIND", 3)
+    monkeypatch.setattr(selection, "_SMALL", 0 if looked_up else 1_000)
+    monkeypatch.setattr(selection, "_BEHIND", 3)
     table = DocumentTable()
     selections = Selections(table)
     live: dict[int, Document] = {}

@@ -20,7 +20,7 @@ from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.live_index import LiveIndex
 from mneme_server.engine.corpus.ports import Matrix, Rows
 from mneme_server.engine.index.tenant_index import TenantIndex
-from mneme_server.engine.index.worker import BackgroundWorker
+from mneme_server.engine.index.upkeep import BackgroundWorker
 from support.crashes import copy_as_of_one_moment
 from unit.engine.index.memory_source import (
     DIMENSIONS,

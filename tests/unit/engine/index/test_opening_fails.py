@@ -12,7 +12,7 @@ from mneme_server.engine.index import scratch
 from mneme_server.engine.index.settings import IndexSettings
 from mneme_server.engine.index.tenant_index import TenantIndex
 from mneme_server.engine.index.unbuilt import UnbuiltIndex
-from mneme_server.engine.index.worker import BackgroundWorker
+from mneme_server.engine.index.upkeep import BackgroundWorker
 from unit.engine.index.memory_source import DIMENSIONS, MemorySource, RecordingLog, event, units
 
 

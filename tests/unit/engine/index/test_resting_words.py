@@ -15,12 +15,11 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from mneme_server.engine.corpus.document import DocumentFilter
-from mneme_server.engine.index.parts import Part
 from mneme_server.engine.index.settings import IndexSettings
-from mneme_server.engine.index.tenant_index import TenantIndex
+from mneme_server.engine.index.tenant_index import IndexPart, TenantIndex
+from mneme_server.engine.index.upkeep import BackgroundWorker
 from mneme_server.engine.index.words.analysis import WordField
 from mneme_server.engine.index.words.lexical import LexicalIndex
-from mneme_server.engine.index.worker import BackgroundWorker
 from unit.engine.index.memory_source import DIMENSIONS, MemorySource, event, eventually, units
 
 NEVER, AT_ONCE = 86_400.0, 0.0
@@ -221,7 +220,7 @@ def test_words_that_were_damaged_while_they_rested_are_noticed_and_built_again(
     assert index._lexical.rest(AT_ONCE)
     damage(index._lexical._folder)
     assert rows(index) == []
-    assert index.failed_parts == {Part.WORDS}
+    assert index.failed_parts == {IndexPart.WORDS}
     index.abandon()
     built = index.rebuilt()
     index.discard()
@@ -241,7 +240,7 @@ def test_damage_that_a_commit_comes_upon_first_is_noticed_by_the_search_after_it
     index.keep_up()  # It fails, and its document waits.
     assert index.stats().lexical_waiting == 1
     assert rows(index) == []
-    assert index.failed_parts == {Part.WORDS}
+    assert index.failed_parts == {IndexPart.WORDS}
     index.close()
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mneme_server.engine.corpus.document import DocumentFilter
 from mneme_server.engine.index.columns import _CHANGES, DocumentTable
-from mneme_server.engine.index.selecting import Selections
+from mneme_server.engine.index.selection import Selections
 from unit.engine.index.memory_source import event
 
 ANNS = DocumentFilter(user_id="ann")

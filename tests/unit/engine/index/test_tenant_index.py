@@ -16,8 +16,8 @@ from mneme_server.engine.corpus.feed import Position
 from mneme_server.engine.corpus.ports import CorpusIndex, Rows, Selection, VectorBatch
 from mneme_server.engine.index.snapshot import read_manifest
 from mneme_server.engine.index.tenant_index import IndexSettings, TenantIndex
+from mneme_server.engine.index.upkeep import BackgroundWorker
 from mneme_server.engine.index.words.lexical import LexicalIndex
-from mneme_server.engine.index.worker import BackgroundWorker
 from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.learn.model import LESSON
 from support.crashes import copy_as_of_one_moment

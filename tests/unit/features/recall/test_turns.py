@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.index.columns import DocumentTable
-from mneme_server.engine.index.selecting import Selections
+from mneme_server.engine.index.selection import Selections
 from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.recall.answer import SessionTurns
 

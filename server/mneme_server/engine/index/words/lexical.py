@@ -20,8 +20,7 @@ from mneme_server.common.errors import is_failure
 from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.corpus.feed import START, Position
 from mneme_server.engine.index import scratch
-from mneme_server.engine.index.log import Log, NoLog
-from mneme_server.engine.index.settings import IndexSettings
+from mneme_server.engine.index.settings import IndexLog, IndexSettings, NoLog
 from mneme_server.engine.index.words.analysis import QueryWords, WordField, Words
 from mneme_server.engine.index.words.bm25 import Statistics, WaitingDocument, score
 from mneme_server.engine.index.words.files import (
@@ -73,7 +72,7 @@ class LexicalIndex:
         LexicalDamaged: the copy is not what was written.
     """
 
-    def __init__(self, folder: Path, settings: IndexSettings, log: Log | None = None) -> None:
+    def __init__(self, folder: Path, settings: IndexSettings, log: IndexLog | None = None) -> None:
         self._settings = settings
         self._log = log or NoLog()
         self._committing = threading.RLock()

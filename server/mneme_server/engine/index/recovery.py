@@ -1,9 +1,8 @@
-"""Opening: what the files hold, corrected and completed by what the database holds."""
+"""The recovery of an index from its files, corrected and completed by what the database holds."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +14,10 @@ from mneme_server.engine.corpus.feed import START, LostPlace, Position, Touched
 from mneme_server.engine.corpus.ports import CorpusSource, Matrix, VectorBatch
 from mneme_server.engine.index.columns import DocumentTable
 from mneme_server.engine.index.dense import DenseIndex
-from mneme_server.engine.index.log import Log
-from mneme_server.engine.index.places import NO_ROW
-from mneme_server.engine.index.settings import IndexSettings
+from mneme_server.engine.index.rows import NO_ROW
+from mneme_server.engine.index.settings import IndexLog, IndexSettings
 from mneme_server.engine.index.snapshot import (
+    LoadedIndex,
     Snapshot,
     SnapshotDamaged,
     SnapshotFolder,
@@ -31,18 +30,6 @@ _DOCUMENTS_PAGE = 10_000
 _VECTORS_PAGE = 4_000
 _REPAIR_PAGE = 1_000
 _ROWS_PAGE = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """What an index begins with. The snapshot holds what there is up to `position`, but for so many
-    `documents` and `vectors`; `new` without a snapshot."""
-
-    table: DocumentTable
-    position: Position
-    documents: int
-    vectors: int
-    new: bool
 
 
 def mismatch(found: str, wanted: str) -> FailedPrecondition:
@@ -96,11 +83,11 @@ def load(
     folder: SnapshotFolder,
     source: CorpusSource,
     dense: DenseIndex,
-    log: Log,
+    log: IndexLog,
     *,
     anew: bool = False,
     clean: bool = False,
-) -> Loaded:
+) -> LoadedIndex:
     """Fill a table and `dense` from the snapshot, unless `anew`, and from what the store has beyond
     it. `clean`, nothing of what was removed is kept, as it is otherwise for a while."""
     state = None if anew else _read_snapshot(folder, log)
@@ -117,7 +104,7 @@ def load(
         documents = _catch_up(source, table, touched)
     if state is None or touched is None:
         vectors = _load_all_vectors(source, table, dense)
-        return Loaded(table, START, documents, vectors, new=True)
+        return LoadedIndex(table, START, documents, vectors, new=True)
     dense.restore(state.graphs, table.rows_of(state.doc_ids), state.tail)
     vectors = 0
     for part in parts(sorted(touched.embedded), _REPAIR_PAGE):
@@ -126,7 +113,7 @@ def load(
         vectors += batch.seqs.size
     if clean:
         dense.purge()
-    return Loaded(table, state.position, documents, vectors, new=False)
+    return LoadedIndex(table, state.position, documents, vectors, new=False)
 
 
 def _catch_up(source: CorpusSource, table: DocumentTable, touched: Touched) -> int:
@@ -148,7 +135,9 @@ def _load_all_vectors(source: CorpusSource, table: DocumentTable, dense: DenseIn
     return loaded
 
 
-def touched_after(source: CorpusSource, place: Position, what: str, log: Log) -> Touched | None:
+def touched_after(
+    source: CorpusSource, place: Position, what: str, log: IndexLog
+) -> Touched | None:
     """Return what the feed names after `place`; None when it no longer tells."""
     touched = Touched()
     try:
@@ -185,7 +174,7 @@ def open_lexical(
     source: CorpusSource,
     table: DocumentTable,
     settings: IndexSettings,
-    log: Log,
+    log: IndexLog,
     *,
     position: Position,
     anew: bool = False,
@@ -221,7 +210,7 @@ def _words_caught_up(
     lexical: LexicalIndex,
     table: DocumentTable,
     live: NDArray[np.int64],
-    log: Log,
+    log: IndexLog,
 ) -> bool:
     """Bring words from a copy to what `table` holds; tell whether that was possible."""
     assert lexical.copied is not None
@@ -249,7 +238,7 @@ def _ids(numbers: Collection[int]) -> NDArray[np.int64]:
     return np.fromiter(numbers, np.int64, len(numbers))
 
 
-def _read_snapshot(folder: SnapshotFolder, log: Log) -> Snapshot | None:
+def _read_snapshot(folder: SnapshotFolder, log: IndexLog) -> Snapshot | None:
     try:
         return folder.read()
     except SnapshotDamaged as error:
@@ -257,7 +246,9 @@ def _read_snapshot(folder: SnapshotFolder, log: Log) -> Snapshot | None:
         return None
 
 
-def _restore_columns(folder: SnapshotFolder, state: Snapshot, log: Log) -> DocumentTable | None:
+def _restore_columns(
+    folder: SnapshotFolder, state: Snapshot, log: IndexLog
+) -> DocumentTable | None:
     if not state.columns:
         log.info("documents are made of something else now, and read from the database")
         return None

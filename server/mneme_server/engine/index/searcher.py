@@ -1,8 +1,8 @@
-"""Searching one tenant's vectors and words, and ranking what is found."""
+"""The search of one tenant's vectors and words, ranked, and what its words could attain."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,12 +21,12 @@ from mneme_server.engine.corpus.ports import (
 )
 from mneme_server.engine.index.columns import DocumentTable
 from mneme_server.engine.index.dense import DenseIndex
-from mneme_server.engine.index.evidence import telling, word_evidence
 from mneme_server.engine.index.graph import inner_products
-from mneme_server.engine.index.narrowing import Narrowings
-from mneme_server.engine.index.places import NO_ROW
+from mneme_server.engine.index.rows import NO_ROW
+from mneme_server.engine.index.selection import Narrowings
 from mneme_server.engine.index.settings import IndexSettings
 from mneme_server.engine.index.words.analysis import WordField
+from mneme_server.engine.index.words.bm25 import K1
 from mneme_server.engine.index.words.lexical import LexicalIndex, ParsedQuery, WordMatch
 
 _DECIMALS = 6
@@ -36,15 +36,17 @@ _WIDEN = 4
 _FARTHER = 8
 _TIES = 1_000
 """So many that tie are looked at and sorted; of more the newest are looked for."""
-
-
-class _Found(NamedTuple):
-    """Committed rows that match and are selected, the best first; `cut`, where more may tie with
-    the last of those that were asked for."""
-
-    rows: Rows
-    scores: Scores
-    cut: bool = False
+_MOST_OF_A_WORD = K1 + 1
+"""BM25 over the idf of a word in a text that holds it again and again."""
+_LOOKED_AT = 64, 4_096
+"""Documents with a word that are looked at for one that is selected. Of a word that so many have
+without any of them being selected, one more is taken to be."""
+_MOST_NAMES = 64
+"""Of more identifiers these, the first, are looked for, each by a search: a log holds hundreds."""
+_FEWEST_DIGITS = 3
+"""Of a number that names one thing. What has fewer often counts: "20 ideas"."""
+_AT_ONCE = 20
+"""Words that one search looks for: the sum of their powers of two is exact as a float."""
 
 
 class Searcher:
@@ -107,7 +109,7 @@ class Searcher:
 
     def _found(
         self, parsed: ParsedQuery, selection: Selection, within: Query | None, k: int, limit: int
-    ) -> _Found:
+    ) -> _WordHits:
         """Return the best `k` committed rows, and more; `limit` are looked at first."""
         while True:
             match = self._lexical.search(parsed, limit, within)
@@ -115,7 +117,7 @@ class Searcher:
             scores = scores.round(_DECIMALS)
             complete = match.exhausted or _complete(scores, match.scores.round(_DECIMALS), k)
             if complete or rows.size >= k + _TIES:
-                return _Found(rows, scores, cut=not complete)
+                return _WordHits(rows, scores, cut=not complete)
             limit *= _WIDEN
 
     def _newest_tied(
@@ -124,8 +126,8 @@ class Searcher:
         selection: Selection,
         within: Query | None,
         k: int,
-        found: _Found,
-    ) -> _Found:
+        found: _WordHits,
+    ) -> _WordHits:
         """Return the best `k` where very many tie for the last places: the newest of those, which
         tantivy cannot be asked for; which of them it names depends on its files. They are looked
         for backwards, among so many documents at once that not too many of them tie."""
@@ -149,7 +151,7 @@ class Searcher:
             scores.append(some.scores[tied])
             missing -= rows[-1].size
             if missing <= 0:
-                return _Found(np.concatenate(rows), np.concatenate(scores))
+                return _WordHits(np.concatenate(rows), np.concatenate(scores))
             last, reach = first - 1, reach * _FARTHER
         return found  # Some were removed meanwhile.
 
@@ -183,9 +185,127 @@ class Searcher:
         return Hits(rows[order], scores[order])
 
 
+class _WordHits(NamedTuple):
+    """Committed rows that match and are selected, the best first; `cut`, where more may tie with
+    the last of those that were asked for."""
+
+    rows: Rows
+    scores: Scores
+    cut: bool = False
+
+
 def _complete(selected: Scores, found: Scores, k: int) -> bool:
     """Whether `selected`, descending, hold the best `k` with all that tie with the last of them.
 
     `found` are the scores of all that was looked at.
     """
     return selected.size >= k and (not found.size or bool(selected[k - 1] > found[-1]))
+
+
+def telling(lexical: LexicalIndex, query: str) -> ParsedQuery | None:
+    """Return the query with the words that tell what it is about; None when it has none."""
+    parsed = lexical.parse(query, {WordField.TEXT: 1.0})
+    return parsed if parsed is not None and lexical.tells(query) else None
+
+
+def word_evidence(
+    lexical: LexicalIndex,
+    parsed: ParsedQuery,
+    identifiers: Sequence[str],
+    *,
+    within: Query | None,
+    everything: bool,
+    selected: Callable[[WordMatch], Scores],
+) -> WordEvidence:
+    """Return what the words of a query could attain, and which of them occur among the selected
+    documents.
+
+    Args:
+        lexical: the words of all documents.
+        parsed: the query.
+        identifiers: the names, paths and codes in it.
+        within: what restricts a search to the selected documents, and some others.
+        everything: whether all documents are selected.
+        selected: returns the scores of those that match and are selected.
+    """
+    view = parsed.view
+    waiting = {doc_id: document.counts(WordField.TEXT) for doc_id, document in view.waiting.items()}
+
+    def wait(terms: Sequence[str]) -> bool:
+        held = [i for i, counts in waiting.items() if all(term in counts for term in terms)]
+        if not held:
+            return False
+        found = WordMatch(np.array(held, np.int64), np.ones(len(held), np.float32), exhausted=True)
+        return selected(found).size > 0
+
+    def together(terms: Sequence[str]) -> bool:
+        if wait(terms):
+            return True
+        for limit in _LOOKED_AT:
+            match = lexical.with_all(parsed, terms, limit, within)
+            found = selected(match).size > 0
+            if found or match.exhausted:
+                return found
+        return True
+
+    counted = list(waiting.values())
+    having = {term: view.searcher.doc_freq(WordField.TEXT.value, term) for term in parsed.terms}
+    weights = {
+        term: view.statistics.idf(WordField.TEXT, term, counted, count)
+        for term, count in having.items()
+    }
+    total = sum(weights.values())
+    held = {term for term, count in having.items() if count}
+    if not everything:
+        held = _selected_of(lexical, parsed, sorted(held), within, selected)
+    held |= {term for term in having if term not in held and wait([term])}
+    here = sum(weight for term, weight in weights.items() if term in held)
+    words_of = map(lexical.words_of, identifiers[:_MOST_NAMES])
+    names = [ways for ways in words_of if any(ways)]
+    found = [any(map(together, ways)) for ways in names]
+    lacking = (ways for ways, there in zip(names, found, strict=True) if not there)
+    named = {word for ways in lacking for words in ways for word in words if _is_number(word)}
+    missing = sum(weight for term, weight in weights.items() if term in named - held)
+    return WordEvidence(
+        telling=True,
+        attainable=_MOST_OF_A_WORD * total,
+        occurring=here / total if total else 0.0,
+        identified=sum(found) / len(found) if found else 0.0,
+        missing=missing / total if total else 0.0,
+    )
+
+
+def _selected_of(
+    lexical: LexicalIndex,
+    parsed: ParsedQuery,
+    terms: Sequence[str],
+    within: Query | None,
+    selected: Callable[[WordMatch], Scores],
+) -> set[str]:
+    """Return the terms that some selected, committed document holds.
+
+    A document's score tells which of them it holds, each by a power of two; so a search finds many
+    at once.
+    """
+    held: set[str] = set()
+    left = list(terms)
+    while left:
+        some = left[:_AT_ONCE]
+        found, exhausted = 0, False
+        for limit in _LOOKED_AT:
+            match = lexical.with_any(parsed, some, limit, within)
+            exhausted = match.exhausted
+            found = int(np.bitwise_or.reduce(selected(match).astype(np.int64), initial=0))
+            if found or exhausted:
+                break
+        if not found and not exhausted:
+            return held | set(left)
+        new = {term for place, term in enumerate(some) if found >> place & 1}
+        held |= new
+        left = [term for term in left if term not in (some if exhausted else new)]
+    return held
+
+
+def _is_number(word: str) -> bool:
+    """Whether so many of a word are digits that it stands for one thing, as in F-2204."""
+    return sum(map(str.isdigit, word)) >= _FEWEST_DIGITS
