@@ -16,7 +16,7 @@ class ReflectServicer:
     def __init__(self, analyses: Analyses) -> None:
         self._analyses = analyses
 
-    def Analyses(self, request: pb.ReflectRequest, call: Call) -> pb.ReflectResponse:
+    def Reflect(self, request: pb.ReflectRequest, call: Call) -> pb.ReflectResponse:
         """Run one analysis."""
         params, filter_ = convert.params(request), convert.history_filter(request)
         try:
