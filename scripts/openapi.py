@@ -22,8 +22,8 @@ from google.protobuf.descriptor import FieldDescriptor
 from mneme import __version__
 from mneme.v1 import options_pb2
 from mneme_server.edge.grpc.schema_options import extension
+from mneme_server.edge.http.rest_mapping import SEARCHED, RestMapping, mapping_of, takes_offset
 from mneme_server.edge.http.routes import EVERYTHING, Route, routes_of
-from mneme_server.edge.http.spelling import SEARCHED, Spelling, spelling_of, takes_offset
 from mneme_server.edge.http.writing import json_name
 from openapischemas import Schema, Schemas, is_required
 from pages import ROOT, write_or_check
@@ -118,20 +118,20 @@ class Description:
 
     def _operation(self, route: Route) -> Schema:
         method, rpc = route.method, self._rpcs[route.method.full_name]
-        spelling = spelling_of(method)
+        mapping = mapping_of(method)
         operation: Schema = {
             "operationId": _id(route),
             "tags": [str(method.containing_service.name)],
             "summary": rpc.comment.partition(". ")[0].rstrip(".") + ".",
             "description": "\n\n".join(_description(rpc)),
         }
-        parameters = [*self._in_path(route), *self._in_query(route, spelling)]
+        parameters = [*self._in_path(route), *self._in_query(route, mapping)]
         if parameters:
             operation["parameters"] = parameters
         if route.body:
-            operation["requestBody"] = self._body(route, spelling)
+            operation["requestBody"] = self._body(route, mapping)
         operation["responses"] = {
-            "200": {"description": rpc.response_comment, "content": self._answer(route, spelling)},
+            "200": {"description": rpc.response_comment, "content": self._answer(route, mapping)},
             "default": {"$ref": "#/components/responses/Error"},
         }
         return operation
@@ -155,11 +155,11 @@ class Description:
                 field,
             )
 
-    def _in_query(self, route: Route, spelling: Spelling) -> Iterator[Schema]:
+    def _in_query(self, route: Route, mapping: RestMapping) -> Iterator[Schema]:
         if route.body:
             return
         in_path = {path[0] for path in route.variables}
-        names = parameter_names(route.method.input_type, spelling)
+        names = parameter_names(route.method.input_type, mapping)
         searched = SEARCHED.get(route.method.full_name)
         if searched is not None:
             word, other, _ = searched
@@ -168,7 +168,7 @@ class Description:
         for name, field in names.items():
             if field.name in in_path:
                 continue
-            schema = self._said(field, spelling)
+            schema = self._said(field, mapping)
             parameter: Schema = {"name": name, "in": "query"}
             if is_required(field) and (searched is None or name != searched[0]):
                 parameter["required"] = True
@@ -177,9 +177,9 @@ class Description:
             else:
                 parameter["schema"] = schema
             yield self._schemas.described(parameter, field)
-        if takes_offset(route.method, spelling):
+        if takes_offset(route.method, mapping):
             yield _OFFSET
-        for name, by in spelling.named_by.items():
+        for name, by in mapping.named_by.items():
             yield {
                 "name": name,
                 "in": "query",
@@ -187,38 +187,38 @@ class Description:
                 "content": {"application/json": {"schema": {"type": "object"}}},
             }
 
-    def _said(self, field: FieldDescriptor, spelling: Spelling) -> Schema:
+    def _said(self, field: FieldDescriptor, mapping: RestMapping) -> Schema:
         """The schema of a parameter, whose words may be REST's."""
         schema = self._schemas.given(field)
-        words = spelling.words.get(str(field.name))
+        words = mapping.words.get(str(field.name))
         if words and schema.get("type") == "array":
             schema["items"] = {"anyOf": [{"enum": sorted(words)}, schema["items"]]}
         return schema
 
-    def _body(self, route: Route, spelling: Spelling) -> Schema:
+    def _body(self, route: Route, mapping: RestMapping) -> Schema:
         content: dict[str, Schema] = {}
         if route.method.client_streaming:
             line = self._schemas.given_message(route.method.input_type)
             content[_LINES] = {"schema": {"type": "string"}, "x-line": line}
         elif route.body == EVERYTHING:
-            content["application/json"] = {"schema": self._everything(route, spelling)}
+            content["application/json"] = {"schema": self._everything(route, mapping)}
         else:
             content["application/json"] = {"schema": self._changes(route)}
-        if spelling.lines:
-            (field,) = (f for f in route.method.input_type.fields if f.name == spelling.lines)
+        if mapping.lines:
+            (field,) = (f for f in route.method.input_type.fields if f.name == mapping.lines)
             line = self._schemas.given(field)["items"]
             content[_LINES] = {"schema": {"type": "string"}, "x-line": line}
         return {"required": True, "content": content}
 
-    def _everything(self, route: Route, spelling: Spelling) -> Schema:
+    def _everything(self, route: Route, mapping: RestMapping) -> Schema:
         in_path = {path[0] for path in route.variables}
-        names = parameter_names(route.method.input_type, spelling)
+        names = parameter_names(route.method.input_type, mapping)
         properties = {
-            name: self._schemas.described(self._said(field, spelling), field)
+            name: self._schemas.described(self._said(field, mapping), field)
             for name, field in names.items()
             if field.name not in in_path
         }
-        for name in spelling.named_by:
+        for name in mapping.named_by:
             properties[name] = {"type": "object"}
         required = [name for name, field in names.items() if is_required(field)]
         schema: Schema = {
@@ -248,29 +248,29 @@ class Description:
             "minProperties": 1,
         }
 
-    def _answer(self, route: Route, spelling: Spelling) -> dict[str, Schema]:
+    def _answer(self, route: Route, mapping: RestMapping) -> dict[str, Schema]:
         method = route.method
-        schema = self._answered(route, spelling)
+        schema = self._answered(route, mapping)
         if not method.server_streaming:
             return {"application/json": {"schema": schema}}
         watched = extension(method, options_pb2.long_lived)
         kinds = (_EVENTS, _LINES) if watched else (_LINES, _EVENTS)
         return {kind: {"schema": {"type": "string"}, "x-line": schema} for kind in kinds}
 
-    def _answered(self, route: Route, spelling: Spelling) -> Schema:
+    def _answered(self, route: Route, mapping: RestMapping) -> Schema:
         response = route.method.output_type
-        if spelling.answer:
+        if mapping.answer:
             properties: dict[str, Schema] = {
                 key: {"type": "string" if isinstance(said, str) else "boolean"}
-                for key, said in spelling.answer.items()
+                for key, said in mapping.answer.items()
             }
             return {"type": "object", "properties": properties, "required": list(properties)}
         if route.answer:
             inner = response.fields_by_name[route.answer]
             return self._schemas.field_of_answer(inner)
         schema = self._schemas.answer(response)
-        if spelling.echoes:
-            echoed: dict[str, Schema] = {name: {"type": "string"} for name in spelling.echoes}
+        if mapping.echoes:
+            echoed: dict[str, Schema] = {name: {"type": "string"} for name in mapping.echoes}
             more = {"type": "object", "properties": echoed, "required": list(echoed)}
             return {"allOf": [schema, more]}
         searched = SEARCHED.get(route.method.full_name)
@@ -278,10 +278,10 @@ class Description:
             return {"anyOf": [schema, self._searched(*searched[1:])]}
         return schema
 
-    def _searched(self, rpc: str, spelling: Spelling) -> Schema:
+    def _searched(self, rpc: str, mapping: RestMapping) -> Schema:
         response = self._methods[rpc].output_type
         written = self._schemas.written_fields(response)
-        for name, to in spelling.list_as.items():
+        for name, to in mapping.list_as.items():
             written[to] = written.pop(json_name(response.fields_by_name[name]))
         return {"type": "object", "properties": written, "required": list(written)}
 

@@ -10,7 +10,7 @@ from clientgen.options import refuses_absence
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from mneme.v1 import options_pb2
 from mneme_server.edge.grpc.schema_options import extension
-from mneme_server.edge.http.spelling import FLAT, GROUPS, OWNED, TENANT, prefix_of
+from mneme_server.edge.http.rest_mapping import FLAT, GROUPS, OWNED, TENANT, prefix_of
 from mneme_server.edge.http.writing import json_name
 
 Schema = dict[str, Any]

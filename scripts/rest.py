@@ -10,23 +10,23 @@ from urllib.parse import quote, urlencode
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from mneme.v1 import options_pb2
 from mneme_server.edge.grpc.schema_options import extension
-from mneme_server.edge.http.routes import EVERYTHING, Route
-from mneme_server.edge.http.spelling import (
+from mneme_server.edge.http.rest_mapping import (
     PARAMETERS,
-    Spelling,
+    RestMapping,
+    mapping_of,
     parameters_of,
     prefix_of,
-    spelling_of,
 )
+from mneme_server.edge.http.routes import EVERYTHING, Route
 
 ADDRESS = "http://127.0.0.1:8080"
 
 
-def parameter_names(message: Descriptor, spelling: Spelling) -> dict[str, FieldDescriptor]:
+def parameter_names(message: Descriptor, mapping: RestMapping) -> dict[str, FieldDescriptor]:
     """Return the parameters of a request: each of them by the name that REST has for it."""
     chosen: dict[tuple[str, ...], str] = {}
-    aliases = {**PARAMETERS, **spelling.parameters}
-    for name, path in parameters_of(message, spelling):
+    aliases = {**PARAMETERS, **mapping.parameters}
+    for name, path in parameters_of(message, mapping):
         if path not in chosen or name in aliases:
             chosen[path] = name
     chosen.pop(("filter",), None)
@@ -94,8 +94,8 @@ def _parameters(route: Route, example: Mapping[str, Any]) -> dict[str, Any]:
         given = example[route.body]
         named = set(example["update_mask"].split(",")) | {"etag"}
         return _value_of(resource, {key: given[key] for key in given if key in named})
-    spelling = spelling_of(route.method)
-    names = parameter_names(message, spelling)
+    mapping = mapping_of(route.method)
+    names = parameter_names(message, mapping)
     in_path = {path[0] for path in route.variables}
     values: dict[str, Any] = {}
     for name, field in names.items():

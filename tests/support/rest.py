@@ -22,16 +22,16 @@ from mneme.v1 import options_pb2
 from mneme_server.edge.grpc.schema_options import extension
 from mneme_server.edge.http.errors import CODES
 from mneme_server.edge.http.reading import read_object
-from mneme_server.edge.http.routes import EVERYTHING, Route, routes_of
-from mneme_server.edge.http.spelling import (
+from mneme_server.edge.http.rest_mapping import (
     ANSWERS,
     FLAT,
     GROUPS,
     INSIDE,
     OWNED,
     TENANT,
-    spelling_of,
+    mapping_of,
 )
+from mneme_server.edge.http.routes import EVERYTHING, Route, routes_of
 from mneme_server.edge.http.writing import json_name, writer_of
 
 from support.api import METHODS, Api
@@ -261,9 +261,9 @@ def _received(route: Route, said: Any) -> Message:
     """Return the response that an answer was written from."""
     method = route.method
     response: Any = GetMessageClass(method.output_type)()
-    spelling = spelling_of(method)
-    if spelling.answer:
-        for key, path in spelling.answer.items():
+    mapping = mapping_of(method)
+    if mapping.answer:
+        for key, path in mapping.answer.items():
             if isinstance(path, str):
                 *above, name = path.split(".")
                 holder = response
@@ -276,7 +276,7 @@ def _received(route: Route, said: Any) -> Message:
             into.SetInParent()
             _fill(into, said)
     else:
-        for name in spelling.echoes:
+        for name in mapping.echoes:
             said.pop(name)
         _fill(response, said)
     return response  # type: ignore[no-any-return]

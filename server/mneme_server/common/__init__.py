@@ -1,1 +1,1 @@
-"""What every layer may use: errors, identifiers, time, JSON. Imports no other package of ours."""
+"""Common ground: errors, identifiers, time, JSON. Imports no other package of ours."""

@@ -1,4 +1,4 @@
-"""How fresh an answer must be, and how fresh the next one may be asked to be.
+"""Consistency tokens: how fresh an answer must be, and the next one may be asked to be.
 
 A call that writes leaves here what it wrote; its edge tells the caller, as a token, and whoever
 reads with that token is answered from what was written then, or later.

@@ -1,4 +1,4 @@
-"""How much time the work at hand has left.
+"""The deadline of the work at hand: how much time it has left.
 
 The transport says for each call how to find out. Whatever works or waits on the call's behalf,
 however deep below, asks here: before it begins, while it waits, and between the parts of what takes

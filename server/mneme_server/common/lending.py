@@ -1,4 +1,4 @@
-"""How something scarce is lent, counted for operators."""
+"""Loans of something scarce, counted for operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How work that takes long says how far it is, and learns that nobody wants it any more."""
+"""Progress of long work: how far it is, and whether anybody still wants it."""
 
 from __future__ import annotations
 

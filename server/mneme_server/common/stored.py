@@ -1,4 +1,4 @@
-"""What was stored and cannot be read back: one error for all of it, with the kind and the id.
+"""Stored values that cannot be read back: one error for all of them, with the kind and the id.
 
 Files rot, disks lie, and hands change bytes behind the server's back. A value that came out of the
 database and is not what was put there is no bug of the call that met it.

@@ -1,4 +1,4 @@
-"""What texts are, whichever way they are written."""
+"""Texts as they are compared, whichever way they are written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What takes longer than it may is told so: one thread watches over all of it."""
+"""A watchdog: one thread tells whatever takes longer than it may."""
 
 from __future__ import annotations
 

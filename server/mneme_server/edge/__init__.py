@@ -1,1 +1,1 @@
-"""Where calls come in: gRPC, HTTP, and the sockets of one folder."""
+"""The edge, where calls come in: gRPC, HTTP, and the sockets of one folder."""

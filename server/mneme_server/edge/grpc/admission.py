@@ -1,4 +1,4 @@
-"""Which line a call stands in, and whether there is room for it. Known before it is served."""
+"""Admission: the line that a call stands in, and room for it, both known before it is served."""
 
 from __future__ import annotations
 

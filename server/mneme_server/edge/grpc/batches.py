@@ -1,4 +1,4 @@
-"""What a client streams in, cut into batches."""
+"""Batches that a client's stream is cut into."""
 
 from __future__ import annotations
 

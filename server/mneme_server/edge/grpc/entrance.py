@@ -1,4 +1,4 @@
-"""Where the calls of other edges come in, to be served as gRPC's are: in the same lanes, by the
+"""The entrance of other edges' calls, which are served as gRPC's are: in the same lanes, by the
 same threads, behind the same layers."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the server knows of each RPC before it looks at a request, read from the descriptors."""
+"""Methods: each RPC as the server knows it before it looks at a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every call passes on its way to a servicer.
+"""The pipeline that every call passes on its way to a servicer.
 
 gRPC has four kinds of handlers (one message or a stream, in and out). Each is wrapped here once,
 so that a layer is written once too: a layer stands before the call and, where it returns a context

@@ -1,4 +1,4 @@
-"""What a key without scope read is answered: nothing stored that it did not send.
+"""Answers to a key without scope read: nothing stored that it did not send.
 
 A call that writes answers with the thing as it is stored now, which may hold what others wrote:
 what an update did not name, what was deleted, what is like a new memory. The rule is one for all

@@ -1,4 +1,4 @@
-"""What limits are counted by, together with the other servers that serve the same tenants.
+"""Counts that limits go by, shared with the other servers that serve the same tenants.
 
 With each sign of life a server says what it has counted, and hears what the others have: no call
 waits for that. So what is done elsewhere counts here some seconds later.

@@ -20,14 +20,13 @@ from mneme_server.edge.http.answer import CONNECTION, JSON, LINES, Answer, Peer,
 from mneme_server.edge.http.assets import Site, serve_site
 from mneme_server.edge.http.bodies import Bodies, Left, TooLarge, TooSlow
 from mneme_server.edge.http.call import Aborted, HttpCall
-from mneme_server.edge.http.connect import ConnectRpc
-from mneme_server.edge.http.connecting import serve_connect
+from mneme_server.edge.http.connect import ConnectRpc, serve_connect
 from mneme_server.edge.http.exchange import Receive, Send, answered
 from mneme_server.edge.http.guard import check_host, check_origin
 from mneme_server.edge.http.request import Request, UnknownEncoding
 from mneme_server.edge.http.rest import Query, RestRequest, RestRpc, parse_query
+from mneme_server.edge.http.rest_mapping import SEARCHED, mapping_of
 from mneme_server.edge.http.routes import Route, Router, routes_of
-from mneme_server.edge.http.spelling import SEARCHED, spelling_of
 from mneme_server.edge.http.streaming import stream_answer, stream_both
 from mneme_server.edge.http.telemetry import ExportRpc, exports_of, serve_export
 
@@ -209,14 +208,14 @@ class Edge:
             await answer.failed(status)
 
     def _rest_rpc(self, route: Route, query: Query) -> RestRpc:
-        method, spelling = route.method, spelling_of(route.method)
+        method, mapping = route.method, mapping_of(route.method)
         searched = SEARCHED.get(method.full_name)
         if searched is not None and searched[0] in query:
-            method, spelling = self._by_name[searched[1]], searched[2]
+            method, mapping = self._by_name[searched[1]], searched[2]
         key = (route.verb, route.template, str(method.full_name))
         rpc = self._rest.get(key)
         if rpc is None:
-            rpc = self._rest[key] = RestRpc(route, method, spelling, self._entrance)
+            rpc = self._rest[key] = RestRpc(route, method, mapping, self._entrance)
         return rpc
 
     def _rpc(self, kind: type[R], method: MethodDescriptor) -> R:
@@ -232,7 +231,7 @@ def quiet_libraries() -> None:
 
 
 def _is_of_lines(request: Request, rpc: RestRpc) -> bool:
-    return bool(rpc.spelling.lines) and request.content_type == LINES
+    return bool(rpc.mapping.lines) and request.content_type == LINES
 
 
 def _wrong_type(request: Request, route: Route) -> str | None:

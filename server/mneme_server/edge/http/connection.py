@@ -12,8 +12,7 @@ import structlog
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from mneme_server.edge.http.answer import CONNECTION
-from mneme_server.edge.http.peers import Peers
-from mneme_server.edge.http.shares import Shares
+from mneme_server.edge.http.fair_shares import Peers, Shares
 
 HEAD_S = 10.0
 """How long the head of a request may take, from its first byte, or from the connection's start."""

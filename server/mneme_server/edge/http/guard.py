@@ -1,4 +1,4 @@
-"""Which requests a server without keys takes from browsers: those of its own pages.
+"""The guard of a server without keys: of browsers it takes the requests of its own pages alone.
 
 Any web page may send requests to a server on the same machine, and a name that is made to point to
 127.0.0.1 makes such a page's origin look like the server's (DNS rebinding). Where a key is asked

@@ -1,4 +1,4 @@
-"""How HTTP is served."""
+"""The settings that HTTP is served by."""
 
 from __future__ import annotations
 

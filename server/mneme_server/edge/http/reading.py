@@ -18,7 +18,7 @@ from mneme._core.json_values import is_exact, why_inexact
 from mneme._core.named import near, short
 
 from mneme_server.common.errors import InvalidArgument, Reason
-from mneme_server.edge.http.spelling import PLAIN, Spelling, parameters_of, prefix_of
+from mneme_server.edge.http.rest_mapping import PLAIN, RestMapping, parameters_of, prefix_of
 
 Json: TypeAlias = Any
 Path: TypeAlias = tuple[str, ...]
@@ -82,18 +82,18 @@ class Reader:
 
     Args:
         message: what kind of request.
-        spelling: how its RPC is written.
+        mapping: how its RPC is written.
         hidden: fields that are no parameters.
     """
 
     def __init__(
-        self, message: Descriptor, spelling: Spelling = PLAIN, hidden: Iterable[str] = ()
+        self, message: Descriptor, mapping: RestMapping = PLAIN, hidden: Iterable[str] = ()
     ) -> None:
         without = set(hidden)
         self._message = message
-        self._spelling = spelling
+        self._mapping = mapping
         self._paths: dict[str, Path] = {
-            name: path for name, path in parameters_of(message, spelling) if path[0] not in without
+            name: path for name, path in parameters_of(message, mapping) if path[0] not in without
         }
 
     @property
@@ -120,7 +120,7 @@ class Reader:
             if (before := given.get(path)) is not None:
                 raise InvalidArgument(f"{said} and {before} are the same parameter", field=said)
             given[path] = said
-            words = self._spelling.words.get(path[-1])
+            words = self._mapping.words.get(path[-1])
             if words is not None:
                 value = _said(value, words)  # noqa: PLW2901
             target: Message = into
@@ -132,7 +132,7 @@ class Reader:
     def _path(self, name: str, values: Mapping[str, Json], *, texts: bool) -> Path:
         if (path := self._paths.get(name)) is not None:
             return path
-        if (by := self._spelling.named_by.get(name)) is not None:
+        if (by := self._mapping.named_by.get(name)) is not None:
             other = values.get(by)
             other = other[0] if texts and isinstance(other, list) else other
             if isinstance(other, str) and other.lower() in self._message.fields_by_name:

@@ -1,4 +1,4 @@
-"""What is read of an HTTP request before anybody is asked to serve it."""
+"""An HTTP request as it is read before anybody is asked to serve it."""
 
 from __future__ import annotations
 

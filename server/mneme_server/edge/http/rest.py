@@ -20,8 +20,8 @@ from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.entrance import Behaviour, Entrance, Serve
 from mneme_server.edge.http.call import HttpCall, only_for_who_reads
 from mneme_server.edge.http.reading import Reader, parse_json, read_field, read_object
+from mneme_server.edge.http.rest_mapping import RestMapping, mapping_of, takes_offset
 from mneme_server.edge.http.routes import EVERYTHING, FieldPath, Route, values_in
-from mneme_server.edge.http.spelling import Spelling, spelling_of, takes_offset
 from mneme_server.edge.http.writing import json_name, of_tenant, writer_of
 
 Query: TypeAlias = Mapping[str, Sequence[str]]
@@ -61,23 +61,23 @@ class RestRpc:
     Args:
         route: the route.
         method: the RPC: the route's own, or the one that a parameter chooses.
-        spelling: how it is written.
+        mapping: how it is written.
         entrance: where calls are served.
     """
 
     def __init__(
-        self, route: Route, method: MethodDescriptor, spelling: Spelling, entrance: Entrance
+        self, route: Route, method: MethodDescriptor, mapping: RestMapping, entrance: Entrance
     ) -> None:
         self.route = route
         self.method = method
-        self.spelling = spelling
+        self.mapping = mapping
         in_path = {path[0] for path in route.variables}
         body = route.body if route.body != EVERYTHING else ""
-        hidden = {*in_path, _MASK, body, *([spelling.lines] if spelling.lines else [])} - {""}
-        self._paged = takes_offset(method, spelling)
+        hidden = {*in_path, _MASK, body, *([mapping.lines] if mapping.lines else [])} - {""}
+        self._paged = takes_offset(method, mapping)
         self._streams = method.client_streaming or method.server_streaming
-        self.query = Reader(method.input_type, spelling, hidden)
-        self.body = Reader(method.input_type, spelling, in_path)
+        self.query = Reader(method.input_type, mapping, hidden)
+        self.body = Reader(method.input_type, mapping, in_path)
         self._request = cast(Callable[[], Any], GetMessageClass(method.input_type))
         self._write = self._answer_writer()
         self.behaviour: Behaviour = entrance.behaviour(method, self.read, self._around)
@@ -91,7 +91,7 @@ class RestRpc:
         request = self._request()
         if self.route.body not in ("", EVERYTHING):
             self._read_update(raw, request)
-        elif self.route.body and not (raw.lines and self.spelling.lines):
+        elif self.route.body and not (raw.lines and self.mapping.lines):
             if raw.query:
                 name = short(next(iter(raw.query)))
                 raise InvalidArgument(
@@ -112,7 +112,7 @@ class RestRpc:
         """Return the answer as JSON has it."""
         with of_tenant(raw.call.tenant_id):
             written = self._write(answer)
-        for name in self.spelling.echoes:
+        for name in self.mapping.echoes:
             if raw.message is not None:
                 written[name] = getattr(raw.message, name)
         return written
@@ -131,7 +131,7 @@ class RestRpc:
     def _read_query(self, raw: RestRequest, request: Any) -> None:
         given = dict(raw.query)
         if self._paged and "offset" in given:
-            most = _MOST_SKIPPED if self.spelling is spelling_of(self.method) else _MOST_FOUND
+            most = _MOST_SKIPPED if self.mapping is mapping_of(self.method) else _MOST_FOUND
             raw.call.offset = _offset(given.pop("offset"), given, most)
         self.query.read(given, request, texts=True)
 
@@ -143,7 +143,7 @@ class RestRpc:
 
     def _read_lines(self, raw: RestRequest, request: Any) -> None:
         """Read a body of which each line is an item."""
-        items = getattr(request, self.spelling.lines)
+        items = getattr(request, self.mapping.lines)
         for number, line in enumerate(BytesIO(raw.body), 1):
             if line.strip():
                 try:
@@ -182,8 +182,8 @@ class RestRpc:
 
     def _answer_writer(self) -> Callable[[Any], Any]:
         response = self.method.output_type
-        if self.spelling.answer:
-            return _chosen_writer(self.spelling.answer)
+        if self.mapping.answer:
+            return _chosen_writer(self.mapping.answer)
         if self.route.answer and self.method is self.route.method:
             name = self.route.answer
             inner = response.fields_by_name[name]
@@ -191,7 +191,7 @@ class RestRpc:
             return lambda answer: write(getattr(answer, name)) if answer.HasField(name) else None
         write = writer_of(response)
         fields = response.fields_by_name
-        renamed = [(json_name(fields[name]), to) for name, to in self.spelling.list_as.items()]
+        renamed = [(json_name(fields[name]), to) for name, to in self.mapping.list_as.items()]
         if not renamed:
             return write
 

@@ -1,4 +1,4 @@
-"""Which path leads to which RPC, read from the schemas' `google.api.http` options."""
+"""Routes: the paths that lead to RPCs, read from the schemas' `google.api.http` options."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from mneme_server.edge.http.call import Aborted, HttpCall
 from mneme_server.edge.http.exchange import Lines, Sink, Streamed, left
 from mneme_server.edge.http.request import Request
 from mneme_server.edge.http.rest import RestRequest, RestRpc
-from mneme_server.edge.http.spelling import names_of
+from mneme_server.edge.http.rest_mapping import names_of
 
 EVENTS = "text/event-stream"
 _IDLE_S = 60.0

@@ -15,9 +15,8 @@ import uvicorn
 from mneme_server.edge.grpc.entrance import Entrance
 from mneme_server.edge.http.app import Edge, EdgeOptions, quiet_libraries
 from mneme_server.edge.http.connection import HEAD_S, BoundedProtocol, Bounds
+from mneme_server.edge.http.fair_shares import Peers, Shares
 from mneme_server.edge.http.options import HttpOptions
-from mneme_server.edge.http.peers import Peers
-from mneme_server.edge.http.shares import Shares
 
 _KEEP_ALIVE_S = 60
 _CONNECTIONS = 2_000

@@ -16,7 +16,7 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from google.protobuf.struct_pb2 import Struct
 
-from mneme_server.edge.http.spelling import ANSWERS, FLAT, GROUPS, OWNED, TENANT, word_of
+from mneme_server.edge.http.rest_mapping import ANSWERS, FLAT, GROUPS, OWNED, TENANT, word_of
 
 Write: TypeAlias = Callable[[Any], Any]
 Object: TypeAlias = dict[str, Any]

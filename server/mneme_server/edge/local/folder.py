@@ -1,4 +1,4 @@
-"""Who has a data folder: one process, decided by a lock of the operating system."""
+"""The one process that has a data folder, decided by a lock of the operating system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What participants must know of a folder's server: the file `local.json` in the folder.
+"""The record of a folder's server, which participants read: the file `local.json` in the folder.
 
 It holds a key, so that only its owner may read it. It is replaced as a whole, never changed in
 place: whoever reads it sees one server's. It says nothing about whether that server still runs;

@@ -1,4 +1,4 @@
-"""What makes a server a folder's own: who it is, who takes part, and when it ends."""
+"""A folder's own server: who it is, who takes part, and when it ends."""
 
 from __future__ import annotations
 

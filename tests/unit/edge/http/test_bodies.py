@@ -13,10 +13,9 @@ import pytest
 from mneme_server.common.errors import ResourceExhausted
 from mneme_server.edge.grpc.entrance import Entrance
 from mneme_server.edge.http import bodies as taking_bodies
-from mneme_server.edge.http.bodies import Bodies, Left, TooLarge, TooSlow
+from mneme_server.edge.http.bodies import Bodies, Inflater, Left, TooLarge, TooSlow
 from mneme_server.edge.http.call import HttpCall
 from mneme_server.edge.http.exchange import Lines
-from mneme_server.edge.http.inflating import Inflater
 from mneme_server.edge.http.request import Request
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]

@@ -16,7 +16,7 @@ from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.edge.http.reading import Reader, read_object
-from mneme_server.edge.http.spelling import FLAT, RPCS
+from mneme_server.edge.http.rest_mapping import FLAT, RPCS
 from mneme_server.edge.http.writing import writer_of
 from support.descriptors import services
 

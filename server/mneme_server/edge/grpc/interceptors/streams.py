@@ -1,4 +1,4 @@
-"""How many streams may be open, and how they end when the server stops."""
+"""Limits on open streams, and their end when the server stops."""
 
 from __future__ import annotations
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mneme_server.common.address import networks_in
-from mneme_server.edge.http.peers import Peers
-from mneme_server.edge.http.shares import Shares
+from mneme_server.edge.http.fair_shares import Peers, Shares
 
 
 def entered(peers: Peers, host: str, most: int = 1_000) -> int:

@@ -1,4 +1,4 @@
-"""What REST says otherwise than the schemas: declared here, for reading, writing and OpenAPI.
+"""The table of what REST says otherwise than the schemas, for reading, writing and OpenAPI.
 
 Everything else follows from the schemas: fields in camelCase, an enum's value in lower case without
 its prefix, times as RFC 3339 has them, numbers as numbers, and every field of an answer present,
@@ -61,7 +61,7 @@ be imported elsewhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spelling:
+class RestMapping:
     """How REST writes one RPC.
 
     Args:
@@ -84,7 +84,7 @@ class Spelling:
     answer: Mapping[str, str | bool] = field(default_factory=lambda: _NONE)
 
 
-PLAIN = Spelling()
+PLAIN = RestMapping()
 
 _SCOPES: Mapping[str, str | None] = {
     "all": None,
@@ -97,28 +97,28 @@ _SCOPES: Mapping[str, str | None] = {
     "skills": "skill",
 }
 
-RPCS: Mapping[str, Spelling] = {
-    "mneme.v1.RecallService.Recall": Spelling(
+RPCS: Mapping[str, RestMapping] = {
+    "mneme.v1.RecallService.Recall": RestMapping(
         parameters={"scope": "scopes"}, words={"scopes": _SCOPES}, echoes=("query",)
     ),
-    "mneme.v1.RecallService.RecallWithCertificate": Spelling(
+    "mneme.v1.RecallService.RecallWithCertificate": RestMapping(
         parameters={"scope": "scopes"}, words={"scopes": _SCOPES}, echoes=("query",)
     ),
-    "mneme.v1.ReflectService.Reflect": Spelling(named_by={"params": "analysis"}),
-    "mneme.v1.ContextService.GetContext": Spelling(echoes=("topic",)),
-    "mneme.v1.EventService.RecordEvents": Spelling(lines="events"),
-    "mneme.v1.LearnService.DeleteLesson": Spelling(answer={"id": "lesson.id", "archived": True}),
-    "mneme.v1.LearnService.ImportLessons": Spelling(lines="lessons"),
-    "mneme.v1.SkillService.ImportEpisodes": Spelling(lines="episodes"),
-    "mneme.v1.AlertService.DeleteAlertRule": Spelling(answer={"id": "rule.id", "deleted": True}),
+    "mneme.v1.ReflectService.Reflect": RestMapping(named_by={"params": "analysis"}),
+    "mneme.v1.ContextService.GetContext": RestMapping(echoes=("topic",)),
+    "mneme.v1.EventService.RecordEvents": RestMapping(lines="events"),
+    "mneme.v1.LearnService.DeleteLesson": RestMapping(answer={"id": "lesson.id", "archived": True}),
+    "mneme.v1.LearnService.ImportLessons": RestMapping(lines="lessons"),
+    "mneme.v1.SkillService.ImportEpisodes": RestMapping(lines="episodes"),
+    "mneme.v1.AlertService.DeleteAlertRule": RestMapping(answer={"id": "rule.id", "deleted": True}),
 }
 """The RPCs that are written in ways of their own."""
 
-SEARCHED: Mapping[str, tuple[str, str, Spelling]] = {
+SEARCHED: Mapping[str, tuple[str, str, RestMapping]] = {
     "mneme.v1.LearnService.ListLessons": (
         "search",
         "mneme.v1.LearnService.SearchLessons",
-        Spelling(
+        RestMapping(
             parameters={"search": "query"},
             list_as={"results": "lessons", "searched_count": "total"},
         ),
@@ -127,12 +127,14 @@ SEARCHED: Mapping[str, tuple[str, str, Spelling]] = {
 """Lists that a parameter makes a search: the parameter, the RPC, and how that is written then."""
 
 
-def spelling_of(method: MethodDescriptor) -> Spelling:
+def mapping_of(method: MethodDescriptor) -> RestMapping:
     """Return how an RPC is written."""
     return RPCS.get(method.full_name, PLAIN)
 
 
-def parameters_of(message: Descriptor, spelling: Spelling) -> Iterator[tuple[str, tuple[str, ...]]]:
+def parameters_of(
+    message: Descriptor, spelling: RestMapping
+) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the names that a request's fields may have, with their paths, the usual ones first.
 
     Those of its filter are among them, where the request has no field of that name itself.
@@ -155,7 +157,7 @@ def parameters_of(message: Descriptor, spelling: Spelling) -> Iterator[tuple[str
             yield name, (INSIDE, target)
 
 
-def takes_offset(method: MethodDescriptor, spelling: Spelling) -> bool:
+def takes_offset(method: MethodDescriptor, spelling: RestMapping) -> bool:
     """Tell whether an RPC's answers may begin at an offset."""
     fields = method.input_type.fields_by_name
     return all(name in fields for name in PAGED) or "results" in spelling.list_as
