@@ -46,7 +46,7 @@ class Seen:
 
     def sure(self, fit: Fit) -> float:
         """Return the confidence under a fit."""
-        return fit(self.cosine, self.best, self.words) if self.words.telling else 0.0
+        return fit.confidence(self.cosine, self.best, self.words) if self.words.telling else 0.0
 
 
 def look(

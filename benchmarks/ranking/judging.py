@@ -78,7 +78,7 @@ def asking(store: Store, mode: RecallMode, weights: RankingWeights | None = None
             text=text, filter=DocumentFilter(kinds=frozenset({EVENT})), limit=CUT, mode=mode,
             weights=weights or RankingWeights(), every_copy=False,
         )  # fmt: skip
-        return [result.document.source_id for result in store.recall(tenant, query).results]
+        return [result.document.source_id for result in store.recall.search(tenant, query).results]
 
     return ask
 

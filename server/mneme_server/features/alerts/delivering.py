@@ -198,7 +198,7 @@ class DeliveryWorker(DueWorker):
         )
         outcome = Outcome()
         try:
-            self._record(tenant_id, [event], system=True)
+            self._record.record(tenant_id, [event], system=True)
         except AlreadyExists as error:
             outcome = Outcome(str(error), final=True)
         except MnemeError as error:

@@ -67,7 +67,7 @@ class Learned:
         A lesson of another project or agent is left out, and for a user what another one's session
         taught; one of none is for all.
         """
-        answer = self.recall(tenant_id, _query(topic, LESSON, filter_))
+        answer = self.recall.search(tenant_id, _query(topic, LESSON, filter_))
         near = [found for found in answer.results if bears_on(topic, found, self.recall.scale)]
         stored = self._lessons(tenant_id, near, filter_.user_id)
         near = [found for found in near if found.document.source_id in stored][:limit]
@@ -144,11 +144,15 @@ class Learned:
         enough = self.recall.scale.of_usual(ADDRESSES)
         limit = _LOOKED_AT if user_id else 1
         query = _query(error, LESSON, ActivityFilter(user_id=user_id), limit)
-        near = [one for one in self.recall(tenant_id, query).results if _cosine(one) >= enough]
+        near = [
+            one for one in self.recall.search(tenant_id, query).results if _cosine(one) >= enough
+        ]
         lessons = self._lessons(tenant_id, near, user_id)
         near = [one for one in near if one.document.source_id in lessons]
         query = _query(error, REFLECTION, ActivityFilter(user_id=user_id), limit=1)
-        near += [one for one in self.recall(tenant_id, query).results if _cosine(one) >= enough]
+        near += [
+            one for one in self.recall.search(tenant_id, query).results if _cosine(one) >= enough
+        ]
         best = max(near, key=_cosine, default=None)  # Of equals a lesson.
         if best is None:
             return None

@@ -185,7 +185,7 @@ class GetContext:
         query = RecallQuery(
             text=topic, filter=documents, limit=limit, min_confidence=RECALLED_BY_DEFAULT
         )
-        return self.recall(tenant_id, query)
+        return self.recall.search(tenant_id, query)
 
     def _events_of(self, tenant_id: str, filter_: ActivityFilter) -> DocumentFilter:
         """Return the filter for the events of these sessions.
@@ -241,7 +241,7 @@ class SearchSessions:
         self, tenant_id: str, query: str, filter_: ActivityFilter, *, limit: int, min_score: float
     ) -> tuple[list[FoundSession], RecallAnswer]:
         """Return the sessions that fit best, and what recall said."""
-        answer = self.recall(
+        answer = self.recall.search(
             tenant_id,
             RecallQuery(
                 text=query, filter=document_filter(filter_), limit=limit, min_score=min_score

@@ -117,7 +117,7 @@ class RecordEvents:
     foreground: Foreground = field(default_factory=Foreground)
     embedder: TextEmbedder | None = None
 
-    def __call__(
+    def record(
         self,
         tenant_id: str,
         new_events: Sequence[NewEvent],

@@ -53,13 +53,13 @@ class EventServicer:
 
     def StartSession(self, request: pb.StartSessionRequest, call: Call) -> pb.StartSessionResponse:
         """Start a session."""
-        session = self._start_session(call.tenant, convert.new_session(request))
+        session = self._start_session.start(call.tenant, convert.new_session(request))
         return pb.StartSessionResponse(session=convert.session(session))
 
     def EndSession(self, request: pb.EndSessionRequest, call: Call) -> pb.EndSessionResponse:
         """End a session."""
         status = SessionStatus(request.status)
-        session = self._end_session(
+        session = self._end_session.end(
             call.tenant,
             request.session_id,
             status,
@@ -71,7 +71,7 @@ class EventServicer:
         """Record a batch of events."""
         new_events = self._foreground.each(_new_event, list(enumerate(request.events)))
         with fields(id="events[{item}].id"):
-            receipts = self._record_events(
+            receipts = self._record_events.record(
                 call.tenant,
                 new_events,
                 wait_indexed=request.wait_indexed,
@@ -92,7 +92,7 @@ class EventServicer:
         acknowledged = duplicates = 0
         try:
             for batch in batches:
-                receipts = self._record_events(call.tenant, batch)
+                receipts = self._record_events.record(call.tenant, batch)
                 acknowledged += len(receipts)
                 duplicates += sum(receipt.duplicate for receipt in receipts)
                 # Who never reads holds up who writes, without end.
@@ -160,7 +160,7 @@ class EventServicer:
 
     def VerifyEvents(self, request: pb.VerifyEventsRequest, call: Call) -> pb.VerifyEventsResponse:
         """Walk hash chains."""
-        found = self._verify_events(call.tenant, request.session_id)
+        found = self._verify_events.verify(call.tenant, request.session_id)
         return pb.VerifyEventsResponse(
             valid=found.broken_count == 0,
             sessions_checked=found.sessions_checked,

@@ -49,7 +49,7 @@ class StartSession:
     tenants: OpenTenants[EventsUnit]
     listeners: SessionListeners = field(default_factory=SessionListeners)
 
-    def __call__(self, tenant_id: str, new: NewSession) -> Session:
+    def start(self, tenant_id: str, new: NewSession) -> Session:
         """Start the session, or complete one that its events opened.
 
         Raises:
@@ -91,7 +91,7 @@ class EndSession:
     tenants: OpenTenants[EventsUnit]
     listeners: SessionListeners = field(default_factory=SessionListeners)
 
-    def __call__(
+    def end(
         self, tenant_id: str, session_id: str, status: SessionStatus, ended_us: int | None
     ) -> Session:
         """End the session.

@@ -40,7 +40,7 @@ class VerifyEvents:
     tenants: OpenTenants[EventsUnit]
     witness: Witness | None = None
 
-    def __call__(
+    def verify(
         self, tenant_id: str, session_id: str = "", is_open: Callable[[], bool] = lambda: True
     ) -> Verification:
         """Walk the session's chain, or every chain of the tenant, for as long as `is_open()`.
@@ -161,7 +161,7 @@ def same_chains(tenant_id: str, old: TenantStore[Any], new: TenantStore[Any]) ->
 
     Whether the chains of a tenant's events are the same in two places that keep it.
     """
-    here, there = (VerifyEvents(_Only(one))(tenant_id) for one in (old, new))
+    here, there = (VerifyEvents(_Only(one)).verify(tenant_id) for one in (old, new))
     if here != there:
         raise DataLoss(f"the chains of events of {tenant_id} are others in its new place")
     if _ends(old) != _ends(new):

@@ -79,7 +79,7 @@ class Knowledge:
         score = 0.7 relevance + 0.15 recency + 0.15 success: relevance is recall's score over the
         best candidate's, success the lower bound of the rate's Wilson interval.
         """
-        answer = self.recall(
+        answer = self.recall.search(
             tenant_id,
             RecallQuery(
                 text=text,

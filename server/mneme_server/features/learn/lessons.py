@@ -117,7 +117,7 @@ class Lessons:
     ) -> tuple[Sequence[FoundLesson], RecallAnswer]:
         """Return the lessons that fit best, and what recall said; count the accesses if they are to
         be `counted`."""
-        answer = self.recall(
+        answer = self.recall.search(
             tenant_id,
             RecallQuery(
                 text=query, filter=_document_filter(filter_), limit=limit, min_score=min_score

@@ -150,7 +150,7 @@ class Reflections:
     ) -> tuple[Sequence[FoundReflection], RecallAnswer]:
         """Return the reflections that bear on a task, and what recall said; count the search if it
         is to be `counted`."""
-        answer = self.recall(
+        answer = self.recall.search(
             tenant_id,
             RecallQuery(
                 text=task,

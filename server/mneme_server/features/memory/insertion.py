@@ -61,7 +61,7 @@ class InsertMemories:
         memory = item.memory
         with self.tenants.open(tenant_id) as tenant:
             vectors = self.vectors.of(tenant, [memory.text], figures)
-            close = self.similar(tenant, memory, vectors.get(memory.text), similar)
+            close = self.similar.closest(tenant, memory, vectors.get(memory.text), similar)
             stored, doc_ids = self._store(tenant, [item], vectors, figures)
             if wait_indexed and not vectors and doc_ids:
                 with self.foreground.hurry():
@@ -72,7 +72,7 @@ class InsertMemories:
         stored.similar = None if close is None else close[:similar]
         return stored
 
-    def __call__(self, tenant_id: str, given: Sequence[NewMemory]) -> Stored:
+    def insert(self, tenant_id: str, given: Sequence[NewMemory]) -> Stored:
         """Store memories in their order.
 
         Raises:
@@ -269,7 +269,7 @@ class Similar:
     scale: CosineScale = USUAL
     foreground: Foreground = field(default_factory=Foreground)
 
-    def __call__(
+    def closest(
         self, tenant: OpenTenant[MemoriesUnit], memory: Memory, vector: Matrix | None, limit: int
     ) -> Sequence[FoundMemory] | None:
         """Return the closest, best first; none without a limit. There are some more than `limit`:

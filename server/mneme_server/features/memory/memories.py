@@ -166,7 +166,7 @@ class DeleteMemories:
     foreground: Foreground = field(default_factory=Foreground)
     dependents: Sequence[Dependents] = ()
 
-    def __call__(
+    def delete(
         self,
         tenant_id: str,
         memory_ids: Sequence[str],

@@ -71,7 +71,7 @@ class SearchMemories:
     foreground: Foreground = field(default_factory=Foreground)
     times: SearchTimes = field(default_factory=SearchTimes)
 
-    def __call__(
+    def search(
         self,
         tenant_id: str,
         query: str,

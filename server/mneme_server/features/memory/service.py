@@ -67,7 +67,7 @@ class MemoryServicer:
         progress = _StreamProgress(self._dimension)
         try:
             for batch in batches:
-                answer = progress.after(self._insert(call.tenant, batch))
+                answer = progress.after(self._insert.insert(call.tenant, batch))
                 # Who never reads holds up who writes, without end.
                 with self._watchdog.limit(self._stream_limits.idle_s, call.cancel):
                     yield answer
@@ -117,7 +117,7 @@ class MemoryServicer:
         self, request: pb.SearchMemoriesRequest, call: Call
     ) -> pb.SearchMemoriesResponse:
         """Search memories by meaning."""
-        found = self._search(
+        found = self._search.search(
             call.tenant,
             request.query,
             convert.memory_filter(request.filter, include_superseded=request.include_superseded),
@@ -141,7 +141,7 @@ class MemoryServicer:
                 reason=Reason.MISSING_REQUIRED_FIELD,
                 field="memory_ids",
             )
-        deleted = self._delete(
+        deleted = self._delete.delete(
             call.tenant,
             request.memory_ids,
             filter_ if picks else None,

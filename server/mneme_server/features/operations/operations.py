@@ -384,7 +384,7 @@ class Operations:
 
     def _do(self, operation: Operation, run: Run, step: Step) -> None:
         if self._leases is None:
-            run(step)
+            run.run(step)
             return
         name = _lease(operation.key)
         fence = self._taken.pop(operation.key, None) or self._leases.take(name, operation.tenant_id)
@@ -393,7 +393,7 @@ class Operations:
             return
         try:
             with fencing.under(fence):
-                run(step)
+                run.run(step)
         finally:
             self._leases.give_back(fence)
 
@@ -481,7 +481,7 @@ class Run:
         self._server = server
         self._kept_us = kept_us
 
-    def __call__(self, step: Step) -> None:
+    def run(self, step: Step) -> None:
         """Do the work."""
         try:
             self._run(step)

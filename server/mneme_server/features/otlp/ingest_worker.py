@@ -41,7 +41,7 @@ _log = structlog.get_logger(__name__)
 class RecordsEvents(Protocol):
     """What records events: all of a batch or none, and the same again once."""
 
-    def __call__(self, tenant_id: str, new_events: Sequence[NewEvent]) -> list[EventReceipt]:
+    def record(self, tenant_id: str, new_events: Sequence[NewEvent]) -> list[EventReceipt]:
         """Record events."""
         ...
 
@@ -136,7 +136,7 @@ class TelemetryWorker(TenantWorker):
                 there = unit.events.by_ids([event.id for event in batch])
             new = {event.id: event for event in batch if event.id not in there}
             if new:
-                self._record(tenant.tenant_id, list(new.values()))
+                self._record.record(tenant.tenant_id, list(new.values()))
         known = [known for one in made for known in one.known]
         settled = {one.trace_id for one in known}
         settled |= {row.span.trace_id for row in rows if row.span.is_root}

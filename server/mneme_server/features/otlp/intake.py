@@ -47,7 +47,7 @@ class TakeTelemetry:
     most_bytes: int
     refused: RefusedExports = field(default_factory=RefusedExports)
 
-    def __call__(self, tenant_id: str, spans: Sequence[TelemetrySpan]) -> IntakeResult:
+    def take(self, tenant_id: str, spans: Sequence[TelemetrySpan]) -> IntakeResult:
         """Put them into the tenant's inbox; return how many, and why others were not taken.
 
         What is in the inbox already, or was, changes nothing when it comes again.

@@ -36,7 +36,7 @@ class TraceServicer(_Servicer):
         count = sum(len(s.spans) for r in request.resource_spans for s in r.scope_spans)
         with self._computing(count):
             spans = list(spans_of(request))
-        taken = self._take(call.tenant, spans)
+        taken = self._take.take(call.tenant, spans)
         answer = trace_pb.ExportTraceServiceResponse()
         if taken.refused:
             answer.partial_success.rejected_spans = taken.refused_count
@@ -54,7 +54,7 @@ class LogsServicer(_Servicer):
         count = sum(len(s.log_records) for r in request.resource_logs for s in r.scope_logs)
         with self._computing(count):
             records = list(logs_of(request))
-        taken = self._take(call.tenant, records)
+        taken = self._take.take(call.tenant, records)
         answer = logs_pb.ExportLogsServiceResponse()
         if taken.refused:
             answer.partial_success.rejected_log_records = taken.refused_count

@@ -169,7 +169,7 @@ class RecallWithCertificate:
     foreground: Foreground = field(default_factory=Foreground)
     dropped: DroppedCertificates = field(default_factory=DroppedCertificates)
 
-    def __call__(self, tenant_id: str, query: CertifiedQuery, *, keep: bool = True) -> Certified:
+    def certify(self, tenant_id: str, query: CertifiedQuery, *, keep: bool = True) -> Certified:
         """Return what bears on the query, with a certificate; `keep` it, if there is room.
 
         Whoever may not write has none kept: it would take the room of those who may.
@@ -180,7 +180,7 @@ class RecallWithCertificate:
         """
         began = time.perf_counter()
         most = min(_MOST_CANDIDATES, max(50, 4 * query.limit))
-        answer = self.recall(
+        answer = self.recall.search(
             tenant_id,
             RecallQuery(query.text, query.filter, limit=most, every_copy=False),
         )
@@ -273,7 +273,7 @@ def _ranked(
     found, uplift_known = candidates(unit, asked.answer.results)
     chosen = best(unit, found, query.weights, query.limit)
     leaves = leaves_of(unit, [one.memory for _, one in chosen])
-    coverage = _COVERING(query.text, [one.memory.document.text for _, one in chosen])
+    coverage = _COVERING.find(query.text, [one.memory.document.text for _, one in chosen])
     needed = _prerequisites(unit, [one for _, one in chosen])
     results = []
     for place, ((score, one), leaf) in enumerate(zip(chosen, leaves, strict=True)):
@@ -380,7 +380,7 @@ class CoverageFinder:
 
         return Words(names=False)
 
-    def __call__(self, query: str, texts: Sequence[str]) -> QueryCoverage:
+    def find(self, query: str, texts: Sequence[str]) -> QueryCoverage:
         """Return how these texts, the best first, cover the query."""
         asked = self._asked(query)
         held = [[asked[stem] for stem in asked if stem in found] for found in map(self._of, texts)]

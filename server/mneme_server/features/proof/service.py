@@ -34,7 +34,7 @@ class CertificateServicer:
         """Recall, prove and sign."""
         query = convert.certified_query(request, self._kinds)
         keep = KeyScope.WRITE in call.caller.scopes
-        return convert.certified(self._recall(call.tenant, query, keep=keep))
+        return convert.certified(self._recall.certify(call.tenant, query, keep=keep))
 
     def GetCertificate(
         self, request: certificate_pb2.GetCertificateRequest, call: Call

@@ -84,7 +84,7 @@ class Fit:
     identified: float
     bias: float
 
-    def __call__(self, cosine: float, best: float, words: WordEvidence) -> float:
+    def confidence(self, cosine: float, best: float, words: WordEvidence) -> float:
         """Return the confidence, 0 to 1.
 
         To an embedding model order 88421 is much the same as order 88412. But who is to handle a
@@ -158,11 +158,11 @@ def confidence_of(
         return 0.0
     known = ~np.isnan(similarity)
     if fit is None or by_words or not known.any():
-        return BY_WORDS(0.0, attained(best(), found), found)
+        return BY_WORDS.confidence(0.0, attained(best(), found), found)
     waiting = rows[~known]
     match = best() if fit.best or waiting.size else NO_HITS
     share = attained(match, found)
-    sure = fit(float(similarity[known].max()), share, found)
+    sure = fit.confidence(float(similarity[known].max()), share, found)
     if np.isin(match.rows, waiting).any():
-        sure = max(sure, BY_WORDS(0.0, share, found))
+        sure = max(sure, BY_WORDS.confidence(0.0, share, found))
     return sure

@@ -85,7 +85,7 @@ class Recall:
         """What the model's cosines mean."""
         return scale_of(self.model_id)
 
-    def __call__(self, tenant_id: str, query: RecallQuery) -> RecallAnswer:
+    def search(self, tenant_id: str, query: RecallQuery) -> RecallAnswer:
         """Return what bears on the query, the best first; equal scores by time, then by id.
 
         Raises:

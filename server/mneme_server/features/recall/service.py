@@ -21,5 +21,5 @@ class RecallServicer:
 
     def Recall(self, request: pb.RecallRequest, call: Call) -> pb.RecallResponse:
         """Recall what bears on a query."""
-        answer = self._recall(call.tenant, convert.recall_query(request, self._kinds))
+        answer = self._recall.search(call.tenant, convert.recall_query(request, self._kinds))
         return convert.recall_response(answer)

@@ -82,7 +82,7 @@ def successors_first(
     ordered, known = list(shown), {result.document.doc_id: result for result in found}
     latest_of = _Latest(read, found)
     for replaced in shown:
-        latest = latest_of(replaced)
+        latest = latest_of.of(replaced)
         if latest is None:
             continue
         ids = [result.document.doc_id for result in ordered]
@@ -105,7 +105,7 @@ def _naming(results: Sequence[Recalled], latest_of: _Latest) -> list[Recalled]:
     places = {result.document.doc_id: place for place, result in enumerate(named)}
     newest: dict[int, Document] = {}
     for place, replaced in enumerate(results):
-        latest = latest_of(replaced)
+        latest = latest_of.of(replaced)
         there = None if latest is None else places.get(latest.document.doc_id)
         if there is not None:
             named[place] = replace(named[place], newer=named[there].document)
@@ -132,7 +132,7 @@ class _Latest:
         }
         self._ends: dict[tuple[MemoryKind, str], Memory] = {}
 
-    def __call__(self, replaced: Recalled) -> Memory | None:
+    def of(self, replaced: Recalled) -> Memory | None:
         """Return it; None when nothing replaced the result."""
         kind, latest = replaced.document.kind, None
         wanted = _successor(replaced.document, replaced.details)

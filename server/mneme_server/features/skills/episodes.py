@@ -105,7 +105,7 @@ class Episodes:
 
         The filter goes into the search: every episode that passes it is searched.
         """
-        answer = self.recall(
+        answer = self.recall.search(
             tenant_id,
             RecallQuery(
                 text=task,

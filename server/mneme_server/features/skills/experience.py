@@ -95,7 +95,7 @@ class SearchExperience:
             min_confidence=RECALLED_BY_DEFAULT,
             bare=True,
         )
-        found = self.recall(tenant_id, query).results
+        found = self.recall.search(tenant_id, query).results
         return [one for one in found if near(topic, one, self.recall.scale)]
 
 

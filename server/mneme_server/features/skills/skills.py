@@ -132,7 +132,7 @@ class Skills:
         query = RecallQuery(
             text=task, filter=_document_filter(filter_), limit=CANDIDATES, bare=True
         )
-        answer = self.recall(tenant_id, query)
+        answer = self.recall.search(tenant_id, query)
         relevant = {result.document.source_id: result for result in answer.results}
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             records = unit.skills.records(list(relevant))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import signature
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -145,7 +146,7 @@ def test_a_query_reaches_recall_with_its_tenant_and_its_filters() -> None:
             (), RecallOutcome.NOTHING_MATCHES_FILTERS, searched_count=7, pending_count=2
         )
 
-    servicer: Any = RecallServicer(recall, {LESSON.name: LESSON})  # type: ignore[arg-type]
+    servicer: Any = RecallServicer(SimpleNamespace(search=recall), {LESSON.name: LESSON})  # type: ignore[arg-type]
     method = recall_pb.DESCRIPTOR.services_by_name["RecallService"].methods_by_name["Recall"]
     request = recall_pb.RecallRequest(
         query="cents are missing", scopes=["lesson"], project="shop", min_score=0.5
@@ -170,7 +171,7 @@ def test_an_analysis_is_asked_for_with_its_parameters() -> None:
         asked.append(given)
         raise errors.InvalidArgument("enough", field="bucket")
 
-    servicer: Any = ReflectServicer(reflect)  # type: ignore[arg-type]
+    servicer: Any = ReflectServicer(SimpleNamespace(run=reflect))  # type: ignore[arg-type]
     method = reflect_pb.DESCRIPTOR.services_by_name["ReflectService"].methods_by_name["Reflect"]
     request = reflect_pb.ReflectRequest(
         cost_analysis=reflect_pb.CostAnalysisParams(model="m", bucket=reflect_pb.BUCKET_WEEK)

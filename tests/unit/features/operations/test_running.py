@@ -46,7 +46,7 @@ def test_it_is_done_all_the_same_and_only_once(
     store, work = Busy(method, failures=3), mock.Mock()
     work.run.return_value = {}
     run = Run(mock.Mock(), work, store, mock.Mock(stopping=False), kept_us=1)  # type: ignore[arg-type]
-    run(mock.Mock())
+    run.run(mock.Mock())
     assert store.ended == [OperationState.SUCCEEDED]
     assert work.run.call_count == 1
     assert run.ended.is_set()

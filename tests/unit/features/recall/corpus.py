@@ -61,7 +61,9 @@ class Corpus:
         return self._add(text, "", kind=LESSON, **more)
 
     def recall(self, text: str, **more: Any) -> RecallAnswer:
-        return Recall(self, self._embedder)("tenant", RecallQuery(text, confidence=True, **more))  # type: ignore[arg-type]
+        return Recall(self, self._embedder).search(
+            "tenant", RecallQuery(text, confidence=True, **more)
+        )  # type: ignore[arg-type]
 
     def ids(self, text: str, **more: Any) -> list[int]:
         return [result.document.doc_id for result in self.recall(text, **more).results]

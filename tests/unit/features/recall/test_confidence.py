@@ -48,13 +48,17 @@ def test_identifiers_are_names_paths_and_codes(query: str, found: list[str]) -> 
 @pytest.mark.parametrize("fit", [*FITTED.values(), BY_WORDS])
 def test_confidence_grows_with_all_that_it_is_made_of(fit: Fit) -> None:
     little = WordEvidence(True, 10.0, 0.3, 0.0)
-    assert 0.0 < fit(0.2, 0.1, little) <= fit(0.2, 0.5, little) < 1.0
-    assert fit(0.2, 0.1, little) <= fit(0.7, 0.1, little)
-    assert fit(0.2, 0.1, little) < fit(0.7, 0.5, little)
-    assert (fit(0.2, 0.1, little) < fit(0.7, 0.1, little)) == (fit.cosine > 0)
-    assert (fit(0.2, 0.1, little) < fit(0.2, 0.5, little)) == (fit.best > 0)
-    assert fit(0.2, 0.1, little) < fit(0.2, 0.1, little._replace(occurring=0.9))
-    assert fit(0.2, 0.1, little) < fit(0.2, 0.1, little._replace(identified=1.0))
+    assert 0.0 < fit.confidence(0.2, 0.1, little) <= fit.confidence(0.2, 0.5, little) < 1.0
+    assert fit.confidence(0.2, 0.1, little) <= fit.confidence(0.7, 0.1, little)
+    assert fit.confidence(0.2, 0.1, little) < fit.confidence(0.7, 0.5, little)
+    assert (fit.confidence(0.2, 0.1, little) < fit.confidence(0.7, 0.1, little)) == (fit.cosine > 0)
+    assert (fit.confidence(0.2, 0.1, little) < fit.confidence(0.2, 0.5, little)) == (fit.best > 0)
+    assert fit.confidence(0.2, 0.1, little) < fit.confidence(
+        0.2, 0.1, little._replace(occurring=0.9)
+    )
+    assert fit.confidence(0.2, 0.1, little) < fit.confidence(
+        0.2, 0.1, little._replace(identified=1.0)
+    )
 
 
 @pytest.mark.parametrize("fit", [*FITTED.values(), BY_WORDS])
@@ -62,7 +66,14 @@ def test_a_number_that_nothing_has_counts_against_but_what_is_like_it_is_still_r
     fit: Fit,
 ) -> None:
     alike = WordEvidence(True, 10.0, 0.4, 0.0)
-    sure, unsure = fit(0.95, 0.5, alike), fit(0.95, 0.5, alike._replace(missing=0.6))
+    sure, unsure = (
+        fit.confidence(0.95, 0.5, alike),
+        fit.confidence(0.95, 0.5, alike._replace(missing=0.6)),
+    )
     assert sure > unsure >= RECALLED_BY_DEFAULT
-    foreign = fit(0.1, 0.0, WordEvidence(True, 10.0, 0.0, 0.0))
-    assert fit(0.1, 0.0, WordEvidence(True, 10.0, 0.0, 0.0, 0.6)) <= foreign < RECALLED_BY_DEFAULT
+    foreign = fit.confidence(0.1, 0.0, WordEvidence(True, 10.0, 0.0, 0.0))
+    assert (
+        fit.confidence(0.1, 0.0, WordEvidence(True, 10.0, 0.0, 0.0, 0.6))
+        <= foreign
+        < RECALLED_BY_DEFAULT
+    )

@@ -156,7 +156,7 @@ class Patterns:
         return found
 
     def _by_meaning(self, asked: _PatternSearch, definition: Semantic) -> PatternMatches:
-        near = self.search_memories(
+        near = self.search_memories.search(
             asked.tenant_id,
             definition.text,
             asked.filter_,

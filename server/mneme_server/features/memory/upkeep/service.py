@@ -45,7 +45,7 @@ class UpkeepCalls:
                 field="reset",
                 metadata={"required_scope": "admin"},
             )
-        report, backup = self._begin(
+        report, backup = self._begin.begin(
             call.tenant,
             model=request.model,
             dimensions=request.dimension,
@@ -67,7 +67,7 @@ class UpkeepCalls:
     ) -> memory_pb.MemoryServiceGetStatsResponse:
         """Say what there is."""
         began = time.perf_counter()
-        report = self._report(
+        report = self._report.report(
             call.tenant,
             distribution=request.include_distribution,
             quality=request.include_quality,
@@ -79,7 +79,7 @@ class UpkeepCalls:
         """Clear caches."""
         began = time.perf_counter()
         wanted = request.caches or [CacheKind.EMBEDDINGS]
-        cleared = self._clear(
+        cleared = self._clear.clear(
             call.tenant,
             list(dict.fromkeys(CacheKind(number) for number in wanted)),
             older_days=request.older_than_days,

@@ -54,7 +54,7 @@ class BeginMemory:
     report: ReportMemory
     emptying: Emptying
 
-    def __call__(
+    def begin(
         self, tenant_id: str, *, model: str, dimensions: int, reset: bool, confirmed: str
     ) -> tuple[MemoryReport, str]:
         """Return what is there, and the file name of the backup of what was there before, if it was
@@ -74,7 +74,7 @@ class BeginMemory:
                     field="confirm_tenant_id",
                 )
             backup = PurePath(self.emptying.empty(tenant_id).path).name
-        return self.report(tenant_id), backup
+        return self.report.report(tenant_id), backup
 
     def _require(self, model: str, dimensions: int) -> None:
         served = self.report.model
@@ -131,7 +131,7 @@ class ReportMemory:
     dimensions: int
     schema: str
 
-    def __call__(
+    def report(
         self, tenant_id: str, *, distribution: bool = False, quality: bool = False
     ) -> MemoryReport:
         """Return what there is now; averages and frequencies only when they are asked for."""
@@ -181,7 +181,7 @@ class ClearCaches:
     folders: FolderSizes
     caches: Mapping[CacheKind, Clear]
 
-    def __call__(
+    def clear(
         self, tenant_id: str, caches: Collection[CacheKind], *, older_days: float, vacuum: bool
     ) -> Cleared:
         """Clear these, of what is at least so many days old; with `vacuum` have the
