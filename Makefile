@@ -170,7 +170,7 @@ quick-tests: # For what asks which these are.
 # What runs once more with servers that keep their tenants in PostgreSQL.
 ON_POSTGRES := $(addprefix tests/integration/,isolation test_events.py test_recall.py test_memories.py \
 	test_episodes.py test_certificates.py test_chain.py test_forgetting.py test_quotas.py \
-	test_blank_texts.py test_blank_filters.py test_unicode_forms.py learning/test_forgetting_policies.py)
+	test_whole_records.py test_blank_texts.py test_blank_filters.py test_unicode_forms.py learning/test_forgetting_policies.py)
 
 # Sixteen thousand tests with real servers on all cores meet a moment in which the machine does not
 # answer in time. What failed among the others is shown, and counts when it fails alone as well.

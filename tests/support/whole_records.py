@@ -21,7 +21,10 @@ from support.server import REPOSITORY, LocalServer
 
 KEPT = REPOSITORY / "tests/fixtures/whole_records.json"
 CALLS: list[dict[str, Any]] = json.loads(KEPT.read_text())
-"""Each call with its `rpc`, its `request`, a list where it takes a stream, and its `answer`."""
+"""Each call with its `rpc`, its `request`, a list where it takes a stream, and its `answer`.
+
+Of a call that `shows` ids, a list that a filter narrows, only the records' ids are kept.
+"""
 _MADE = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}|[0-9a-f]{32,64}|[A-Za-z0-9+/]{22}==|[A-Za-z0-9+/]{43}=")
 # What the embedding model says, which differs a little between machines, and what calls took.
 _MEASURED = frozenset({"score", "similarity", "figures", "session_duration", "training_time"})
@@ -79,8 +82,14 @@ def answers_of(server: LocalServer) -> list[Any]:
             normal.of(MessageToDict(answer, preserving_proto_field_name=True))
             for answer in api.call(rpc_of(call), [ParseDict(one, message()) for one in given])
         ]
+        if "shows" in call:
+            answers = [_ids(answer) for answer in answers]
         found.append(answers if method.server_streaming else answers[0])
     return found
+
+
+def _ids(page: Mapping[str, Any]) -> list[str]:
+    return [record["id"] for value in page.values() if isinstance(value, list) for record in value]
 
 
 def as_text(answers: list[Any]) -> str:
