@@ -12,11 +12,10 @@ from dataclasses import astuple, dataclass, field
 from pathlib import Path
 
 import numpy as np
-from mneme_server.features.causal.analyzing import Outcomes, analyzed
-from mneme_server.features.causal.discovery_model import Change, Question
-from mneme_server.features.causal.estimating import Problem
-from mneme_server.features.causal.experiment_model import Experiment
-from mneme_server.features.causal.testing import tested
+from mneme_server.features.causal.discovery import tested
+from mneme_server.features.causal.estimation import Problem
+from mneme_server.features.causal.experiments import Outcomes, analyzed
+from mneme_server.features.causal.model import DiscoveryChange, DiscoveryQuestion, Experiment
 from mneme_server.statistics.looking import difference_at_any_look
 from numpy.typing import NDArray
 
@@ -27,7 +26,7 @@ EPISODES = 2_000
 CAUSES = 200
 REAL = 20
 DEVIATIONS = 0.5
-QUESTION = Question(min_success_rate=0)
+QUESTION = DiscoveryQuestion(min_success_rate=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,9 @@ def _discovered(problem: Problem, having: NDArray[np.bool_]) -> set[tuple[int, s
         estimated.append([one.overlap, one.treated, one.control, each])
     names = [str(place) for place in range(len(having))]
     findings, _ = tested(names, estimated, QUESTION, 0.5)
-    return {(int(one.cause), one.outcome) for one in findings if one.change is Change.CREATED}
+    return {
+        (int(one.cause), one.outcome) for one in findings if one.change is DiscoveryChange.CREATED
+    }
 
 
 def turned_round(seed: int) -> tuple[float, float, bool]:

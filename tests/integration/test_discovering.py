@@ -311,7 +311,7 @@ def test_no_episodes_are_an_answer(api: Api) -> None:
 
 def test_as_an_operation_it_finds_the_same(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     tell(api, confounded(600))
-    monkeypatch.setattr("mneme_server.features.causal.discovering.MOST_AT_ONCE", 500)
+    monkeypatch.setattr("mneme_server.features.causal.discovery.MOST_AT_ONCE", 500)
     with refused() as failure:
         discover(api)
     assert (failure.code, failure.field) == (grpc.StatusCode.FAILED_PRECONDITION, "filter")

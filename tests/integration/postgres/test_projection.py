@@ -29,7 +29,7 @@ from mneme_server.engine.store.postgres.pool import Begin, Pool
 from mneme_server.engine.store.shown import ShownRows
 from mneme_server.engine.tenants.local_disk import LocalDisk
 from mneme_server.engine.tenants.opening import SHOWN_FOLDER as FOLDER
-from mneme_server.features.skills.kinds import SKILL
+from mneme_server.features.skills.model import SKILL
 from support.api import Api
 from support.forgetting import forget
 from support.making import episode, event, lesson, recall, record, skill, struct

@@ -12,14 +12,12 @@ from mneme_server.edge.grpc.service import Service
 from mneme_server.engine.scheduling.repeating import Repeating
 from mneme_server.engine.store.database import Database
 from mneme_server.features.admin.tenants import Tenants
-from mneme_server.features.causal.chains import QueryEffects
-from mneme_server.features.causal.dependents import DependentEdges
-from mneme_server.features.causal.discovering import Discover
-from mneme_server.features.causal.edges import Edges
+from mneme_server.features.causal.chains import EffectChains
+from mneme_server.features.causal.discovery import Discovery, DiscoveryOperation
+from mneme_server.features.causal.edges import DependentEdges, Edges
 from mneme_server.features.causal.experiments import Experiments
 from mneme_server.features.causal.model import EdgeFilter
-from mneme_server.features.causal.nightly import LOOK_EVERY_S, Nightly
-from mneme_server.features.causal.running import DiscoverLong
+from mneme_server.features.causal.nightly import LOOK_EVERY_S, NightlyDiscovery
 from mneme_server.features.causal.service import CausalServicer
 from mneme_server.features.causal.store.edges import SqlEdges
 from mneme_server.features.causal.store.experiments import SqlExperiments
@@ -31,29 +29,29 @@ from mneme_server.features.operations.messages import OperationKinds
 def _build(host: Host) -> Parts:
     foreground = host.runtime.foreground
     edges = Edges(host.tenants, foreground)
-    query = QueryEffects(host.tenants, foreground)
+    chains = EffectChains(host.tenants, foreground)
     experiments = Experiments(host.tenants, foreground)
-    discover = Discover(host.tenants, foreground)
+    discovery = Discovery(host.tenants, foreground)
     operations, tenants = host.get(OperationKinds), host.get(Tenants)
     schedules = SqlSchedules(host.get(Database))
     tenants.also_delete(schedules.drop)
-    nightly = Nightly(schedules, operations, tenants.get)
+    nightly = NightlyDiscovery(schedules, operations, tenants.get)
     looking = Repeating(nightly.look, LOOK_EVERY_S, "nightly-discovery")
     servicer = CausalServicer(
         edges=edges,
-        query=query,
+        chains=chains,
         experiments=experiments,
-        discover=discover,
+        discovery=discovery,
         nightly=nightly,
         jobs=host.runtime.jobs,
         operations=operations,
         foreground=foreground,
     )
     descriptor = causal_service_pb2.DESCRIPTOR.services_by_name["CausalService"]
-    operations.bring(descriptor, {"discover": DiscoverLong(discover)})
+    operations.bring(descriptor, {"discover": DiscoveryOperation(discovery)})
     return Parts(
         services=[Service(descriptor, servicer)],
-        offers=[edges, query, experiments, nightly],
+        offers=[edges, chains, experiments, nightly],
         dependents=[DependentEdges()],
         figures=[
             Figure("causal_edges", lambda unit: unit.causal_edges.count(EdgeFilter())),
@@ -64,7 +62,7 @@ def _build(host: Host) -> Parts:
     )
 
 
-def _look_now_and_again(nightly: Nightly, looking: Repeating) -> None:
+def _look_now_and_again(nightly: NightlyDiscovery, looking: Repeating) -> None:
     nightly.look()
     looking.start()
 

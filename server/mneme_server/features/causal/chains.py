@@ -10,7 +10,7 @@ from itertools import islice
 from mneme_server.common import deadline
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.scheduling.foreground import Foreground, Size
-from mneme_server.features.causal.model import Chain, Edge
+from mneme_server.features.causal.model import CausalChain, CausalEdge
 from mneme_server.features.causal.ports import CausalUnit
 
 MOST_CHAINS = 10_000
@@ -40,38 +40,38 @@ class EffectQuery:
 class FoundChains:
     """The best chains, how many match, and whether some were not followed."""
 
-    chains: Sequence[Chain]
+    chains: Sequence[CausalChain]
     total: int
     truncated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class QueryEffects:
+class EffectChains:
     """The use case: find chains."""
 
     tenants: OpenTenants[CausalUnit]
     foreground: Foreground = field(default_factory=Foreground)
 
-    def __call__(self, tenant_id: str, query: EffectQuery, limit: int) -> FoundChains:
+    def find(self, tenant_id: str, query: EffectQuery, limit: int) -> FoundChains:
         """Return the chains that the query picks, the weightiest first."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             if not query.cause and not query.effect:
                 return _single(unit, query, limit)
             with self.foreground.computing(Size.LARGE):
-                return find(query, limit, unit.causal_edges.out_of, unit.causal_edges.into)
+                return find_chains(query, limit, unit.causal_edges.out_of, unit.causal_edges.into)
 
 
 def _single(unit: CausalUnit, query: EffectQuery, limit: int) -> FoundChains:
     edges = unit.causal_edges.strongest(query.min_confidence, query.min_uplift, limit)
-    chains = [Chain((edge,), edge.uplift, edge.confidence) for edge in edges]
+    chains = [CausalChain((edge,), edge.uplift, edge.confidence) for edge in edges]
     total = unit.causal_edges.count_strong(query.min_confidence, query.min_uplift)
     return FoundChains(chains, total)
 
 
-EdgesOf = Callable[[Collection[str]], Sequence[Edge]]
+EdgesOf = Callable[[Collection[str]], Sequence[CausalEdge]]
 
 
-def find(query: EffectQuery, limit: int, out_of: EdgesOf, into: EdgesOf) -> FoundChains:
+def find_chains(query: EffectQuery, limit: int, out_of: EdgesOf, into: EdgesOf) -> FoundChains:
     """Return the chains that a query with a cause or an effect picks.
 
     Args:
@@ -105,11 +105,11 @@ def _leading_to(query: EffectQuery, into: EdgesOf) -> set[str]:
 
 def _follow(
     query: EffectQuery, start: str, edges_of: EdgesOf, within: set[str] | None, *, forward: bool
-) -> tuple[list[Chain], bool]:
+) -> tuple[list[CausalChain], bool]:
     """Return the chains that begin at `start`, or end there if not `forward`; and whether there
     were too many to follow all."""
-    grown = [Chain((), 1.0, 1.0)]
-    found: list[Chain] = []
+    grown = [CausalChain((), 1.0, 1.0)]
+    found: list[CausalChain] = []
     truncated = False
     for _ in range(query.max_length):
         deadline.check()
@@ -132,21 +132,21 @@ def _follow(
 
 
 def _by_node(
-    edges: Sequence[Edge], within: set[str] | None, *, forward: bool
-) -> Mapping[str, list[Edge]]:
-    found: dict[str, list[Edge]] = defaultdict(list)
+    edges: Sequence[CausalEdge], within: set[str] | None, *, forward: bool
+) -> Mapping[str, list[CausalEdge]]:
+    found: dict[str, list[CausalEdge]] = defaultdict(list)
     for edge in sorted(edges, key=lambda one: -one.confidence):
         if within is None or edge.effect in within:
             found[edge.cause if forward else edge.effect].append(edge)
     return found
 
 
-def _end(chain: Chain, start: str, *, forward: bool) -> str:
+def _end(chain: CausalChain, start: str, *, forward: bool) -> str:
     if not chain.edges:
         return start
     return chain.effect if forward else chain.cause
 
 
-def _grown(chain: Chain, edge: Edge, *, forward: bool) -> Chain:
+def _grown(chain: CausalChain, edge: CausalEdge, *, forward: bool) -> CausalChain:
     edges = (*chain.edges, edge) if forward else (edge, *chain.edges)
-    return Chain(edges, chain.uplift * edge.uplift, chain.confidence * edge.confidence)
+    return CausalChain(edges, chain.uplift * edge.uplift, chain.confidence * edge.confidence)

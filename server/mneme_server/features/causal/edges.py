@@ -1,4 +1,4 @@
-"""Adding, changing and deleting edges. They form no circle."""
+"""Edges from causes to effects, added, changed and deleted. They form no circle."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ from mneme_server.features.causal.model import (
     EPISODE,
     FIGURES,
     SKILL,
-    Edge,
+    CausalEdge,
     EdgeFilter,
     Origin,
     stored_id,
 )
 from mneme_server.features.causal.ports import CausalUnit
 from mneme_server.features.skills.links import NextTo, circle_closed_by
+
+_KINDS = {"memories": "memory", "episodes": "episode", "skills": "skill"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Edges:
     tenants: OpenTenants[CausalUnit]
     foreground: Foreground = field(default_factory=Foreground)
 
-    def add(self, tenant_id: str, given: Edge) -> Edge:
+    def add(self, tenant_id: str, given: CausalEdge) -> CausalEdge:
         """Add the edge; an empty id is made. The same content again changes nothing.
 
         Raises:
@@ -64,7 +66,7 @@ class Edges:
             unit.causal_edges.save(edge)
         return edge
 
-    def get(self, tenant_id: str, edge_id: str) -> Edge:
+    def get(self, tenant_id: str, edge_id: str) -> CausalEdge:
         """Return the edge.
 
         Raises:
@@ -73,7 +75,7 @@ class Edges:
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             return _existing(unit, edge_id)
 
-    def update(self, tenant_id: str, edge_id: str, changes: Mapping[str, Any]) -> Edge:
+    def update(self, tenant_id: str, edge_id: str, changes: Mapping[str, Any]) -> CausalEdge:
         """Change the given fields. One whose figures change is stated by the caller from now on.
 
         Raises:
@@ -93,7 +95,7 @@ class Edges:
 
     def page(
         self, tenant_id: str, filter_: EdgeFilter, after: tuple[int, str] | None, limit: int
-    ) -> tuple[Sequence[Edge], int]:
+    ) -> tuple[Sequence[CausalEdge], int]:
         """Return edges, latest first, after that key; and how many match."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             page = self.foreground.read_page(
@@ -104,7 +106,7 @@ class Edges:
             )
             return page, unit.causal_edges.count(filter_)
 
-    def delete(self, tenant_id: str, edge_id: str) -> Edge:
+    def delete(self, tenant_id: str, edge_id: str) -> CausalEdge:
         """Delete the edge, and return it as it was.
 
         Raises:
@@ -116,7 +118,9 @@ class Edges:
         return edge
 
 
-def refuse_circle(unit: CausalUnit, cause: str, effect: str, unsaved: Sequence[Edge] = ()) -> None:
+def refuse_circle(
+    unit: CausalUnit, cause: str, effect: str, unsaved: Sequence[CausalEdge] = ()
+) -> None:
     """Check that an edge from the cause to the effect closes no circle, also with others that are
     to be saved together with it.
 
@@ -148,14 +152,14 @@ def _also(next_to: NextTo, unsaved: Iterable[tuple[str, str]]) -> NextTo:
     return both
 
 
-def _existing(unit: CausalUnit, edge_id: str) -> Edge:
+def _existing(unit: CausalUnit, edge_id: str) -> CausalEdge:
     edge = unit.causal_edges.get_many([edge_id]).get(edge_id)
     if edge is None:
         raise NotFound(f"there is no edge {edge_id!r}", field="id")
     return edge
 
 
-def _unchanged(known: Edge, given: Edge) -> Edge:
+def _unchanged(known: CausalEdge, given: CausalEdge) -> CausalEdge:
     differing = known.differing(given)
     if differing:
         named = [name.removesuffix("_json") for name in differing]
@@ -163,7 +167,7 @@ def _unchanged(known: Edge, given: Edge) -> Edge:
     return known
 
 
-def _the_same(known: Edge, given: Edge) -> Edge:
+def _the_same(known: CausalEdge, given: CausalEdge) -> CausalEdge:
     """Return the edge that is there between the two if it says what is given."""
     if known.differing(given):
         raise AlreadyExists(
@@ -190,3 +194,21 @@ def require_stored(unit: CausalUnit, name: str, field_: str) -> None:
         of_kind = unit.skills
     if item_id not in of_kind.get_many([item_id]):
         raise NotFound(f"there is no {kind} {item_id!r}", field=field_)
+
+
+class DependentEdges:
+    """Edges from or to what is deleted. Implements `engine.corpus.dependents.Dependents`."""
+
+    name = "causal_edges"
+
+    def resting_on(self, unit: CausalUnit, gone: Mapping[str, Collection[str]]) -> Collection[str]:
+        """Return the edges that begin or end at one of those."""
+        return {
+            edge
+            for name, kind in _KINDS.items()
+            for edge in unit.causal_edges.touching(kind, gone.get(name, ()))
+        }
+
+    def remove(self, unit: CausalUnit, ids: Collection[str]) -> None:
+        """Delete the edges."""
+        unit.causal_edges.remove(ids)

@@ -1,4 +1,4 @@
-"""Creating experiments, assigning subjects by chance, recording what came of them."""
+"""Experiments: subjects assigned by chance, what came of them, and what that says."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+
+import numpy as np
 
 from mneme_server.common.clock import later_us, now_us
 from mneme_server.common.errors import (
@@ -18,22 +20,31 @@ from mneme_server.common.errors import (
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.scheduling.foreground import Foreground, Size
-from mneme_server.features.causal.analyzing import analyzed
 from mneme_server.features.causal.edges import refuse_circle, require_stored
-from mneme_server.features.causal.experiment_model import (
+from mneme_server.features.causal.model import (
     Assignment,
+    CausalEdge,
     Experiment,
+    ExperimentArm,
+    ExperimentResult,
+    ExperimentStatus,
     Observation,
-    Result,
-    Status,
+    Origin,
+    Outcomes,
 )
-from mneme_server.features.causal.model import Edge, Origin
 from mneme_server.features.causal.ports import CausalUnit
+from mneme_server.statistics.inference import Floats, welch
+from mneme_server.statistics.looking import difference_at_any_look
 
 _SEED_BYTES = 16
 _CONTENT = (
     "name", "cause", "effect", "description", "block_size", "treated_per_block", "metadata_json",
 )  # fmt: skip
+_FEW = 30
+ONE_LOOK = (
+    "The p-value and its interval hold for one look, at an end that was decided before. Whoever"
+    " looks more often, or stops when it looks good, reads the sequential interval."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +94,11 @@ class Experiments:
             return _existing(unit, experiment_id)
 
     def page(
-        self, tenant_id: str, status: Status | None, after: tuple[int, str] | None, limit: int
+        self,
+        tenant_id: str,
+        status: ExperimentStatus | None,
+        after: tuple[int, str] | None,
+        limit: int,
     ) -> tuple[Sequence[Experiment], int]:
         """Return experiments, latest first, after that key; and how many match."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
@@ -145,7 +160,7 @@ class Experiments:
             unit.experiments.observe(experiment_id, made)
         return made, experiment.observations + 1
 
-    def analyze(self, tenant_id: str, experiment_id: str) -> tuple[Experiment, Result]:
+    def analyze(self, tenant_id: str, experiment_id: str) -> tuple[Experiment, ExperimentResult]:
         """Return the experiment and what its observations say.
 
         Raises:
@@ -155,13 +170,13 @@ class Experiments:
             experiment = _existing(unit, experiment_id)
             return experiment, experiment.result or self._analyzed(unit, experiment_id)
 
-    def _analyzed(self, unit: CausalUnit, experiment_id: str) -> Result:
+    def _analyzed(self, unit: CausalUnit, experiment_id: str) -> ExperimentResult:
         with self.foreground.computing(Size.LARGE):
             return analyzed(unit.experiments.outcomes(experiment_id))
 
     def conclude(
         self, tenant_id: str, experiment_id: str, *, with_edge: bool
-    ) -> tuple[Experiment, Edge | None]:
+    ) -> tuple[Experiment, CausalEdge | None]:
         """End the experiment; return it with its result, and the edge that it made.
 
         Raises:
@@ -170,14 +185,14 @@ class Experiments:
         """
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             experiment = _existing(unit, experiment_id)
-            if experiment.status is Status.COMPLETED:
+            if experiment.status is ExperimentStatus.COMPLETED:
                 edge = unit.causal_edges.get_many([experiment.edge_id]).get(experiment.edge_id)
                 return experiment, edge
             result = analyzed(unit.experiments.outcomes(experiment_id))
             edge = _edge(unit, experiment, result) if with_edge else None
             done = replace(
                 experiment,
-                status=Status.COMPLETED,
+                status=ExperimentStatus.COMPLETED,
                 result=result,
                 edge_id=edge.id if edge else "",
                 completed_us=now_us(),
@@ -216,7 +231,7 @@ def _unchanged(known: Experiment, given: Experiment) -> Experiment:
 
 
 def _require_running(experiment: Experiment) -> None:
-    if experiment.status is not Status.RUNNING:
+    if experiment.status is not ExperimentStatus.RUNNING:
         raise FailedPrecondition(f"experiment {experiment.id!r} is completed", field="id")
 
 
@@ -249,7 +264,7 @@ def _require_same(known: Observation, given: Observation, *, timed: bool) -> Non
         )
 
 
-def _edge(unit: CausalUnit, experiment: Experiment, result: Result) -> Edge | None:
+def _edge(unit: CausalUnit, experiment: Experiment, result: ExperimentResult) -> CausalEdge | None:
     """Save the edge that an experiment ends with, and return it; None if nothing could be tested,
     or a caller has stated another."""
     if result.uplift is None or result.p_value is None:
@@ -260,7 +275,7 @@ def _edge(unit: CausalUnit, experiment: Experiment, result: Result) -> Edge | No
     now = now_us()
     if known is None:
         refuse_circle(unit, experiment.cause, experiment.effect)
-        known = Edge(new_id(), experiment.cause, experiment.effect, 0, 0, created_us=now)
+        known = CausalEdge(new_id(), experiment.cause, experiment.effect, 0, 0, created_us=now)
     elif known.origin is Origin.DISCOVERED:
         # These say what Discover's figures rest on.
         known = replace(known, evidence_ids=(), metadata_json="{}")
@@ -279,3 +294,72 @@ def _edge(unit: CausalUnit, experiment: Experiment, result: Result) -> Edge | No
     )
     unit.causal_edges.save(edge)
     return edge
+
+
+def analyzed(outcomes: Outcomes) -> ExperimentResult:
+    """Return what the observations say."""
+    arms = outcomes.values[outcomes.treated], outcomes.values[~outcomes.treated]
+    treatment, control = map(_arm, arms)
+    not_assigned = int((~outcomes.assigned).sum())
+    notes = _notes(outcomes, not_assigned, arms)
+    uplift = None
+    if treatment.mean is not None and control.mean is not None:
+        uplift = treatment.mean - control.mean
+    varied = len(outcomes.values) > 0 and np.ptp(outcomes.values) > 0
+    if min(treatment.count, control.count) < 2 or not varied:
+        return ExperimentResult(
+            treatment, control, uplift, not_assigned=not_assigned, notes=tuple(notes)
+        )
+    test = welch(*arms, spread=float(np.ptp(outcomes.values)))
+    ever = difference_at_any_look(*arms)
+    return ExperimentResult(
+        treatment=treatment,
+        control=control,
+        uplift=uplift,
+        p_value=test.p_value,
+        low=test.interval.low,
+        high=test.interval.high,
+        sequential_low=None if ever is None else ever.low,
+        sequential_high=None if ever is None else ever.high,
+        not_assigned=not_assigned,
+        notes=(*notes, ONE_LOOK),
+    )
+
+
+def _arm(values: Floats) -> ExperimentArm:
+    return ExperimentArm(
+        count=len(values),
+        mean=float(values.mean()) if len(values) else None,
+        deviation=float(values.std(ddof=1)) if len(values) > 1 else None,
+    )
+
+
+def _notes(outcomes: Outcomes, not_assigned: int, arms: Sequence[Floats]) -> list[str]:
+    notes = []
+    fewest = min(map(len, arms))
+    if fewest < 2:
+        notes.append("An arm has fewer than two subjects: nothing can be tested yet.")
+    elif np.ptp(outcomes.values) == 0:
+        notes.append("All outcomes are the same: nothing can be tested yet.")
+    elif fewest < _FEW:
+        notes.append(
+            f"An arm has only {fewest} subjects: the intervals take for granted that means of so"
+            " few are about normal."
+        )
+    if not_assigned:
+        notes.append(
+            f"Of {not_assigned} subjects a caller said the arm, not chance: what they differ in"
+            " otherwise is in the uplift."
+        )
+    if outcomes.in_both == 1:
+        notes.append("1 subject was observed in both arms: it counts in neither.")
+    elif outcomes.in_both:
+        notes.append(
+            f"{outcomes.in_both} subjects were observed in both arms: they count in neither."
+        )
+    if outcomes.repeated:
+        notes.append(
+            f"{outcomes.repeated} subjects were observed more than once: each counts once, with its"
+            " mean. The sequential interval takes for granted that means do not change with that."
+        )
+    return notes

@@ -1,4 +1,4 @@
-"""Discovering every night, as tenants' settings say."""
+"""Discovery every night, as tenants' settings say."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import structlog
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.clock import DAY_US, MICROSECONDS, MINUTE_US, now_us
 from mneme_server.common.errors import AlreadyExists, InvalidArgument, MnemeError, NotFound
-from mneme_server.features.causal.discovering import require_known_before
-from mneme_server.features.causal.discovery_model import Question
+from mneme_server.features.causal.discovery import require_known_before
+from mneme_server.features.causal.model import DiscoveryQuestion
 
 LOOK_EVERY_S = 30.0
 """How often is looked whether a night has come."""
@@ -24,7 +24,7 @@ _log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class DiscoverySchedule:
     """When a tenant's server discovers by itself; off until it is set.
 
     Args:
@@ -36,7 +36,7 @@ class Schedule:
     """
 
     minute: int = DEFAULT_MINUTE
-    question: Question = field(default_factory=Question)
+    question: DiscoveryQuestion = field(default_factory=DiscoveryQuestion)
     next_us: int | None = None
     last_us: int | None = None
     last_operation: str = ""
@@ -47,14 +47,14 @@ class Schedule:
         return self.next_us is not None
 
 
-class Schedules(Protocol):
+class DiscoverySchedules(Protocol):
     """The schedules of all tenants."""
 
-    def get(self, tenant_id: str) -> Schedule | None:
+    def get(self, tenant_id: str) -> DiscoverySchedule | None:
         """Return a tenant's schedule; None: it was never set."""
         ...
 
-    def set(self, tenant_id: str, schedule: Schedule) -> None:
+    def set(self, tenant_id: str, schedule: DiscoverySchedule) -> None:
         """Keep a tenant's schedule; what it started last stays."""
         ...
 
@@ -62,7 +62,7 @@ class Schedules(Protocol):
         """Return the tenants whose time has come, the one that waits longest first."""
         ...
 
-    def started(self, tenant_id: str, before: Schedule, after: Schedule) -> None:
+    def started(self, tenant_id: str, before: DiscoverySchedule, after: DiscoverySchedule) -> None:
         """Note what was started, and when it starts next, unless that was set anew meanwhile."""
         ...
 
@@ -71,7 +71,7 @@ class Schedules(Protocol):
         ...
 
 
-class StartsOperations(Protocol):
+class OperationStarter(Protocol):
     """What starts operations."""
 
     def start(
@@ -87,7 +87,7 @@ class StartsOperations(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Nightly:
+class NightlyDiscovery:
     """Starts the operations that tenants' schedules ask for, each night once.
 
     A night's operation has the night in its id. Whoever is interrupted between starting it and
@@ -100,16 +100,18 @@ class Nightly:
         now: tells the time in microseconds since 1970.
     """
 
-    schedules: Schedules
-    operations: StartsOperations
+    schedules: DiscoverySchedules
+    operations: OperationStarter
     require_tenant: Callable[[str], object]
     now: Callable[[], int] = now_us
 
-    def get(self, tenant_id: str) -> Schedule:
+    def get(self, tenant_id: str) -> DiscoverySchedule:
         """Return a tenant's schedule."""
-        return self.schedules.get(tenant_id) or Schedule()
+        return self.schedules.get(tenant_id) or DiscoverySchedule()
 
-    def set(self, tenant_id: str, *, enabled: bool, minute: int, question: Question) -> Schedule:
+    def set(
+        self, tenant_id: str, *, enabled: bool, minute: int, question: DiscoveryQuestion
+    ) -> DiscoverySchedule:
         """Set a tenant's schedule; return it as it is now.
 
         Raises:
@@ -166,7 +168,7 @@ class Nightly:
         self.schedules.started(tenant_id, schedule, after)
 
 
-def _require_lasting(question: Question) -> None:
+def _require_lasting(question: DiscoveryQuestion) -> None:
     """Check that a question may be asked every night.
 
     Raises:

@@ -1,18 +1,19 @@
-"""What the use cases of cause and effect need from storage."""
+"""Ports to storage, of the use cases of cause and effect."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from mneme_server.features.causal.analyzing import Outcomes
-from mneme_server.features.causal.experiment_model import (
+from mneme_server.features.causal.model import (
     Assignment,
+    CausalEdge,
+    EdgeFilter,
     Experiment,
+    ExperimentStatus,
     Observation,
-    Status,
+    Outcomes,
 )
-from mneme_server.features.causal.model import Edge, EdgeFilter
 from mneme_server.features.memory.ports import MemoryRepository
 from mneme_server.features.skills.ports import SkillsUnit
 
@@ -20,19 +21,19 @@ from mneme_server.features.skills.ports import SkillsUnit
 class EdgeRepository(Protocol):
     """The tenant's edges."""
 
-    def get_many(self, edge_ids: Collection[str]) -> dict[str, Edge]:
+    def get_many(self, edge_ids: Collection[str]) -> dict[str, CausalEdge]:
         """Return those that exist, by id."""
         ...
 
-    def between(self, cause: str, effect: str) -> Edge | None:
+    def between(self, cause: str, effect: str) -> CausalEdge | None:
         """Return the edge from a cause to an effect, or None."""
         ...
 
-    def out_of(self, nodes: Collection[str]) -> Sequence[Edge]:
+    def out_of(self, nodes: Collection[str]) -> Sequence[CausalEdge]:
         """Return the edges that have one of these as their cause."""
         ...
 
-    def into(self, nodes: Collection[str]) -> Sequence[Edge]:
+    def into(self, nodes: Collection[str]) -> Sequence[CausalEdge]:
         """Return the edges that have one of these as their effect."""
         ...
 
@@ -44,7 +45,9 @@ class EdgeRepository(Protocol):
         """Return the effects of those of these causes that have some."""
         ...
 
-    def strongest(self, min_confidence: float, min_uplift: float, limit: int) -> Sequence[Edge]:
+    def strongest(
+        self, min_confidence: float, min_uplift: float, limit: int
+    ) -> Sequence[CausalEdge]:
         """Return the edges with the greatest weight, at least so sure and so large either way."""
         ...
 
@@ -58,11 +61,11 @@ class EdgeRepository(Protocol):
         that of the greatest weight."""
         ...
 
-    def of_scope(self, scope: str) -> Sequence[Edge]:
+    def of_scope(self, scope: str) -> Sequence[CausalEdge]:
         """Return the edges that this question of Discover's found."""
         ...
 
-    def save(self, edge: Edge) -> None:
+    def save(self, edge: CausalEdge) -> None:
         """Insert or replace an edge."""
         ...
 
@@ -76,7 +79,7 @@ class EdgeRepository(Protocol):
 
     def page(
         self, filter_: EdgeFilter, after: tuple[int, str] | None, limit: int
-    ) -> Sequence[Edge]:
+    ) -> Sequence[CausalEdge]:
         """Return edges, latest first, that come after the key (created_us, id)."""
         ...
 
@@ -105,12 +108,12 @@ class ExperimentRepository(Protocol):
         ...
 
     def page(
-        self, status: Status | None, after: tuple[int, str] | None, limit: int
+        self, status: ExperimentStatus | None, after: tuple[int, str] | None, limit: int
     ) -> Sequence[Experiment]:
         """Return experiments, latest first, that come after the key (created_us, id)."""
         ...
 
-    def count(self, status: Status | None) -> int:
+    def count(self, status: ExperimentStatus | None) -> int:
         """Return how many have this status, or any."""
         ...
 

@@ -9,7 +9,7 @@ from typing import Any
 from mneme_server.common.canonical import canonical_json
 from mneme_server.common.errors import AlreadyExists, NotFound
 from mneme_server.features.learning.skills import LearnedSkill
-from mneme_server.features.skills.skill_model import Skill
+from mneme_server.features.skills.model import Skill
 from mneme_server.features.skills.skills import Skills
 
 _TAGS = ("learned",)

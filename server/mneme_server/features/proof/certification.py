@@ -28,7 +28,7 @@ from mneme_server.features.proof.leaves import leaves_of, require_proved
 from mneme_server.features.proof.ports import CertificateLimits, Leaf, ProofUnit, StoredCertificate
 from mneme_server.features.recall.model import RecallAnswer, Recalled, RecallQuery
 from mneme_server.features.recall.search import Recall
-from mneme_server.features.skills.kinds import EPISODE, SKILL
+from mneme_server.features.skills.model import EPISODE, SKILL
 
 if TYPE_CHECKING:
     from mneme_server.engine.index.words.analysis import Words

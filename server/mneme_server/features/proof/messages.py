@@ -28,7 +28,7 @@ from mneme_server.features.proof.verification import (
     Consistency,
     Inclusion,
 )
-from mneme_server.features.skills.kinds import EPISODE, SKILL
+from mneme_server.features.skills.model import EPISODE, SKILL
 
 _TEXT_CHARACTERS = 8_192
 """So much of a text stands beside the certificate, which holds all of it."""

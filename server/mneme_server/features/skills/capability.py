@@ -10,19 +10,15 @@ from mneme_server.capability import Capability, Figure, Host, Parts
 from mneme_server.edge.grpc.service import Service
 from mneme_server.features.context.experience import Experience
 from mneme_server.features.recall.search import Recall
-from mneme_server.features.skills.consolidating import ConsolidateSkills
-from mneme_server.features.skills.dependents import DependentEpisodes, DependentSkills
-from mneme_server.features.skills.episode_model import EpisodeFilter
-from mneme_server.features.skills.episodes import Episodes
+from mneme_server.features.skills.consolidation import Consolidation
+from mneme_server.features.skills.episodes import DependentEpisodes, Episodes
 from mneme_server.features.skills.experience import SearchExperience
-from mneme_server.features.skills.kinds import EPISODE, SKILL
+from mneme_server.features.skills.model import EPISODE, SKILL, EpisodeFilter, SkillFilter
 from mneme_server.features.skills.service import SkillServicer
-from mneme_server.features.skills.skill_model import SkillFilter
-from mneme_server.features.skills.skills import Skills
-from mneme_server.features.skills.store.details import EPISODE_DETAILS, SKILL_DETAILS
-from mneme_server.features.skills.store.episodes import SqlEpisodes
+from mneme_server.features.skills.skills import DependentSkills, Skills
+from mneme_server.features.skills.store.episodes import EPISODE_DETAILS, SqlEpisodes
 from mneme_server.features.skills.store.forgetting import FORGETS
-from mneme_server.features.skills.store.skills import SqlSkills
+from mneme_server.features.skills.store.skills import SKILL_DETAILS, SqlSkills
 
 
 def _build(host: Host) -> Parts:
@@ -30,15 +26,15 @@ def _build(host: Host) -> Parts:
     host.get(Experience).bring(SearchExperience(host.tenants, recall))
     episodes = Episodes(host.tenants, runtime.writing, recall, runtime.foreground)
     skills = Skills(host.tenants, runtime.writing, recall, runtime.foreground)
-    consolidate = ConsolidateSkills(host.tenants, runtime.writing, recall, runtime.foreground)
+    consolidation = Consolidation(host.tenants, runtime.writing, recall, runtime.foreground)
     return Parts(
         services=[
             Service(
                 skill_service_pb2.DESCRIPTOR.services_by_name["SkillService"],
-                SkillServicer(episodes, skills, consolidate, runtime.foreground),
+                SkillServicer(episodes, skills, consolidation, runtime.foreground),
             )
         ],
-        offers=[episodes, skills, consolidate],
+        offers=[episodes, skills, consolidation],
         dependents=[DependentEpisodes(), DependentSkills()],
         figures=[
             Figure("episodes", lambda unit: unit.episodes.count(EpisodeFilter())),

@@ -1,8 +1,8 @@
-"""Storing episodes, and finding those that bear on a task."""
+"""Episodes: storing them, and finding those that bear on a task."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -18,17 +18,24 @@ from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.recall.model import RecallAnswer, RecallQuery
 from mneme_server.features.recall.search import Recall
-from mneme_server.features.skills.episode_model import (
+from mneme_server.features.skills.model import (
+    EPISODE,
     Episode,
     EpisodeFilter,
     FoundEpisode,
     NewEpisode,
 )
-from mneme_server.features.skills.kinds import EPISODE
 from mneme_server.features.skills.ports import SkillsUnit
 from mneme_server.features.skills.session_record import completed, read_record
 
 _EXPORT_PAGE = 200
+_GIVEN = (
+    "session_id", "agent_id", "user_id", "project", "task", "input", "output", "critique",
+    "latency_ms", "tokens_used", "tools", "tags",
+)  # fmt: skip
+_OUTCOMES: dict[bool | None, frozenset[str]] = {
+    None: frozenset(), True: frozenset({"success"}), False: frozenset({"failure"})
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,12 +232,6 @@ def _with_known_memories(unit: SkillsUnit, given: list[Episode]) -> list[Episode
     ]
 
 
-_GIVEN = (
-    "session_id", "agent_id", "user_id", "project", "task", "input", "output", "critique",
-    "latency_ms", "tokens_used", "tools", "tags",
-)  # fmt: skip
-
-
 def _unchanged(known: Episode, given: NewEpisode) -> Episode:
     """Return the stored episode, which must hold what is given again.
 
@@ -296,11 +297,6 @@ def _document(episode: Episode) -> Document:
     )
 
 
-_OUTCOMES: dict[bool | None, frozenset[str]] = {
-    None: frozenset(), True: frozenset({"success"}), False: frozenset({"failure"})
-}  # fmt: skip
-
-
 def _document_filter(filter_: EpisodeFilter) -> DocumentFilter:
     return DocumentFilter(
         kinds=frozenset({EPISODE}),
@@ -314,3 +310,19 @@ def _document_filter(filter_: EpisodeFilter) -> DocumentFilter:
         start_us=filter_.start_us,
         end_us=filter_.end_us,
     )
+
+
+class DependentEpisodes:
+    """Episodes whose memories are deleted. Implements `engine.corpus.dependents.Dependents`."""
+
+    name = "episodes"
+
+    def resting_on(self, unit: SkillsUnit, gone: Mapping[str, Collection[str]]) -> Collection[str]:
+        """Return the episodes that name one of the memories."""
+        return unit.episodes.resting_on(gone["memories"])
+
+    def remove(self, unit: SkillsUnit, ids: Collection[str]) -> None:
+        """Delete the episodes; skills that came from others, too, name only those from now on."""
+        unit.skills.forget_sources(ids)
+        unit.episodes.remove_many(ids)
+        unit.documents.remove(EPISODE, list(ids))

@@ -1,4 +1,4 @@
-"""What context says of episodes and skills: those that bear on a topic, where there is evidence."""
+"""Episodes and skills that context reports: those that bear on a topic, where there is evidence."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from mneme_server.features.events.history import ActivityFilter
 from mneme_server.features.recall.confidence import RECALLED_BY_DEFAULT
 from mneme_server.features.recall.model import Recalled, RecallQuery
 from mneme_server.features.recall.search import Recall
-from mneme_server.features.skills.kinds import EPISODE, SKILL
+from mneme_server.features.skills.model import EPISODE, SKILL, Skill, score_of
 from mneme_server.features.skills.ports import SkillsUnit
-from mneme_server.features.skills.skill_model import Skill, score_of
 
 _LOOKED_AT = 20
 """What is recalled of either kind, of which few are shown: the record of a skill may lift it."""

@@ -26,8 +26,8 @@ def circle_closed_by(
     """
     if parent == child:
         return [parent, parent]
-    ahead = _Search(child, children_of)
-    behind = None if parents_of is None else _Search(parent, parents_of)
+    ahead = _CircleSearch(child, children_of)
+    behind = None if parents_of is None else _CircleSearch(parent, parents_of)
     while ahead.edge:
         if behind is not None and not behind.edge:
             return []
@@ -43,7 +43,7 @@ def circle_closed_by(
 
 
 @dataclass(slots=True)
-class _Search:
+class _CircleSearch:
     """Goes from a node to all that can be reached, a step at a time.
 
     `reached` tells from where each was; `edge` holds those that the last step reached.

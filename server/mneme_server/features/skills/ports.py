@@ -1,4 +1,4 @@
-"""What the use cases of episodes and skills need from storage."""
+"""Ports to storage, of the use cases of episodes and skills."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.features.events.history import ActivityReader
 from mneme_server.features.events.ports import EventsUnit
 from mneme_server.features.memory.ports import MemoriesUnit
-from mneme_server.features.skills.episode_model import Episode, EpisodeFilter
-from mneme_server.features.skills.skill_model import (
+from mneme_server.features.skills.model import (
+    Episode,
+    EpisodeFilter,
     Relationship,
     Skill,
     SkillFilter,
     SkillLink,
     SkillUse,
-    Tally,
+    UseTally,
 )
 
 
@@ -86,7 +87,7 @@ class SkillRepository(Protocol):
         """Return those that exist, by id."""
         ...
 
-    def records(self, skill_ids: Collection[str]) -> dict[str, Tally]:
+    def records(self, skill_ids: Collection[str]) -> dict[str, UseTally]:
         """Return `Skill.record` of those that exist, by id."""
         ...
 

@@ -1,4 +1,4 @@
-"""What a session's record says of the attempt that it was."""
+"""The record of a session, and what it says of the attempt that it was."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mneme_server.features.events.model import (
     outcome_of,
     reward_of,
 )
-from mneme_server.features.skills.episode_model import Episode, NewEpisode, within_bounds
+from mneme_server.features.skills.model import Episode, NewEpisode, within_bounds
 from mneme_server.features.skills.ports import SkillsUnit
 
 MAX_TOOLS = 1_000
@@ -58,14 +58,14 @@ def read_record(tenant: OpenTenant[SkillsUnit], session_id: str) -> SessionRecor
         session = unit.sessions.get(session_id)
     if session is None:
         return None
-    notes, said = SessionNotes(), _Said()
+    notes, said = SessionNotes(), _SessionText()
     for page in event_pages(tenant, session_id):
         notes.add(page)
         said.add(page)
     return _record(session, notes, said)
 
 
-class _Said:
+class _SessionText:
     """The calls of a session, and what its user said first and its agent last, word for word."""
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class _Said:
                     self.last = event.text  # Not a goodbye, if there is anything better.
 
 
-def _record(session: Session, notes: SessionNotes, said: _Said) -> SessionRecord:
+def _record(session: Session, notes: SessionNotes, said: _SessionText) -> SessionRecord:
     metadata = json.loads(session.metadata_json)
     outcome = outcome_of(session.status, session.metadata_json)
     tokens = session.total_input_tokens + session.total_output_tokens

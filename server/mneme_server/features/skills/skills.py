@@ -1,8 +1,8 @@
-"""Saving skills, finding those that fit a task, and keeping their records."""
+"""Skills: saving them, finding those that fit a task, and keeping their records."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -22,10 +22,9 @@ from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.recall.model import RecallAnswer, RecallQuery
 from mneme_server.features.recall.search import Recall
-from mneme_server.features.skills.kinds import SKILL
 from mneme_server.features.skills.links import circle_closed_by
-from mneme_server.features.skills.ports import SkillsUnit
-from mneme_server.features.skills.skill_model import (
+from mneme_server.features.skills.model import (
+    SKILL,
     FoundSkill,
     Relationship,
     Skill,
@@ -34,6 +33,7 @@ from mneme_server.features.skills.skill_model import (
     SkillUse,
     score_of,
 )
+from mneme_server.features.skills.ports import SkillsUnit
 
 CANDIDATES = 100
 """Most relevant skills among which a search ranks."""
@@ -283,3 +283,21 @@ def _document_filter(filter_: SkillFilter) -> DocumentFilter:
         tags=frozenset(filter_.tags),
         min_value=filter_.min_rate or None,
     )
+
+
+class DependentSkills:
+    """Skills whose episodes are all deleted. Implements `engine.corpus.dependents.Dependents`."""
+
+    name = "skills"
+
+    def resting_on(self, unit: SkillsUnit, gone: Mapping[str, Collection[str]]) -> Collection[str]:
+        """Return the skills that came from some of the episodes and from no others."""
+        going = set(gone["episodes"])
+        sources = unit.skills.sources_among(going)
+        return {one for one, episodes in sources.items() if going.issuperset(episodes)}
+
+    def remove(self, unit: SkillsUnit, ids: Collection[str]) -> None:
+        """Delete the skills."""
+        for skill_id in ids:
+            unit.skills.remove(skill_id)
+        unit.documents.remove(SKILL, list(ids))

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mneme_server.features.causal import chains
-from mneme_server.features.causal.chains import EffectQuery, find
-from mneme_server.features.causal.model import Chain, Edge
+from mneme_server.features.causal.chains import EffectQuery, find_chains
+from mneme_server.features.causal.model import CausalChain, CausalEdge
 from mneme_server.features.skills.links import circle_closed_by
 
 NODES = "abcdef"
@@ -22,23 +22,23 @@ GRAPHS = st.dictionaries(
     st.tuples(UPLIFTS, st.sampled_from((0.5, 0.8, 1.0))),
 ).map(
     lambda found: [
-        Edge(id=f"{one}{two}", cause=one, effect=two, uplift=uplift, confidence=confidence)
+        CausalEdge(id=f"{one}{two}", cause=one, effect=two, uplift=uplift, confidence=confidence)
         for (one, two), (uplift, confidence) in found.items()
     ]
 )
 
 
-def ask(edges: Sequence[Edge], query: EffectQuery) -> chains.FoundChains:
-    def out_of(nodes: Collection[str]) -> list[Edge]:
+def ask(edges: Sequence[CausalEdge], query: EffectQuery) -> chains.FoundChains:
+    def out_of(nodes: Collection[str]) -> list[CausalEdge]:
         return [edge for edge in edges if edge.cause in nodes]
 
-    def into(nodes: Collection[str]) -> list[Edge]:
+    def into(nodes: Collection[str]) -> list[CausalEdge]:
         return [edge for edge in edges if edge.effect in nodes]
 
-    return find(query, 1_000_000, out_of, into)
+    return find_chains(query, 1_000_000, out_of, into)
 
 
-def all_paths(edges: Sequence[Edge], start: str, longest: int) -> Iterator[list[Edge]]:
+def all_paths(edges: Sequence[CausalEdge], start: str, longest: int) -> Iterator[list[CausalEdge]]:
     for edge in edges:
         if edge.cause == start:
             yield [edge]
@@ -47,13 +47,13 @@ def all_paths(edges: Sequence[Edge], start: str, longest: int) -> Iterator[list[
                     yield [edge, *rest]
 
 
-def named(found: Sequence[Chain]) -> set[str]:
+def named(found: Sequence[CausalChain]) -> set[str]:
     return {" ".join(edge.id for edge in chain.edges) for chain in found}
 
 
 @given(GRAPHS, st.sampled_from(NODES), st.sampled_from(["", *NODES]), st.integers(1, 5))
 def test_every_chain_is_found_once_with_its_products(
-    edges: list[Edge], cause: str, effect: str, longest: int
+    edges: list[CausalEdge], cause: str, effect: str, longest: int
 ) -> None:
     query = EffectQuery(cause, effect, min_confidence=0.4, max_length=longest)
     answer = ask(edges, query)
@@ -72,7 +72,9 @@ def test_every_chain_is_found_once_with_its_products(
 
 
 @given(GRAPHS, st.sampled_from(NODES))
-def test_chains_into_an_effect_are_those_from_all_causes(edges: list[Edge], effect: str) -> None:
+def test_chains_into_an_effect_are_those_from_all_causes(
+    edges: list[CausalEdge], effect: str
+) -> None:
     backwards = ask(edges, EffectQuery(effect=effect, min_confidence=0, max_length=5))
     forwards = [
         ask(edges, EffectQuery(cause, effect, min_confidence=0, max_length=5)).chains
@@ -106,7 +108,7 @@ def test_a_graph_that_refuses_what_closes_a_circle_has_none(wanted: list[tuple[s
 def test_of_too_many_chains_the_surest_are_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chains, "MOST_CHAINS", 3)
     edges = [
-        Edge(id=f"a{n}", cause="a", effect=f"n{n}", uplift=1.0, confidence=0.5 + n / 20)
+        CausalEdge(id=f"a{n}", cause="a", effect=f"n{n}", uplift=1.0, confidence=0.5 + n / 20)
         for n in range(6)
     ]
     answer = ask(edges, EffectQuery(cause="a", max_length=1))

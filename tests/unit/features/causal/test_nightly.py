@@ -17,12 +17,14 @@ from mneme_server.common.errors import (
     ResourceExhausted,
 )
 from mneme_server.features.admin.store.catalog import Catalog
-from mneme_server.features.causal.discovery_model import Question
-from mneme_server.features.causal.nightly import Nightly
+from mneme_server.features.causal.model import DiscoveryQuestion
+from mneme_server.features.causal.nightly import NightlyDiscovery
 from mneme_server.features.causal.store.schedules import SqlSchedules, discovery_schedules
-from mneme_server.features.skills.episode_model import EpisodeFilter
+from mneme_server.features.skills.model import EpisodeFilter
 
-ASKED = Question(adjust_for=("difficulty",), filter=EpisodeFilter(project="shop", tags=("a", "b")))
+ASKED = DiscoveryQuestion(
+    adjust_for=("difficulty",), filter=EpisodeFilter(project="shop", tags=("a", "b"))
+)
 
 
 def us(text: str) -> int:
@@ -61,16 +63,18 @@ class World:
         self.gone: set[str] = set()
         self.nightly = self.again()
 
-    def again(self) -> Nightly:
+    def again(self) -> NightlyDiscovery:
         """As a server that has just started."""
         schedules = SqlSchedules(self.catalog.database)
-        return Nightly(schedules, self.operations, self._require, lambda: self.time)
+        return NightlyDiscovery(schedules, self.operations, self._require, lambda: self.time)
 
     def _require(self, tenant_id: str) -> None:
         if tenant_id in self.gone:
             raise NotFound("it is being deleted")
 
-    def on(self, tenant_id: str = "shop", minute: int = 150, question: Question = ASKED) -> None:
+    def on(
+        self, tenant_id: str = "shop", minute: int = 150, question: DiscoveryQuestion = ASKED
+    ) -> None:
         self.nightly.set(tenant_id, enabled=True, minute=minute, question=question)
 
     def at(self, text: str) -> list[str]:
@@ -92,7 +96,11 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 def test_it_is_off_until_it_is_set(world: World) -> None:
     schedule = world.nightly.get("shop")
-    assert (schedule.enabled, schedule.minute, schedule.question) == (False, 180, Question())
+    assert (schedule.enabled, schedule.minute, schedule.question) == (
+        False,
+        180,
+        DiscoveryQuestion(),
+    )
     assert world.at("2026-03-02T03:00") == []
 
 
@@ -174,7 +182,7 @@ def test_a_night_that_began_with_another_question_counts_as_begun(world: World) 
 def test_a_new_question_puts_nothing_off_and_a_new_time_does(world: World) -> None:
     world.on()
     world.time = us("2026-03-02T02:30")
-    world.on(question=Question())
+    world.on(question=DiscoveryQuestion())
     assert world.nightly.get("shop").next_us == us("2026-03-02T02:30")
     world.on(minute=60)
     assert world.nightly.get("shop").next_us == us("2026-03-03T01:00")
@@ -193,7 +201,7 @@ def test_a_night_that_was_discovered_in_is_not_again_at_a_later_time_of_it(world
 def test_once_it_is_off_nothing_starts_and_what_was_last_is_still_known(world: World) -> None:
     world.on()
     world.at("2026-03-02T02:30")
-    world.nightly.set("shop", enabled=False, minute=180, question=Question())
+    world.nightly.set("shop", enabled=False, minute=180, question=DiscoveryQuestion())
     assert world.at("2026-03-03T04:00") == []
     assert world.nightly.get("shop").last_operation == "nightly-discovery-2026-03-02"
 
@@ -210,6 +218,6 @@ def test_a_tenant_that_is_being_deleted_is_left_alone_and_takes_its_schedule_wit
 
 def test_what_came_after_an_attempt_is_refused(world: World) -> None:
     with pytest.raises(InvalidArgument) as refused:
-        world.on(question=Question(adjust_for=("reward",)))
+        world.on(question=DiscoveryQuestion(adjust_for=("reward",)))
     assert refused.value.field == "question.adjust_for[0]"
     assert not world.nightly.get("shop").enabled

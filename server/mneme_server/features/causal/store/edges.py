@@ -13,7 +13,7 @@ from mneme_server.common.stored import reads, require_times
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.rows import chunks, equal_where_given, read_with, upsert
 from mneme_server.engine.store.totals import add_to_total, known, total
-from mneme_server.features.causal.model import Edge, EdgeFilter, Origin, node
+from mneme_server.features.causal.model import CausalEdge, EdgeFilter, Origin, node
 from mneme_server.features.causal.store.tables import causal_edges
 
 _EDGES = "causal_edges"
@@ -28,21 +28,21 @@ class SqlEdges:
         self._connection = connection
         self._tenant_id = tenant_id
 
-    def get_many(self, edge_ids: Collection[str]) -> dict[str, Edge]:
+    def get_many(self, edge_ids: Collection[str]) -> dict[str, CausalEdge]:
         return {edge.id: edge for edge in self._having("id", edge_ids)}
 
-    def between(self, cause: str, effect: str) -> Edge | None:
+    def between(self, cause: str, effect: str) -> CausalEdge | None:
         query = self._filtered(select(causal_edges), EdgeFilter(cause=cause, effect=effect))
         found = read_rows(self._connection, query, _edge, kind="edge")
         return found[0] if found else None
 
-    def out_of(self, nodes: Collection[str]) -> Sequence[Edge]:
+    def out_of(self, nodes: Collection[str]) -> Sequence[CausalEdge]:
         return self._having("cause", nodes)
 
-    def into(self, nodes: Collection[str]) -> Sequence[Edge]:
+    def into(self, nodes: Collection[str]) -> Sequence[CausalEdge]:
         return self._having("effect", nodes)
 
-    def _having(self, column: str, values: Collection[str]) -> list[Edge]:
+    def _having(self, column: str, values: Collection[str]) -> list[CausalEdge]:
         return read_with(
             self._connection, causal_edges, _edge, self._tenant_id, values, kind="edge", key=column
         )
@@ -66,7 +66,9 @@ class SqlEdges:
                 found[node_here].add(node_there)
         return found
 
-    def strongest(self, min_confidence: float, min_uplift: float, limit: int) -> Sequence[Edge]:
+    def strongest(
+        self, min_confidence: float, min_uplift: float, limit: int
+    ) -> Sequence[CausalEdge]:
         columns = causal_edges.c
         query = self._strong(select(causal_edges), min_confidence, min_uplift)
         weight = columns.confidence * func.abs(columns.uplift)
@@ -88,7 +90,7 @@ class SqlEdges:
 
     def uplifts(self, kind: str, ids: Collection[str]) -> Mapping[str, float]:
         names = {node(kind, one): one for one in ids}
-        best: dict[str, Edge] = {}
+        best: dict[str, CausalEdge] = {}
         for edge in self.out_of(names):
             if edge.confidence < _SURE:
                 continue
@@ -97,7 +99,7 @@ class SqlEdges:
                 best[edge.cause] = edge
         return {names[cause]: edge.uplift for cause, edge in best.items()}
 
-    def of_scope(self, scope: str) -> Sequence[Edge]:
+    def of_scope(self, scope: str) -> Sequence[CausalEdge]:
         columns = causal_edges.c
         query = select(causal_edges).where(
             columns.tenant_id == self._tenant_id,
@@ -106,7 +108,7 @@ class SqlEdges:
         )
         return read_rows(self._connection, query, _edge, kind="edge")
 
-    def save(self, edge: Edge) -> None:
+    def save(self, edge: CausalEdge) -> None:
         before = known(self._connection, self._tenant_id, causal_edges.c.id, {edge.id})
         self._connection.execute(upsert(causal_edges), _edge_row(edge, self._tenant_id))
         add_to_total(self._connection, self._tenant_id, _EDGES, 1 - before)
@@ -136,7 +138,7 @@ class SqlEdges:
 
     def page(
         self, filter_: EdgeFilter, after: tuple[int, str] | None, limit: int
-    ) -> Sequence[Edge]:
+    ) -> Sequence[CausalEdge]:
         columns = causal_edges.c
         query = self._filtered(select(causal_edges), filter_)
         if after is not None:
@@ -169,9 +171,9 @@ class SqlEdges:
 
 
 @reads("edge")
-def _edge(row: Row[Any]) -> Edge:
+def _edge(row: Row[Any]) -> CausalEdge:
     require_times(row.created_at, row.updated_at)
-    return Edge(
+    return CausalEdge(
         id=row.id,
         cause=row.cause,
         effect=row.effect,
@@ -192,7 +194,7 @@ def _edge(row: Row[Any]) -> Edge:
     )
 
 
-def _edge_row(edge: Edge, tenant_id: str) -> dict[str, Any]:
+def _edge_row(edge: CausalEdge, tenant_id: str) -> dict[str, Any]:
     return {
         "tenant_id": tenant_id,
         "id": edge.id,

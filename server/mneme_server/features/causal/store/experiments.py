@@ -26,13 +26,13 @@ from mneme_server.common.stored import reads, require_times
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.rows import upsert
 from mneme_server.engine.store.totals import add_to_total, known, total
-from mneme_server.features.causal.analyzing import Outcomes
-from mneme_server.features.causal.experiment_model import (
+from mneme_server.features.causal.model import (
     Assignment,
     Experiment,
+    ExperimentResult,
+    ExperimentStatus,
     Observation,
-    Result,
-    Status,
+    Outcomes,
 )
 from mneme_server.features.causal.store.tables import (
     causal_assignments,
@@ -75,7 +75,7 @@ class SqlExperiments:
         add_to_total(self._connection, self._tenant_id, _EXPERIMENTS, -gone.rowcount)
 
     def page(
-        self, status: Status | None, after: tuple[int, str] | None, limit: int
+        self, status: ExperimentStatus | None, after: tuple[int, str] | None, limit: int
     ) -> Sequence[Experiment]:
         columns = causal_experiments.c
         query = self._having(select(causal_experiments), status)
@@ -84,13 +84,13 @@ class SqlExperiments:
         query = query.order_by(columns.created_at.desc(), columns.id.desc()).limit(limit)
         return read_rows(self._connection, query, _experiment, kind="experiment")
 
-    def count(self, status: Status | None) -> int:
+    def count(self, status: ExperimentStatus | None) -> int:
         if status is None:
             return total(self._connection, self._tenant_id, _EXPERIMENTS)
         query = self._having(select(func.count()).select_from(causal_experiments), status)
         return int(self._connection.execute(query).scalar_one())
 
-    def _having(self, query: Select[Any], status: Status | None) -> Select[Any]:
+    def _having(self, query: Select[Any], status: ExperimentStatus | None) -> Select[Any]:
         query = self._experiments(query)
         if status is None:
             return query
@@ -206,10 +206,10 @@ def _experiment(row: Row[Any]) -> Experiment:
         treated_per_block=row.treated_per_block,
         seed=row.seed,
         metadata_json=row.metadata,
-        status=Status(row.status),
+        status=ExperimentStatus(row.status),
         assigned=row.assigned,
         observations=row.observed,
-        result=Result.of(result) if result else None,
+        result=ExperimentResult.of(result) if result else None,
         edge_id=row.edge_id,
         created_us=row.created_at,
         completed_us=row.completed_at,

@@ -1,4 +1,4 @@
-"""How causes and effects are forgotten."""
+"""Forgetting of causes and effects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When tenants have the server discover by itself, in the catalog."""
+"""Schedules of discovery, of all tenants, in the catalog."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from mneme_server.common.canonical import canonical_json
 from mneme_server.common.stored import reads, require_times
 from mneme_server.engine.store.database import Database
 from mneme_server.engine.store.portable import insert
-from mneme_server.features.causal.discovery_model import Question
-from mneme_server.features.causal.nightly import Schedule
+from mneme_server.features.causal.model import DiscoveryQuestion
+from mneme_server.features.causal.nightly import DiscoverySchedule
 
 metadata = MetaData()
 
@@ -51,13 +51,13 @@ class SqlSchedules:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def get(self, tenant_id: str) -> Schedule | None:
+    def get(self, tenant_id: str) -> DiscoverySchedule | None:
         query = select(discovery_schedules).where(_c.tenant_id == tenant_id)
         with self._database.read() as connection:
             row = connection.execute(query).first()
         return None if row is None else _schedule(row)
 
-    def set(self, tenant_id: str, schedule: Schedule) -> None:
+    def set(self, tenant_id: str, schedule: DiscoverySchedule) -> None:
         asked = {
             "minute": schedule.minute,
             "question": canonical_json(schedule.question.as_json()),
@@ -75,7 +75,7 @@ class SqlSchedules:
         with self._database.read() as connection:
             return connection.execute(query.order_by(_c.next_at, _c.tenant_id)).scalars().all()
 
-    def started(self, tenant_id: str, before: Schedule, after: Schedule) -> None:
+    def started(self, tenant_id: str, before: DiscoverySchedule, after: DiscoverySchedule) -> None:
         mine = update(discovery_schedules).where(_c.tenant_id == tenant_id)
         last = mine.values(last_at=after.last_us, last_operation=after.last_operation)
         again = mine.where(_c.next_at == before.next_us).values(next_at=after.next_us)
@@ -89,11 +89,11 @@ class SqlSchedules:
 
 
 @reads("discovery schedule", "tenant_id")
-def _schedule(row: Row[Any]) -> Schedule:
+def _schedule(row: Row[Any]) -> DiscoverySchedule:
     require_times(row.next_at, row.last_at)
-    return Schedule(
+    return DiscoverySchedule(
         minute=row.minute,
-        question=Question.of(json.loads(row.question)),
+        question=DiscoveryQuestion.of(json.loads(row.question)),
         next_us=row.next_at,
         last_us=row.last_at,
         last_operation=row.last_operation,

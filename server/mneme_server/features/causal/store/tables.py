@@ -1,4 +1,4 @@
-"""What brings about what, and the experiments that tell."""
+"""The tables of edges and experiments."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from mneme_server.engine.store.schema import (
     text_column,
     time_column,
 )
-from mneme_server.features.causal.experiment_model import Status
-from mneme_server.features.causal.model import Origin
+from mneme_server.features.causal.model import ExperimentStatus, Origin
 
 causal_edges = Table(
     "causal_edges",
@@ -58,7 +57,7 @@ causal_experiments = Table(
     int64_column("treated_per_block"),
     text_column("seed"),
     json_column("metadata"),
-    enum_column("status", Status),
+    enum_column("status", ExperimentStatus),
     # How many assignments and observations it has: kept, so that nobody counts them.
     int64_column("assigned"),
     int64_column("observed"),

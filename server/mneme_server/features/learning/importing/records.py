@@ -15,7 +15,7 @@ from mneme_server.features.events.model import Session, SessionFilter, Severity,
 from mneme_server.features.events.ports import EventsUnit
 from mneme_server.features.learning.importing.plan import RecordKind, Selection
 from mneme_server.features.learning.ports import LearningUnit
-from mneme_server.features.skills.episode_model import Episode, EpisodeFilter
+from mneme_server.features.skills.model import Episode, EpisodeFilter
 from mneme_server.features.skills.ports import EpisodeRepository
 
 MOST_CALLS = 10_000

@@ -55,7 +55,7 @@ from mneme_server.features.learning.store.tables import (
     trajectories,
     usage,
 )
-from mneme_server.features.skills.kinds import MADE
+from mneme_server.features.skills.model import MADE
 
 STEP, POLICY, LEARNING_SESSION = "learning_step", "policy", "learning_session"
 _RECORDS = {SESSION: RecordKind.SESSIONS, "episode": RecordKind.EPISODES}

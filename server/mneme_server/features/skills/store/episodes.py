@@ -22,9 +22,11 @@ from sqlalchemy import (
     tuple_,
 )
 
+from mneme_server.common.canonical import JsonObject
 from mneme_server.common.stored import reads, require_times
 from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.store.guard import Prepared
+from mneme_server.engine.store.kinds import Details
 from mneme_server.engine.store.portable import array_of, insert, listed
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.rows import (
@@ -37,11 +39,16 @@ from mneme_server.engine.store.rows import (
 )
 from mneme_server.engine.store.totals import add_to_total, known, total
 from mneme_server.engine.store.vectors import STORED_VECTOR
-from mneme_server.features.skills.episode_model import Episode, EpisodeFilter
+from mneme_server.features.skills.model import Episode, EpisodeFilter
 from mneme_server.features.skills.store.tables import episode_memories, episode_tags, episodes
 
 _OUTPUT_CHARS = 1_000
 """Of an output, those that a digest has."""
+_DIGEST = (
+    *(one for one in episodes.c if one.name not in ("input", "output", "task_vector")),
+    literal("").label("input"),
+    func.substr(episodes.c.output, 1, _OUTPUT_CHARS).label("output"),
+)
 
 
 class SqlEpisodes:
@@ -223,13 +230,6 @@ class SqlEpisodes:
         return query.where(*conditions)
 
 
-_DIGEST = (
-    *(one for one in episodes.c if one.name not in ("input", "output", "task_vector")),
-    literal("").label("input"),
-    func.substr(episodes.c.output, 1, _OUTPUT_CHARS).label("output"),
-)
-
-
 @cache
 def _named_memories() -> Prepared:
     columns = episode_memories.c
@@ -294,3 +294,27 @@ def _episode_row(episode: Episode, tenant_id: str) -> dict[str, Any]:
         "created_at": episode.created_us,
         "filled": json.dumps(episode.filled),
     }
+
+
+def _episode_details(
+    success: bool, reward: float, latency_ms: int | None, tokens_used: int | None
+) -> JsonObject:
+    return {
+        "success": success,
+        "reward": reward,
+        "latency_ms": latency_ms,
+        "tokens_used": tokens_used,
+    }
+
+
+EPISODE_DETAILS = Details(
+    key=episodes.c.id,
+    columns=(
+        episodes.c.success,
+        episodes.c.reward,
+        episodes.c.latency_ms,
+        episodes.c.tokens_used,
+    ),
+    decode=_episode_details,
+    followed=True,
+)

@@ -1,4 +1,4 @@
-"""How episodes and skills are forgotten."""
+"""Forgetting of episodes and skills."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlalchemy import select
 from mneme_server.engine.corpus.forgetting import SESSION, TAG, TOUCHED, Items, merged
 from mneme_server.engine.store.forgetting import Forgets, Rows, SqlForgetter, array
 from mneme_server.engine.store.portable import json_items, listed
-from mneme_server.features.skills.kinds import EPISODE, MADE, SKILL
+from mneme_server.features.skills.model import EPISODE, MADE, SKILL
 from mneme_server.features.skills.store.tables import (
     episode_memories,
     episode_tags,

@@ -11,8 +11,10 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, delete, func, or_, select
 
+from mneme_server.common.canonical import JsonObject
 from mneme_server.common.stored import reads, require_times
 from mneme_server.engine.store.guard import Prepared
+from mneme_server.engine.store.kinds import Details
 from mneme_server.engine.store.portable import array_of, insert, listed
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.rows import (
@@ -24,18 +26,23 @@ from mneme_server.engine.store.rows import (
     upsert,
 )
 from mneme_server.engine.store.totals import add_to_total, known, total
-from mneme_server.features.skills.skill_model import (
+from mneme_server.features.skills.model import (
     Relationship,
     Skill,
     SkillFilter,
     SkillLink,
     SkillUse,
-    Tally,
+    UseTally,
 )
 from mneme_server.features.skills.store.tables import skill_links, skill_tags, skill_uses, skills
 
 _TALLIES = 8_192
 """Tallies that are remembered as they were read: a search compares those of a hundred skills."""
+_RECORDS = Prepared(
+    select(skills.c.id, skills.c.reported, skills.c.learned).where(
+        skills.c.tenant_id == bindparam("tenant"), skills.c.id.in_(listed(bindparam("ids")))
+    )
+)
 
 
 class SqlSkills:
@@ -51,7 +58,7 @@ class SqlSkills:
         )
         return {skill.id: skill for skill in found}
 
-    def records(self, skill_ids: Collection[str]) -> dict[str, Tally]:
+    def records(self, skill_ids: Collection[str]) -> dict[str, UseTally]:
         wanted = {"tenant": self._tenant_id, "ids": array_of(skill_ids)}
         return dict(read_rows(self._connection, _RECORDS, _record, wanted, kind="skill"))
 
@@ -249,19 +256,12 @@ def _links() -> Prepared:
 
 
 @lru_cache(maxsize=_TALLIES)
-def _tally(text: str) -> Tally:
-    return Tally(*json.loads(text))
-
-
-_RECORDS = Prepared(
-    select(skills.c.id, skills.c.reported, skills.c.learned).where(
-        skills.c.tenant_id == bindparam("tenant"), skills.c.id.in_(listed(bindparam("ids")))
-    )
-)
+def _tally(text: str) -> UseTally:
+    return UseTally(*json.loads(text))
 
 
 @reads("skill")
-def _record(row: Row[Any]) -> tuple[str, Tally]:
+def _record(row: Row[Any]) -> tuple[str, UseTally]:
     return row.id, _tally(row.reported) + _tally(row.learned)
 
 
@@ -336,3 +336,20 @@ def _link(row: Row[Any]) -> SkillLink:
         parent_name=row.parent,
         child_name=row.child,
     )
+
+
+def _skill_details(name: str, reported: str, learned: str) -> JsonObject:
+    tally = UseTally(*json.loads(reported)) + UseTally(*json.loads(learned))
+    return {
+        "name": name,
+        "uses": tally.uses,
+        "success_rate": tally.rate,
+        "lower_bound": tally.interval[0],
+    }
+
+
+SKILL_DETAILS = Details(
+    key=skills.c.id,
+    columns=(skills.c.name, skills.c.reported, skills.c.learned),
+    decode=_skill_details,  # Not followed: a use that leaves the rate as it is changes no document.
+)

@@ -1,4 +1,4 @@
-"""What was attempted, and what works."""
+"""The tables of episodes and skills."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mneme_server.engine.store.schema import (
     text_column,
     time_column,
 )
-from mneme_server.features.skills.skill_model import Relationship
+from mneme_server.features.skills.model import Relationship
 
 episodes = Table(
     "episodes",

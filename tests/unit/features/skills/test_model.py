@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mneme_server.features.skills.skill_model import Skill, SkillUse, Tally, rate_interval, score_of
+from mneme_server.features.skills.model import Skill, SkillUse, UseTally, rate_interval, score_of
 from scipy.stats import binomtest
 
 _UNIT = st.floats(0, 1)
@@ -22,7 +22,7 @@ def test_the_interval_is_wilsons(uses: int, data: st.DataObject) -> None:
 
 
 def test_nothing_is_known_before_the_first_use() -> None:
-    tally = Tally()
+    tally = UseTally()
     assert (tally.interval, tally.rate) == ((0.0, 1.0), None)
     assert (tally.average_reward, tally.average_ms) == (None, None)
 

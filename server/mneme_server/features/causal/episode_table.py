@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.engine.corpus.ports import Matrix as Vectors
-from mneme_server.features.causal.discovery_model import NotAdjustedReason
-from mneme_server.features.causal.model import SKILL, TAG, TOOL, node
-from mneme_server.features.skills.comparing import says_the_outcome
-from mneme_server.features.skills.episode_model import Episode
+from mneme_server.features.causal.model import SKILL, TAG, TOOL, NotAdjustedReason, node
+from mneme_server.features.skills.comparison import says_the_outcome
+from mneme_server.features.skills.model import Episode
 
 Matrix = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -31,7 +30,7 @@ _LEVELS = ("agent", "user", "project")
 _ALWAYS = frozenset(("task", *_LEVELS, "time"))
 
 
-class Gathered:
+class EpisodeTable:
     """Episodes, taken in page by page.
 
     Args:
@@ -46,7 +45,7 @@ class Gathered:
         self._resolve = resolve
         self._outcomes = array("d")
         self._times = array("d")
-        self._tasks = _Tasks()
+        self._tasks = _TaskDirections()
         self._levels: dict[str, array[int]] = {name: array("l") for name in _LEVELS}
         self._numbers: dict[str, array[float]] = {name: array("d") for name in adjust_for}
         self._words: dict[str, array[int]] = {name: array("l") for name in adjust_for}
@@ -160,7 +159,7 @@ class Gathered:
         }
 
 
-class _Tasks:
+class _TaskDirections:
     """The directions in which tasks differ most, learned from the first that come."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Groups of texts that mean the same, by their vectors."""
+"""DP-means: groups of texts that mean the same, by their vectors."""
 
 from __future__ import annotations
 

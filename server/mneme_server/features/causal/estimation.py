@@ -1,4 +1,4 @@
-"""What a cause changes, estimated from episodes that nobody assigned by chance.
+"""Estimates of what a cause changes, from episodes that nobody assigned by chance.
 
 The estimator is augmented inverse propensity weighting (Robins, Rotnitzky and Zhao, 1994), cross-
 fitted (Chernozhukov et al., "Double/debiased machine learning", 2018): two models are fitted to
@@ -9,24 +9,28 @@ all are drawn to 0 a little.
 
 Who has no counterpart tells nothing: episodes that are more than 20 times as likely as all others
 to have the cause, or less than a twentieth, by their odds, are left out.
+
+This is the heavy part of Discover: `run` does it in a process of its own, from a file.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mneme_server.common.progress import Step
 from mneme_server.statistics.distributions import student_point, student_two_sided
 from mneme_server.statistics.logistic import curvature, logistic, sigmoid
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-
 LEAST = 30
 """Episodes in an arm, below which nothing is estimated."""
 FOLDS = 5
@@ -38,7 +42,7 @@ _SPREADS = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class EffectEstimate:
     """What a cause changes of one outcome.
 
     `with_cause` and `without` are the adjusted means; `plain` is the difference of the plain ones.
@@ -54,7 +58,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimated:
+class CauseEstimates:
     """What a cause changes: an estimate for each outcome, None for one that never differs.
 
     `overlap` is the share of episodes that have counterparts. `estimates` is None where too few
@@ -64,7 +68,7 @@ class Estimated:
     overlap: float
     treated: int
     control: int
-    estimates: Sequence[Estimate | None] | None
+    estimates: Sequence[EffectEstimate | None] | None
 
 
 class Problem:
@@ -91,7 +95,7 @@ class Problem:
         known = self.features[rows]
         return known.T @ known, known.T @ self.outcomes[rows]
 
-    def estimate(self, treated: Flags) -> Estimated:
+    def estimate(self, treated: Flags) -> CauseEstimates:
         """Return what a cause changes that these episodes (n,) had: at least `LEAST` had it, and
         as many had not."""
         chances = self._propensities(treated)
@@ -102,13 +106,13 @@ class Problem:
         smaller = treated if usual <= 0.5 else ~treated
         covered = float(kept[smaller].mean()) >= _LEAST_OVERLAP
         if min(arms) < LEAST or not covered:
-            return Estimated(float(kept.mean()), *arms, None)
+            return CauseEstimates(float(kept.mean()), *arms, None)
         expected = self._expected(treated)
         estimates = [
             self._estimated(place, treated, kept, chances, [one[:, place] for one in expected])
             for place in range(self.outcomes.shape[1])
         ]
-        return Estimated(float(kept.mean()), *arms, estimates)
+        return CauseEstimates(float(kept.mean()), *arms, estimates)
 
     def _propensities(self, treated: Flags) -> Vector:
         """Return how likely each episode had the cause, as the others say, shape (n,)."""
@@ -151,7 +155,7 @@ class Problem:
 
     def _estimated(
         self, place: int, treated: Flags, kept: Flags, chances: Vector, expected: Sequence[Vector]
-    ) -> Estimate | None:
+    ) -> EffectEstimate | None:
         outcome = self.outcomes[:, place]
         deviation = float(outcome[kept].std())
         if deviation == 0:
@@ -167,7 +171,7 @@ class Problem:
         uplift = means[0] - means[1]
         error, freedom = _error(sides, len(came), min(float(np.ptp(came)), _SPREADS * deviation))
         reach = student_point(freedom) * error
-        return Estimate(
+        return EffectEstimate(
             uplift=uplift,
             low=uplift - reach,
             high=uplift + reach,
@@ -217,3 +221,30 @@ def _error(
         parts.append((own + missed, effective - 1))
     freedom = sum(part for part, _ in parts) ** 2 / sum(part**2 / of for part, of in parts)
     return math.sqrt(variance), max(freedom, 1.0)
+
+
+def write_problem(path: Path, problem: Problem, having: list[np.typing.NDArray[np.int64]]) -> None:
+    """Write what is to be estimated: a problem, and the places of the episodes that had each
+    cause."""
+    ends = np.cumsum([len(rows) for rows in having])
+    together = np.concatenate(having) if having else np.zeros(0, np.int64)
+    np.savez(path, features=problem.features, outcomes=problem.outcomes, having=together, ends=ends)
+
+
+def run(step: Step, path: str) -> list[list[Any]]:
+    """Return of each cause its overlap, how many had it and how many had not, and what it changes
+    of each outcome, as `estimating.Estimate` has it; None for what was not estimated."""
+    with np.load(path) as kept:
+        problem = Problem(kept["features"], kept["outcomes"])
+        having = np.split(kept["having"], kept["ends"][:-1])
+    found: list[list[Any]] = []
+    for place, rows in enumerate(having):
+        step.report("estimating", place, len(having))
+        treated = np.zeros(len(problem.outcomes), np.bool_)
+        treated[rows] = True
+        one = problem.estimate(treated)
+        estimates = None
+        if one.estimates is not None:
+            estimates = [None if each is None else astuple(each) for each in one.estimates]
+        found.append([one.overlap, one.treated, one.control, estimates])
+    return found

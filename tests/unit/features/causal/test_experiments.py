@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from mneme_server.features.causal.analyzing import Outcomes, analyzed
-from mneme_server.features.causal.experiment_model import Result
+from mneme_server.features.causal.experiments import analyzed
+from mneme_server.features.causal.model import ExperimentResult, Outcomes
 
 
-def result(treated: list[float], control: list[float]) -> Result:
+def result(treated: list[float], control: list[float]) -> ExperimentResult:
     flags = np.array([True] * len(treated) + [False] * len(control))
     values = np.array([*treated, *control], np.float64)
     return analyzed(Outcomes(values, flags, np.ones(len(values), np.bool_), repeated=0))

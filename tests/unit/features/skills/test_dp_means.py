@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from mneme_server.engine.corpus.ports import Matrix
-from mneme_server.features.skills.grouping import groups_of
+from mneme_server.features.skills.dp_means import groups_of
 
 DIMENSIONS = 64
 

@@ -1,20 +1,27 @@
-"""What tells the successes of a group of episodes from its failures."""
+"""The successes of a group of episodes against its failures, and what critiques of both say."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from mneme.visible import visible_line
 
 from mneme_server.common.masking import template_of
-from mneme_server.features.context.words import cut, telling
+from mneme_server.features.context.words import cut, folded, sentences_of, telling, words_of
 from mneme_server.features.events.model import Event
 from mneme_server.features.reflect.model import SIGNIFICANT
-from mneme_server.features.skills.critiques import summarize_critiques
-from mneme_server.features.skills.episode_model import Episode
-from mneme_server.features.skills.findings import Difference, Findings, Trait, Way
+from mneme_server.features.skills.model import (
+    CritiquePoint,
+    CritiqueSummary,
+    Episode,
+    SkillFindings,
+    ToolPath,
+    Trait,
+    TraitCounts,
+)
 from mneme_server.statistics.inference import benjamini_hochberg, fisher_exact
 
 MIN_GROUP = 3
@@ -29,10 +36,14 @@ _CRITICS = 200
 _ERROR_CHARS = 200
 _SAYS_THE_OUTCOME = frozenset(("reward", "success", "outcome", "status", "result", "score", "task"))
 """Labels such as "reward:1" say how an attempt ended; that it ended so is no finding."""
+SAME_WORDS = 0.6
+"""Share of two sentences' telling words, common to both, from which they count as one point."""
+MAX_POINTS = 20
+_POINT_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class TaskGroup:
     """Attempts at tasks that mean the same, the latest first, and which of them succeeded.
 
     `example` is the most typical success. `errors` are those of its sessions, as far as they are
@@ -50,7 +61,7 @@ class Group:
         return sum(self.worked)
 
 
-def compared(groups: Sequence[Group]) -> list[Findings]:
+def compared(groups: Sequence[TaskGroup]) -> list[SkillFindings]:
     """Return what each group's episodes say.
 
     The q-values are adjusted for all comparisons of all groups.
@@ -64,7 +75,7 @@ def compared(groups: Sequence[Group]) -> list[Findings]:
     ]
 
 
-def _compared(group: Group) -> list[Difference]:
+def _compared(group: TaskGroup) -> list[TraitCounts]:
     """Return the traits that can be compared, with p-values in place of q-values."""
     total, won = len(group.episodes), group.successes
     if min(won, total - won) < MIN_GROUP:
@@ -82,14 +93,14 @@ def _compared(group: Group) -> list[Difference]:
     return [replace(one, q_value=float(p)) for one, p in zip(found, p_values, strict=True)]
 
 
-def _counted(group: Group) -> list[Difference]:
+def _counted(group: TaskGroup) -> list[TraitCounts]:
     """Return how many successes and failures have each trait that some have."""
     counts: Counter[tuple[Trait, str, bool]] = Counter()
     for episode, worked in zip(group.episodes, group.worked, strict=True):
         for trait, name in set(_traits(episode, group.errors.get(episode.session_id, ()))):
             counts[trait, name, worked] += 1
     return [
-        Difference(trait, name, counts[trait, name, True], counts[trait, name, False])
+        TraitCounts(trait, name, counts[trait, name, True], counts[trait, name, False])
         for trait, name in sorted({(trait, name) for trait, name, _ in counts})
     ]
 
@@ -112,7 +123,7 @@ def _traits(episode: Episode, errors: Sequence[Event]) -> Iterable[tuple[Trait, 
             yield Trait.ERROR, cut(f"{error.name}: {said}" if error.name else said, _ERROR_CHARS)
 
 
-def _findings(group: Group, differences: Sequence[Difference]) -> Findings:
+def _findings(group: TaskGroup, differences: Sequence[TraitCounts]) -> SkillFindings:
     sure = [one for one in differences if one.q_value <= SIGNIFICANT]
     sure.sort(key=lambda one: (one.q_value, one.trait, one.name))
     won = group.successes
@@ -121,7 +132,7 @@ def _findings(group: Group, differences: Sequence[Difference]) -> Findings:
     ]
     critiques = summarize_critiques(group.episodes[:_CRITICS])
     output = group.example.output
-    return Findings(
+    return SkillFindings(
         attempts=len(group.episodes),
         successes=won,
         example_task=cut(group.example.task, EXAMPLE_CHARS),
@@ -135,15 +146,100 @@ def _findings(group: Group, differences: Sequence[Difference]) -> Findings:
     )
 
 
-def _ways(group: Group) -> list[Way]:
+def _ways(group: TaskGroup) -> list[ToolPath]:
     counts = Counter(
         _without_repeats(episode.tools)
         for episode, worked in zip(group.episodes, group.worked, strict=True)
         if worked and episode.tools
     )
     ranked = sorted(counts.items(), key=lambda way: (-way[1], len(way[0]), way[0]))
-    return [Way(tools, count) for tools, count in ranked[:MAX_WAYS] if count > 1]
+    return [ToolPath(tools, count) for tools, count in ranked[:MAX_WAYS] if count > 1]
 
 
 def _without_repeats(tools: Sequence[str]) -> tuple[str, ...]:
     return tuple(tool for place, tool in enumerate(tools) if not place or tool != tools[place - 1])
+
+
+@dataclass(slots=True)
+class _CritiquePoint:
+    """A point under way: what it is quoted by, and the episodes that make it."""
+
+    text: str
+    words: frozenset[str]
+    place: int
+    episodes: dict[str, bool] = field(default_factory=dict)
+
+    @property
+    def failures(self) -> int:
+        return sum(not success for success in self.episodes.values())
+
+
+def summarize_critiques(episodes: Sequence[Episode]) -> CritiqueSummary:
+    """Return what the critiques of these episodes say. Every point is a sentence of one of them.
+
+    Sentences that share most of their telling words are one point, quoted by the first. What a
+    critique says in words that tell nothing ("It went well.") is no point of its own.
+    """
+    points: list[_CritiquePoint] = []
+    critics = [episode for episode in episodes if episode.critique.strip()]
+    for episode in critics:
+        for sentence in sentences_of(episode.critique):
+            _take(points, sentence.strip(), episode)
+    points.sort(key=lambda one: (-len(one.episodes), -one.failures, one.place))
+    shown = [
+        CritiquePoint(
+            text=point.text,
+            episode_ids=tuple(point.episodes),
+            failures=point.failures,
+            successes=len(point.episodes) - point.failures,
+        )
+        for point in points[:MAX_POINTS]
+    ]
+    more = len(points) - len(shown)
+    return CritiqueSummary(
+        points=shown,
+        more=more,
+        with_critique=len(critics),
+        without_critique=len(episodes) - len(critics),
+        text=_text(shown, more, episodes, len(critics)),
+    )
+
+
+def _take(points: list[_CritiquePoint], sentence: str, episode: Episode) -> None:
+    words = frozenset(map(folded, words_of(sentence)))
+    if not words:
+        return
+    for point in points:
+        if len(words & point.words) >= SAME_WORDS * len(words | point.words):
+            point.episodes.setdefault(episode.id, episode.success)
+            return
+    points.append(
+        _CritiquePoint(
+            cut(sentence, _POINT_CHARS), words, len(points), {episode.id: episode.success}
+        )
+    )
+
+
+def _text(
+    points: Sequence[CritiquePoint], more: int, episodes: Sequence[Episode], critics: int
+) -> str:
+    if not points:
+        return ""
+    failed = sum(not episode.success for episode in episodes)
+    lines = [
+        f"What the critiques of {critics} of {_attempts(len(episodes))} say"
+        f" ({failed} failed, {len(episodes) - failed} succeeded):"
+    ]
+    lines += [f"- {visible_line(point.text)} [{_said_by(point)}]" for point in points]
+    if more:
+        lines.append(f"- and {more} more")
+    return "\n".join(lines)
+
+
+def _attempts(count: int) -> str:
+    return f"{count} attempt" if count == 1 else f"{count} attempts"
+
+
+def _said_by(point: CritiquePoint) -> str:
+    counts = ((point.failures, "failed"), (point.successes, "succeeded"))
+    return ", ".join(f"{count} {how}" for count, how in counts if count)

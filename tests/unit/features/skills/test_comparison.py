@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from mneme_server.features.skills.comparing import Group, compared
-from mneme_server.features.skills.episode_model import Episode
-from mneme_server.features.skills.findings import Trait, findings_of
-from mneme_server.features.skills.wording import description_of
+from mneme_server.features.skills.comparison import TaskGroup, compared
+from mneme_server.features.skills.consolidation import description_of
+from mneme_server.features.skills.model import Episode, Trait, findings_of
 
 
 def attempt(number: int, *tools: str, success: bool = True, **fields: object) -> Episode:
@@ -20,10 +19,10 @@ def attempt(number: int, *tools: str, success: bool = True, **fields: object) ->
     )
 
 
-def group(*episodes: Episode) -> Group:
+def group(*episodes: Episode) -> TaskGroup:
     worked = [one.success for one in episodes]
     example = next(one for one in episodes if one.success)
-    return Group(episodes, worked, example, {})
+    return TaskGroup(episodes, worked, example, {})
 
 
 def test_a_tool_that_failures_lack_is_named_with_its_counts() -> None:

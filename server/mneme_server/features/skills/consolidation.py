@@ -1,9 +1,11 @@
-"""Skills from episodes: what succeeded again and again, and what told it from what failed."""
+"""Skills from episodes: what succeeded again and again, what told it from what failed, and the
+words that say so."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import partial
@@ -16,16 +18,24 @@ from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.scheduling.foreground import Foreground, Size
+from mneme_server.features.context.words import ended, folded, words_of
 from mneme_server.features.recall.search import Recall
-from mneme_server.features.skills.comparing import Group, compared
-from mneme_server.features.skills.episode_model import Episode, EpisodeFilter
-from mneme_server.features.skills.findings import Findings
-from mneme_server.features.skills.grouping import groups_of
-from mneme_server.features.skills.kinds import SKILL
+from mneme_server.features.reflect.wording import of, percent, sequence, sure
+from mneme_server.features.skills.comparison import MIN_GROUP, TaskGroup, compared
+from mneme_server.features.skills.dp_means import groups_of
+from mneme_server.features.skills.model import (
+    SKILL,
+    Episode,
+    EpisodeFilter,
+    Skill,
+    SkillFindings,
+    Trait,
+    TraitCounts,
+    UseTally,
+    rate_interval,
+)
 from mneme_server.features.skills.ports import SkillsUnit
-from mneme_server.features.skills.skill_model import Skill, Tally
 from mneme_server.features.skills.skills import document_of
-from mneme_server.features.skills.wording import description_of, free_name, name_of, word_sets
 
 MAX_EPISODES = 10_000
 """Episodes that are looked at, the latest."""
@@ -35,9 +45,15 @@ an airline, which tried each of fifty tasks four times, three in four pairs of a
 fall together so."""
 _PAGE = 500
 _ERRORS = 20
+_NAME_WORDS = 5
+_FREQUENT = 0.5
+"""Share of a group's tasks from which a word may be part of its name."""
+_DIGIT = re.compile(r"\d")
+_MAX_TOOLS = 6
+_MAX_CRITIQUES = 3
 
 
-class Change(IntEnum):
+class SkillChange(IntEnum):
     """What became of a group. The numbers are those of `mneme.v1.SkillChange`."""
 
     CREATED = 1
@@ -46,30 +62,30 @@ class Change(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Consolidated:
+class ConsolidatedSkill:
     """A skill that a group of episodes makes, and what became of it."""
 
     skill: Skill
-    change: Change
+    change: SkillChange
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ConsolidationReport:
     """The skills that episodes make, those with the most successes first."""
 
-    skills: Sequence[Consolidated]
+    skills: Sequence[ConsolidatedSkill]
     episodes: int
     not_embedded: int
     groups: int
     truncated: bool
 
-    def count(self, change: Change) -> int:
+    def count(self, change: SkillChange) -> int:
         """Return of how many skills that became."""
         return sum(one.change is change for one in self.skills)
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _EpisodeVectors:
     """The episodes, the latest first, and their vectors (n, d)."""
 
     episodes: Sequence[Episode]
@@ -79,7 +95,7 @@ class _Read:
 
 
 @dataclass(frozen=True, slots=True)
-class ConsolidateSkills:
+class Consolidation:
     """Groups episodes by the meaning of their tasks, and makes groups that succeed skills."""
 
     tenants: OpenTenants[SkillsUnit]
@@ -87,7 +103,7 @@ class ConsolidateSkills:
     recall: Recall
     foreground: Foreground = field(default_factory=Foreground)
 
-    def __call__(
+    def run(
         self,
         tenant_id: str,
         filter_: EpisodeFilter,
@@ -95,7 +111,7 @@ class ConsolidateSkills:
         min_attempts: int,
         min_reward: float,
         dry_run: bool,
-    ) -> Report:
+    ) -> ConsolidationReport:
         """Make skills of the episodes, or keep those up to date that were made of them.
 
         With `dry_run` nothing is changed.
@@ -117,9 +133,11 @@ class ConsolidateSkills:
                 made = _made(groups, findings, names, learned, taken)
                 if dry_run or self._write(tenant, made, learned):
                     break
-        return Report(made, len(read.episodes), read.not_embedded, count, read.truncated)
+        return ConsolidationReport(
+            made, len(read.episodes), read.not_embedded, count, read.truncated
+        )
 
-    def _read(self, tenant: OpenTenant[SkillsUnit], filter_: EpisodeFilter) -> _Read:
+    def _read(self, tenant: OpenTenant[SkillsUnit], filter_: EpisodeFilter) -> _EpisodeVectors:
         """Read the latest episodes, page by page, with the vectors that they have."""
         episodes: list[Episode] = []
         vectors: list[Matrix] = []
@@ -142,7 +160,7 @@ class ConsolidateSkills:
                     missing += 1
             if truncated or len(page) < _PAGE:
                 stacked = np.stack(vectors) if vectors else np.empty((0, 0), np.float32)
-                return _Read(episodes, stacked, missing, truncated)
+                return _EpisodeVectors(episodes, stacked, missing, truncated)
             last = (page[-1].occurred_us, page[-1].id)
 
     def _embedded(self, episodes: Sequence[Episode]) -> dict[str, Matrix]:
@@ -154,8 +172,12 @@ class ConsolidateSkills:
         return {one.id: vector for one, vector in zip(episodes, made, strict=True)}
 
     def _groups(
-        self, tenant: OpenTenant[SkillsUnit], read: _Read, min_attempts: int, min_reward: float
-    ) -> tuple[list[Group], int]:
+        self,
+        tenant: OpenTenant[SkillsUnit],
+        read: _EpisodeVectors,
+        min_attempts: int,
+        min_reward: float,
+    ) -> tuple[list[TaskGroup], int]:
         """Return the groups with enough successes, and how many groups there are at all."""
         if not read.episodes:
             return [], 0
@@ -176,21 +198,23 @@ class ConsolidateSkills:
             with tenant.read() as unit:
                 sessions = {one.session_id for one in episodes if one.session_id}
                 errors = unit.activity.errors_of(sessions, _ERRORS)
-            found.append(Group(episodes, of_group, _example(read, rows, of_group), errors))
+            found.append(TaskGroup(episodes, of_group, _example(read, rows, of_group), errors))
         found.sort(key=lambda group: -group.successes)
         return found, int(groups.max()) + 1
 
     def _write(
         self,
         tenant: OpenTenant[SkillsUnit],
-        made: list[Consolidated],
+        made: list[ConsolidatedSkill],
         learned: Mapping[str, Skill],
     ) -> bool:
         """Write what changed; False: nothing, because somebody else changed the skills meanwhile.
 
         New skills get their ids.
         """
-        places = [place for place, one in enumerate(made) if one.change is not Change.UNCHANGED]
+        places = [
+            place for place, one in enumerate(made) if one.change is not SkillChange.UNCHANGED
+        ]
         if not places:
             return True
         now = now_us()
@@ -211,20 +235,20 @@ class ConsolidateSkills:
                 kept = skill if known is None else replace(skill, reported=known.reported)
                 unit.skills.save(kept)
                 unit.skills.set_sources(kept.id, kept.source_ids)
-                made[place] = Consolidated(kept, made[place].change)
+                made[place] = ConsolidatedSkill(kept, made[place].change)
             unit.documents.remove(SKILL, [skill.id for skill in skills])
             unit.documents.add([document_of(made[place].skill) for place in places], vectors)
         return True
 
 
-def _example(read: _Read, rows: Sequence[int], worked: Sequence[bool]) -> Episode:
+def _example(read: _EpisodeVectors, rows: Sequence[int], worked: Sequence[bool]) -> Episode:
     """Return the success that is nearest to the mean of the group's successes."""
     won = [row for row, success in zip(rows, worked, strict=True) if success]
     near = read.vectors[won] @ read.vectors[won].mean(axis=0)
     return read.episodes[won[int(near.argmax())]]
 
 
-def _names(groups: Sequence[Group], episodes: Sequence[Episode]) -> list[str]:
+def _names(groups: Sequence[TaskGroup], episodes: Sequence[Episode]) -> list[str]:
     everywhere = Counter(
         word for words in word_sets([one.task for one in episodes]) for word in words
     )
@@ -240,12 +264,12 @@ def _names(groups: Sequence[Group], episodes: Sequence[Episode]) -> list[str]:
 
 
 def _made(
-    groups: Sequence[Group],
-    findings: Sequence[Findings],
+    groups: Sequence[TaskGroup],
+    findings: Sequence[SkillFindings],
     names: Sequence[str],
     learned: Mapping[str, Skill],
     taken: set[str],
-) -> list[Consolidated]:
+) -> list[ConsolidatedSkill]:
     skill_of = _matched(groups, learned)
     made = []
     for place, (group, found) in enumerate(zip(groups, findings, strict=True)):
@@ -254,14 +278,14 @@ def _made(
         taken.add(name)
         after = _skill(group, found, before or Skill(id="", name=name, edited=False))
         if before is None:
-            change = Change.CREATED
+            change = SkillChange.CREATED
         else:
-            change = Change.UNCHANGED if after == before else Change.UPDATED
-        made.append(Consolidated(after, change))
+            change = SkillChange.UNCHANGED if after == before else SkillChange.UPDATED
+        made.append(ConsolidatedSkill(after, change))
     return made
 
 
-def _matched(groups: Sequence[Group], learned: Mapping[str, Skill]) -> dict[int, Skill]:
+def _matched(groups: Sequence[TaskGroup], learned: Mapping[str, Skill]) -> dict[int, Skill]:
     """Return the skill that each group already is: the one that shares most episodes with it."""
     owner: dict[str, list[str]] = {}
     for skill in learned.values():
@@ -282,7 +306,7 @@ def _matched(groups: Sequence[Group], learned: Mapping[str, Skill]) -> dict[int,
     return found
 
 
-def _skill(group: Group, findings: Findings, before: Skill) -> Skill:
+def _skill(group: TaskGroup, findings: SkillFindings, before: Skill) -> Skill:
     """Return the skill as the group's episodes have it."""
     projects = {episode.project for episode in group.episodes}
     return replace(
@@ -295,9 +319,9 @@ def _skill(group: Group, findings: Findings, before: Skill) -> Skill:
     )
 
 
-def _tally(group: Group) -> Tally:
+def _tally(group: TaskGroup) -> UseTally:
     times = [one.latency_ms for one in group.episodes if one.latency_ms is not None]
-    return Tally(
+    return UseTally(
         uses=len(group.episodes),
         successes=group.successes,
         rewards=len(group.episodes),
@@ -312,3 +336,125 @@ def _dated(skill: Skill, now: int) -> Skill:
     if not skill.id:
         return replace(skill, id=new_id(), created_us=now, updated_us=now)
     return replace(skill, updated_us=later_us(skill.updated_us))
+
+
+def word_sets(tasks: Sequence[str]) -> list[frozenset[str]]:
+    """Return the words of each task that say something, without ids."""
+    return [frozenset(map(folded, _plain_words(task))) for task in tasks]
+
+
+def _plain_words(task: str) -> list[str]:
+    return [word for word in words_of(task) if not _DIGIT.search(word)]
+
+
+def name_of(
+    example: str, inside: Sequence[frozenset[str]], share_of: Counter[str], total: int
+) -> str:
+    """Return a name: the words that half of a group's tasks have, and that others have less often.
+
+    Args:
+        example: the most typical task, whose order and forms of words it takes.
+        inside: the words of the group's tasks.
+        share_of: how many of all tasks have each word.
+        total: how many tasks there are.
+    """
+    here = Counter(word for words in inside for word in words)
+    size = len(inside)
+
+    def weight(word: str) -> float:
+        share, everywhere = here[word] / size, share_of[word] / total
+        return share * (1.0 + share - everywhere)
+
+    frequent = [word for word in here if here[word] >= _FREQUENT * size]
+    chosen = set(sorted(frequent, key=lambda word: (-weight(word), word))[:_NAME_WORDS])
+    in_order = dict.fromkeys(word for word in _plain_words(example) if folded(word) in chosen)
+    forms: dict[str, str] = {}
+    for word in in_order:
+        forms.setdefault(folded(word), word)
+    missing = sorted(chosen - forms.keys())
+    words = [*forms.values(), *missing] or _plain_words(example)[:_NAME_WORDS] or ["task"]
+    return "_".join(re.sub(r"\W+", "_", word).strip("_") for word in words)
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """Return the name, with a number behind it if it is taken."""
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name}_{number}"
+    return free
+
+
+def description_of(findings: SkillFindings) -> str:
+    """Return what the findings say, in sentences, a line for each point."""
+    return "\n".join(_lines(findings))
+
+
+def _lines(findings: SkillFindings) -> Iterator[str]:
+    yield f"For tasks like: “{findings.example_task}”"
+    low, high = rate_interval(findings.successes, findings.attempts)
+    yield (
+        f"Worked in {findings.successes} of {findings.attempts} attempts"
+        f" ({percent(findings.successes / findings.attempts)}; 95 % interval {percent(low)} to"
+        f" {percent(high)})."
+    )
+    if findings.ways:
+        ways = (f"{sequence(way.tools)} ({way.successes} of {findings.successes})"
+                for way in findings.ways)  # fmt: skip
+        yield f"How successes went: {'; '.join(ways)}."
+    if findings.shared:
+        tools = (_called(one, findings) for one in findings.shared[:_MAX_TOOLS])
+        yield f"Most successes called {', '.join(tools)}."
+    yield from _told_apart(findings)
+    for point in findings.critiques[:_MAX_CRITIQUES]:
+        said_by = ", ".join(
+            f"{count} {how}"
+            for count, how in ((point.failures, "failed"), (point.successes, "succeeded"))
+            if count
+        )
+        yield f"A critique says: “{point.text}” ({said_by})"
+    if findings.example_output:
+        yield f"A typical success ended with: “{findings.example_output}”"
+
+
+def _called(tool: TraitCounts, findings: SkillFindings) -> str:
+    successes = f"{tool.successes} of {findings.successes}"
+    if not findings.failures:
+        return f"{tool.name} ({successes})"
+    return f"{tool.name} ({successes}; failures: {tool.failures} of {findings.failures})"
+
+
+def _told_apart(findings: SkillFindings) -> Iterator[str]:
+    """Say what failures do or lack, or why nobody knows."""
+    failures = findings.failures
+    if not failures:
+        yield "No attempt failed, so nothing tells what to avoid."
+    elif failures < MIN_GROUP or findings.successes < MIN_GROUP:
+        fewer = min(failures, findings.successes)
+        how = "failed" if fewer == failures else "succeeded"
+        few = "1 attempt" if fewer == 1 else f"{fewer} attempts"
+        yield f"Only {few} {how}: too few to tell what failures lack."
+    elif not findings.differences:
+        yield "Nothing that was recorded tells successes from failures reliably."
+    for one in findings.differences:
+        yield ended(_difference(one, findings))
+
+
+def _difference(one: TraitCounts, findings: SkillFindings) -> str:
+    successes = of(one.successes, findings.successes)
+    failures = of(one.failures, findings.failures)
+    more_often = one.successes * findings.failures > one.failures * findings.successes
+    what = {
+        Trait.TOOL: f"called {one.name}",
+        Trait.TAG: f"had the label {one.name}",
+        Trait.ERROR: f"met the error “{one.name}”",
+    }[one.trait]
+    if more_often:
+        return (
+            f"Successes {what} more often than failures: {successes} against {failures},"
+            f" {sure(one.q_value)}"
+        )
+    return (
+        f"Failures {what} more often than successes: {failures} against {successes},"
+        f" {sure(one.q_value)}"
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from mneme_server.features.causal.estimating import Problem
+from mneme_server.features.causal.estimation import Problem
 
 
 @pytest.mark.parametrize("rate", [0.9, 0.95, 0.98])

@@ -1,1 +1,0 @@
-"""Between the messages of cause and effect and the domain."""

@@ -1,1 +1,0 @@
-"""Between the messages of SkillService and the domain."""
