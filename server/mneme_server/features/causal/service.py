@@ -98,7 +98,7 @@ class CausalServicer:
             edge = self._edges.delete(call.tenant, request.edge_id)
         return causal_pb2.DeleteEdgeResponse(edge=convert.edge(edge))
 
-    def EffectChains(
+    def QueryEffects(
         self, request: causal_pb2.QueryEffectsRequest, call: Call
     ) -> causal_pb2.QueryEffectsResponse:
         """Find chains."""
@@ -195,7 +195,7 @@ class CausalServicer:
             gone = self._experiments.delete(call.tenant, request.experiment_id)
         return experiment_pb2.DeleteExperimentResponse(experiment=convert.experiment(gone))
 
-    def Discovery(
+    def Discover(
         self, request: discovery_pb2.DiscoverRequest, call: Call
     ) -> discovery_pb2.DiscoverResponse:
         """Discover, and wait for it."""

@@ -212,7 +212,7 @@ class SkillServicer:
             )
         return skill_service_pb2.UnlinkSkillsResponse(removed_count=removed)
 
-    def Consolidation(
+    def ConsolidateSkills(
         self, request: skill_service_pb2.ConsolidateSkillsRequest, call: Call
     ) -> skill_service_pb2.ConsolidateSkillsResponse:
         """Make skills of episodes."""
