@@ -13,10 +13,10 @@ from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
+from mneme_server.engine.corpus.cold_search import ColdQuestion
 from mneme_server.engine.corpus.document import DocumentFilter
-from mneme_server.engine.corpus.scanning import Question
-from mneme_server.engine.index import glance, unbuilt
-from mneme_server.engine.index.unbuilt import UnbuiltIndex
+from mneme_server.engine.index import cold_search
+from mneme_server.engine.index.cold_search import ColdTenantIndex
 from mneme_server.engine.store.postgres.scanning import PostgresScan
 from mneme_server.engine.store.postgres.store import PostgresStores
 from support.api import Api
@@ -62,14 +62,14 @@ def here(one: LocalServer) -> Api:
 def building(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Has every tenant count as large; indexes are built once this is set."""
     go = threading.Event()
-    build = UnbuiltIndex.rebuilt
+    build = ColdTenantIndex.rebuilt
 
-    def later(index: UnbuiltIndex, *, clean: bool = False) -> Any:
+    def later(index: ColdTenantIndex, *, clean: bool = False) -> Any:
         go.wait(PATIENCE_S)
         return build(index, clean=clean)
 
-    monkeypatch.setattr(unbuilt, "FEW", 0)
-    monkeypatch.setattr(UnbuiltIndex, "rebuilt", later)
+    monkeypatch.setattr(cold_search, "FEW", 0)
+    monkeypatch.setattr(ColdTenantIndex, "rebuilt", later)
     yield go
     go.set()
 
@@ -261,7 +261,7 @@ def test_what_was_said_around_a_result_is_what_an_index_has_there(
     monkeypatch: pytest.MonkeyPatch, here: Api, there: Api
 ) -> None:
     """Also where but a few documents of a session are candidates, with others between them."""
-    monkeypatch.setattr(glance, "CANDIDATES", 1)
+    monkeypatch.setattr(cold_search, "CANDIDATES", 1)
     animals = ("ant", "bee", "cow", "dog", "elk", "fox", "gnu", "hen", "ibis", "jay")
     said = [event(f"{one} was spoken of", "talk", id=f"t{one}") for one in animals]
     record(here, *said, wait=True)
@@ -280,15 +280,15 @@ def test_what_was_said_around_a_result_is_what_an_index_has_there(
 def test_building_ends_though_questions_never_do(
     monkeypatch: pytest.MonkeyPatch, other: LocalServer, there: Api, building: threading.Event
 ) -> None:
-    monkeypatch.setattr(unbuilt, "_PATIENCE_S", 0.1)
+    monkeypatch.setattr(cold_search, "_PATIENCE_S", 0.1)
     assert recall(there, "heron").partial
     memory = other.application.runtime.tenants.open_tenants()[0]
-    waiting = memory.unbuilt
+    waiting = memory.cold_index
     assert waiting is not None
-    with waiting.glance(Question("heron", DocumentFilter(), lambda: None)) as found:
+    with waiting.search_store(ColdQuestion("heron", DocumentFilter(), lambda: None)) as found:
         assert found is not None
         building.set()
-        eventually(lambda: memory.unbuilt is None, "the index was not built")
+        eventually(lambda: memory.cold_index is None, "the index was not built")
     assert not recall(there, "heron").partial
 
 
@@ -328,7 +328,7 @@ def test_a_server_that_stops_meanwhile_leaves_no_index_and_begins_again(
         with local_server(tmp_path / "third", database_url=url) as server:
             api = server.keys.key("acme-1")
             assert recall(api, "heron").partial
-            index = server.application.runtime.tenants.open_tenants()[0].unbuilt
+            index = server.application.runtime.tenants.open_tenants()[0].cold_index
             assert index is not None
             index.interrupt()  # As closing does, which waits for who builds.
             building.set()

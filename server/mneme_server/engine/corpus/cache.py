@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, Self, TypeAlias
 
 from mneme_server.engine.corpus.change import CorpusChange
+from mneme_server.engine.corpus.cold_search import ColdIndex
 from mneme_server.engine.corpus.feed import FeedRow, Position
 from mneme_server.engine.corpus.ports import CorpusIndex
-from mneme_server.engine.corpus.scanning import Unbuilt
 
 AT_ONCE = 128
 """Documents that come or go in one step: a millisecond or two."""
@@ -117,6 +117,6 @@ class ManagedIndex(CorpusIndex, Cache, Protocol):
         ...
 
     @property
-    def unbuilt(self) -> Unbuilt | None:
+    def cold_index(self) -> ColdIndex | None:
         """What answers in its place where it only stands for one that is being built; else None."""
         ...

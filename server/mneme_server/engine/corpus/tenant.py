@@ -20,6 +20,7 @@ from mneme_server.common.consistency import ConsistencyToken
 from mneme_server.common.errors import Reason, Unavailable
 from mneme_server.engine.corpus.backlog import Backlog
 from mneme_server.engine.corpus.cache import ManagedIndex, Steps, do_at_once
+from mneme_server.engine.corpus.cold_search import ColdIndex
 from mneme_server.engine.corpus.feed import FeedRow, Position
 from mneme_server.engine.corpus.followed import Followed
 from mneme_server.engine.corpus.freshness import FOLLOWED_S, Freshness
@@ -27,7 +28,6 @@ from mneme_server.engine.corpus.known_rows import KnownRows
 from mneme_server.engine.corpus.live_index import LiveIndex
 from mneme_server.engine.corpus.ports import CorpusIndex, MemoryReader
 from mneme_server.engine.corpus.projection import Projection, Shown
-from mneme_server.engine.corpus.scanning import Unbuilt
 from mneme_server.engine.corpus.tenant_store import TenantStore, U_co
 
 _log = structlog.get_logger(__name__)
@@ -90,7 +90,7 @@ class OpenTenant(Followed, Generic[U_co]):
         self._index = LiveIndex(tenant_id, index, self._changes_after, by_turns)
         self.backlog = Backlog(depth, self._queue_depth, self._index, self._write_lock, queue_limit)
         self._rows = KnownRows(head)
-        built = None if index.unbuilt is None else index.unbuilt.done
+        built = None if index.cold_index is None else index.cold_index.done
         self.shown = Shown(tenant_id, store, projection, head, by_turns, after=built)
         self._freshness = Freshness(self._index.holds, opened_s) if followed else None
         self._searched_s = opened_s
@@ -109,9 +109,9 @@ class OpenTenant(Followed, Generic[U_co]):
         return self._index.current
 
     @property
-    def unbuilt(self) -> Unbuilt | None:
+    def cold_index(self) -> ColdIndex | None:
         """What answers while the index is not built yet; None once it is."""
-        return self._index.current.unbuilt
+        return self._index.current.cold_index
 
     def wait_until_built(self) -> None:
         """Return once there is an index.
@@ -121,7 +121,7 @@ class OpenTenant(Followed, Generic[U_co]):
             Abandoned: nobody waits for the call any more.
         """
         current = self._index.current
-        if current.unbuilt is None or self._index.wait_for_another(current, LONGEST_WAIT_S):
+        if current.cold_index is None or self._index.wait_for_another(current, LONGEST_WAIT_S):
             return
         raise Unavailable(
             "the index of this tenant is being built on this server",
@@ -371,9 +371,9 @@ class OpenTenant(Followed, Generic[U_co]):
         with self._write_lock:
             if self.backlog.miscounted:
                 self.backlog.count_again()
-            unbuilt = self.unbuilt
-            if unbuilt is not None:
-                unbuilt.interrupt()
+            cold_index = self.cold_index
+            if cold_index is not None:
+                cold_index.interrupt()
             self._index.close()
             self.shown.close()
             self._store.close()
@@ -396,5 +396,5 @@ class TenantsAtOnce(OpenTenants[U_co], Protocol[U_co]):
     """Which also lend one that has no index yet."""
 
     def open_at_once(self, tenant_id: str) -> AbstractContextManager[OpenTenant[U_co]]:
-        """As `open`, also while the index is being built; see `OpenTenant.unbuilt`."""
+        """As `open`, also while the index is being built; see `OpenTenant.cold_index`."""
         ...

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from mneme_server.engine.corpus.change import CorpusChange
+from mneme_server.engine.corpus.cold_search import Scan
 from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.corpus.feed import Feed
 from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.corpus.ports import CorpusSource, Matrix, MemoryReader
-from mneme_server.engine.corpus.scanning import Scan
 
 
 class DocumentWriter(Protocol):

@@ -15,6 +15,7 @@ from mneme_server.common.errors import MnemeError, is_failure
 from mneme_server.common.pages import parts
 from mneme_server.engine.corpus.cache import AT_ONCE, Steps
 from mneme_server.engine.corpus.change import CorpusChange
+from mneme_server.engine.corpus.cold_search import ColdIndex
 from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.feed import FeedRow, Position, Touched
 from mneme_server.engine.corpus.ports import (
@@ -30,7 +31,6 @@ from mneme_server.engine.corpus.ports import (
     VectorBatch,
     WordEvidence,
 )
-from mneme_server.engine.corpus.scanning import Unbuilt
 from mneme_server.engine.index.columns import LAYOUT
 from mneme_server.engine.index.dense import DenseIndex
 from mneme_server.engine.index.recovery import (
@@ -172,7 +172,7 @@ class TenantIndex:
         return bool(self.failed_parts)
 
     @property
-    def unbuilt(self) -> Unbuilt | None:
+    def cold_index(self) -> ColdIndex | None:
         """See `ManagedIndex`."""
         return None
 

@@ -26,7 +26,7 @@ _DRIVER = "psycopg"
 _SHOWN = 300
 _READERS = 2
 """Connections that a question takes at once where there is no index yet; see
-`engine.index.glance`."""
+`engine.index.cold_search`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,13 +144,13 @@ class TenantOpener:
             raise
 
     def _index_of(self, folder: Path, store: TenantStore[Unit], log: IndexLog) -> TenantIndex:
+        from mneme_server.engine.index.cold_search import FEW, ColdTenantIndex
         from mneme_server.engine.index.tenant_index import TenantIndex
-        from mneme_server.engine.index.unbuilt import FEW, UnbuiltIndex
 
         model, settings = self._model, self._index_settings
         scan = None if any((folder / name).exists() for name in INDEX_FOLDERS) else store.scan
         if scan is not None and scan.more_than(FEW):
-            return UnbuiltIndex(
+            return ColdTenantIndex(
                 folder, store.source, scan, model.model_id, model.dimensions,
                 settings=settings, log=log,
             )  # fmt: skip

@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from mneme_server.engine.corpus.cold_search import ColdSearch
 from mneme_server.engine.corpus.document import Document, DocumentFilter, Memory
 from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.corpus.ports import (
@@ -21,7 +22,6 @@ from mneme_server.engine.corpus.ports import (
     Rows,
     Selection,
 )
-from mneme_server.engine.corpus.scanning import Glance
 from mneme_server.engine.corpus.tenant import OpenTenant
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.recall.copies import CopyKeys, copies_of
@@ -73,20 +73,20 @@ def answer_of(
     copies: CopyKeys | None,
     rerank: Rerank | None,
     confidence: float | None,
-    glance: Glance | None = None,
+    cold: ColdSearch | None = None,
 ) -> RecallAnswer:
     """Read the best candidates and return them, with what is to be said of them.
 
     `pending` is how many waited to be embedded before the search: those that were embedded during
     it may have been missed. `copies` are the candidates' keys, of which the repeated ones have
-    copies; None: all are shown. `glance` is what the index is of, where it is of candidates alone.
+    copies; None: all are shown. `cold` is what the index is of, where it is of candidates alone.
     """
     enough = int(np.count_nonzero(candidates.scores >= query.min_score))
     wanted = query.limit if rerank is None else max(query.limit, RERANKED)
     places, copied = _best(candidates, enough, wanted, copies)
     row_of = _rows_by_id(index, candidates.rows[places])
     doc_ids = list(row_of)
-    with tenant.reading_shown(newest=glance is not None) as reader:
+    with tenant.reading_shown(newest=cold is not None) as reader:
         memories = reader.get_many(doc_ids, bare=query.bare)
         lost = reader.lost
     results = [
@@ -112,13 +112,13 @@ def answer_of(
 
     def passes(document: Document) -> bool:
         mask, row = selection.mask, _row_of(index, document)
-        if row < 0 and glance is not None:  # It may be stored, and is only no candidate.
-            glance.take_in(document)
+        if row < 0 and cold is not None:  # It may be stored, and is only no candidate.
+            cold.take_in(document)
             mask, row = index.select(query.filter).mask, _row_of(index, document)
         row_of[document.doc_id] = row
         return 0 <= row < len(mask) and bool(mask[row])
 
-    with _reading(tenant, newest=glance is not None) as read:
+    with _reading(tenant, newest=cold is not None) as read:
         shown = successors_first(
             shown,
             results,
@@ -132,16 +132,16 @@ def answer_of(
         if row in copied:
             result.copies = copies_of(index, row, selection)
     if query.turns and shown:
-        _add_turns(tenant, index, query, shown, rows, glance=glance)
+        _add_turns(tenant, index, query, shown, rows, cold=cold)
     return RecallAnswer(
         results=shown,
         outcome=RecallOutcome.FOUND if shown else RecallOutcome.NOTHING_ABOVE_MIN_SCORE,
-        searched_count=selection.count if glance is None else glance.count,
+        searched_count=selection.count if cold is None else cold.count,
         total=max(enough, len(shown)),
         pending_count=pending,
         capped=candidates.capped,
         words_only=query.mode == RecallMode.HYBRID and candidates.words_only,
-        partial=lost > 0 or index.partial or glance is not None,
+        partial=lost > 0 or index.partial or cold is not None,
         reranking=reranking,
         confidence=confidence,
         scale=_scale(candidates) if query.explain else None,
@@ -255,18 +255,16 @@ def _add_turns(
     results: Sequence[Recalled],
     rows: Sequence[int],
     *,
-    glance: Glance | None,
+    cold: ColdSearch | None,
 ) -> None:
     """Add what was said around each of the results, which have these rows."""
-    if glance is not None:
-        glance.take_in_around([result.document.doc_id for result in results], query.turns)
+    if cold is not None:
+        cold.take_in_around([result.document.doc_id for result in results], query.turns)
     allowed = index.select(
         DocumentFilter(user_id=query.filter.user_id, project=query.filter.project)
     )
-    turns = SessionTurns.around_rows(
-        index.columns, rows, query.turns, allowed, whole=glance is None
-    )
-    with tenant.reading_shown(newest=glance is not None) as reader:
+    turns = SessionTurns.around_rows(index.columns, rows, query.turns, allowed, whole=cold is None)
+    with tenant.reading_shown(newest=cold is not None) as reader:
         memories = reader.get_many(turns.doc_ids)
     for result, row in zip(results, rows, strict=True):
         result.before, result.after = turns.around(row, memories)

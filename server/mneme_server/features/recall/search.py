@@ -11,9 +11,9 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from mneme_server.common.begun import Begun
+from mneme_server.engine.corpus.cold_search import ColdIndex, ColdQuestion
 from mneme_server.engine.corpus.document import DocumentFilter
 from mneme_server.engine.corpus.ports import CorpusIndex, Hits, Matrix, Selection, WordEvidence
-from mneme_server.engine.corpus.scanning import Question, Unbuilt
 from mneme_server.engine.corpus.tenant import OpenTenant, TenantsAtOnce
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.scheduling.foreground import Foreground, Size
@@ -97,9 +97,9 @@ class Recall:
         open_tenant = self.tenants.open_at_once if query.at_once else self.tenants.open
         with open_tenant(tenant_id) as tenant:
             begun = self._begin_embedding(query)  # Before it stands in line.
-            if query.at_once and tenant.unbuilt is not None:
+            if query.at_once and tenant.cold_index is not None:
                 begun = _once(begun)
-                answer = self._glanced(tenant, tenant.unbuilt, query, begun, size)
+                answer = self._search_cold(tenant, tenant.cold_index, query, begun, size)
                 if answer is not None:
                     return answer
                 tenant.wait_until_built()
@@ -129,10 +129,10 @@ class Recall:
                     copies=copies, rerank=self._rerank(query, size), confidence=sure,
                 )  # fmt: skip
 
-    def _glanced(
+    def _search_cold(
         self,
         tenant: OpenTenant[CorpusUnit],
-        unbuilt: Unbuilt,
+        cold_index: ColdIndex,
         query: RecallQuery,
         embedding: _Embedding,
         size: Size,
@@ -141,24 +141,24 @@ class Recall:
         waiting = tenant.pending
         with ExitStack() as lent:
             # It mostly waits for the database, so it takes no turn.
-            glance = lent.enter_context(
-                unbuilt.glance(Question(query.text, query.filter, embedding))
+            cold = lent.enter_context(
+                cold_index.search_store(ColdQuestion(query.text, query.filter, embedding))
             )
-            if glance is None:
+            if cold is None:
                 return None
             lent.enter_context(self.foreground.computing(size))
-            selection = glance.index.select(query.filter)
+            selection = cold.index.select(query.filter)
             if not selection.count:
                 why = RecallOutcome.NOTHING_STORED
-                if glance.anything:
+                if cold.anything:
                     why = RecallOutcome.NOTHING_MATCHES_FILTERS
-                if glance.count:
+                if cold.count:
                     why = RecallOutcome.NOTHING_ABOVE_MIN_SCORE
-                return RecallAnswer((), why, glance.count, pending_count=waiting, partial=True)
-            found, copies = _ranked_apart(glance.index, query, embedding, selection, self.scale)
+                return RecallAnswer((), why, cold.count, pending_count=waiting, partial=True)
+            found, copies = _ranked_apart(cold.index, query, embedding, selection, self.scale)
             return answer_of(
-                tenant, glance.index, query, selection, found, pending=waiting,
-                copies=copies, rerank=self._rerank(query, size), confidence=None, glance=glance,
+                tenant, cold.index, query, selection, found, pending=waiting,
+                copies=copies, rerank=self._rerank(query, size), confidence=None, cold=cold,
             )  # fmt: skip
 
     def _begin_embedding(self, query: RecallQuery) -> _Embedding:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from mneme_server.common.errors import Reason, Unavailable
 from mneme_server.engine.index import scratch
+from mneme_server.engine.index.cold_search import ColdTenantIndex
 from mneme_server.engine.index.settings import IndexSettings
 from mneme_server.engine.index.tenant_index import TenantIndex
-from mneme_server.engine.index.unbuilt import UnbuiltIndex
 from mneme_server.engine.index.upkeep import BackgroundWorker
 from unit.engine.index.memory_source import DIMENSIONS, MemorySource, RecordingLog, event, units
 
@@ -92,7 +92,7 @@ def test_what_stands_for_an_index_that_is_not_built_is_let_go_of_too(
 ) -> None:
     before = at_work()
     with pytest.raises(Unavailable):
-        UnbuiltIndex(
+        ColdTenantIndex(
             tmp_path / "new", Interrupted(source, 0), source, "m", DIMENSIONS,  # type: ignore[arg-type]
             settings=IndexSettings(), log=RecordingLog(),
         )  # fmt: skip

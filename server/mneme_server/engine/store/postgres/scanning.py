@@ -16,10 +16,10 @@ import numpy as np
 from sqlalchemy import ColumnElement, LargeBinary, Select, bindparam, func, literal, or_, select
 
 from mneme_server.common import deadline
+from mneme_server.engine.corpus.cold_search import TextPage
 from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.corpus.ports import VectorBatch
-from mneme_server.engine.corpus.scanning import Texts
 from mneme_server.engine.store.database import Database
 from mneme_server.engine.store.document_rows import document_reader, select_documents
 from mneme_server.engine.store.portable import listed
@@ -83,7 +83,7 @@ class PostgresScan:
         with self._database.read() as connection:
             return connection.execute(query).first() is not None
 
-    def texts(self, filter_: DocumentFilter, limit: int) -> Generator[Texts, None, None]:
+    def texts(self, filter_: DocumentFilter, limit: int) -> Generator[TextPage, None, None]:
         """See `Scan`."""
         before = self._number_before(limit)
         query = self._pages_of_texts([*_conditions(filter_)], -1 if before is None else before)
@@ -92,7 +92,7 @@ class PostgresScan:
             for ids, sizes, joined in sent.rows():
                 deadline.check()
                 if ids is not None:
-                    yield Texts(bigints(ids), integers(sizes), joined)
+                    yield TextPage(bigints(ids), integers(sizes), joined)
 
     def _pages_of_texts(
         self, conditions: Sequence[ColumnElement[bool]], before: int

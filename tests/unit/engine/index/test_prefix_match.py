@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mneme_server.engine.corpus.scanning import Texts
-from mneme_server.engine.index.word_starts import matching, starts_of
+from mneme_server.engine.corpus.cold_search import TextPage
+from mneme_server.engine.index.prefix_match import matching, starts_of
 
 
-def of(said: Sequence[str]) -> Texts:
+def of(said: Sequence[str]) -> TextPage:
     encoded = [text.encode() for text in said]
     sizes = np.array([len(text) for text in encoded], np.int64)
-    return Texts(np.arange(1, len(said) + 1, dtype=np.int64), sizes, b" ".join(encoded))
+    return TextPage(np.arange(1, len(said) + 1, dtype=np.int64), sizes, b" ".join(encoded))
 
 
 def found(query: str, *said: str, count: int = 10) -> list[int]:

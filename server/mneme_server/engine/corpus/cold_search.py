@@ -1,4 +1,4 @@
-"""A tenant that has no index here yet: what its store tells a question meanwhile."""
+"""The ports to search a tenant that has no index here yet: what its store tells meanwhile."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.corpus.ports import CorpusIndex, Matrix, Rows, VectorBatch
 
 
-class Texts(NamedTuple):
+class TextPage(NamedTuple):
     """Documents and what they say: `doc_ids` (n,), the `sizes` of their texts in bytes, and these
     in UTF-8, in the same order, with a space between each two."""
 
@@ -33,7 +33,7 @@ class Scan(Protocol):
         """Tell whether there are documents of these kinds; of any, where none are named."""
         ...
 
-    def texts(self, filter_: DocumentFilter, limit: int) -> Generator[Texts, None, None]:
+    def texts(self, filter_: DocumentFilter, limit: int) -> Generator[TextPage, None, None]:
         """Yield the texts of the documents that `filter_` lets through, up to the `limit` newest,
         page by page.
 
@@ -53,7 +53,7 @@ class Scan(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ColdQuestion:
     """What is asked: `vectors` waits for that of the text (1, d); None where there is none."""
 
     text: str
@@ -61,7 +61,7 @@ class Question:
     vectors: Callable[[], Matrix | None]
 
 
-class Glance(Protocol):
+class ColdSearch(Protocol):
     """What was found of a question in a store."""
 
     @property
@@ -88,7 +88,7 @@ class Glance(Protocol):
         ...
 
 
-class Unbuilt(Protocol):
+class ColdIndex(Protocol):
     """An index that is not built yet."""
 
     @property
@@ -96,7 +96,7 @@ class Unbuilt(Protocol):
         """Set once it is built, or will not be."""
         ...
 
-    def glance(self, question: Question) -> AbstractContextManager[Glance | None]:
+    def search_store(self, question: ColdQuestion) -> AbstractContextManager[ColdSearch | None]:
         """Look a question up in the store itself, and lend what was found; one after the other.
         None where the index was built meanwhile.
 

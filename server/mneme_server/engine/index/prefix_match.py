@@ -1,4 +1,4 @@
-"""Texts looked through for the words of a question, where there is no index of words."""
+"""The match of a question's words with the starts of words in texts, where no index has them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.common.texts import composed
+from mneme_server.engine.corpus.cold_search import TextPage
 from mneme_server.engine.corpus.ports import Rows
-from mneme_server.engine.corpus.scanning import Texts
 from mneme_server.engine.corpus.stopwords import STOP_WORDS
 from mneme_server.engine.index.words.analysis import asked_pairs
 from mneme_server.engine.index.words.bm25 import inverse_frequency, length_norm
@@ -30,7 +30,7 @@ _INSIDE = bytes(chr(code).isascii() and chr(code).isalnum() for code in range(25
 """Which bytes are letters or digits; of what is no ASCII it is not known."""
 
 
-def matching(query: str, pages: Iterable[Texts], count: int) -> tuple[Rows, Rows]:
+def matching(query: str, pages: Iterable[TextPage], count: int) -> tuple[Rows, Rows]:
     """Return all documents that have these texts, and up to `count` whose texts match the words of
     `query` best, by BM25 over the starts of words."""
     starts = starts_of(query)
@@ -75,7 +75,7 @@ def starts_of(query: str) -> list[set[bytes]]:
     ]
 
 
-def _composed(page: Texts) -> Texts:
+def _composed(page: TextPage) -> TextPage:
     """Return texts as words are compared; most are so already."""
     if page.joined.isascii():
         return page
@@ -90,7 +90,7 @@ def _composed(page: Texts) -> Texts:
     said = [text.encode(errors="surrogateescape") for text in texts]
     sizes = np.array([len(text) for text in said], np.int64)
     sizes[:-1] -= 1  # Of the last one there is no space behind.
-    return Texts(page.doc_ids, sizes, b"".join(said))
+    return TextPage(page.doc_ids, sizes, b"".join(said))
 
 
 def _scores(having: Sequence[Sequence[Rows]], sizes: Rows) -> NDArray[np.float64]:
