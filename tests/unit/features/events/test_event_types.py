@@ -1,8 +1,9 @@
-"""Types of events: an open name, and what is concluded from the known ones."""
+"""Types of events, an open name: what is concluded from the known ones, and who says what."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from mneme.v1 import event_service_pb2 as pb
@@ -14,6 +15,7 @@ from mneme_server.features.events.event_types import (
     NAME,
     EventType,
     require_name,
+    role_of,
     traits_of,
     type_named,
 )
@@ -60,3 +62,29 @@ def test_the_rules_of_the_api_and_of_the_store_are_the_same() -> None:
     rules = FIELD.GetOptions().Extensions[validate_pb2.field].string
     assert rules.pattern == f"^{re.sub(r'.0,127.$', '*', NAME.pattern)}$"
     assert rules.max_len == 128
+
+
+@pytest.mark.parametrize(
+    ("payload", "text", "role"),
+    [
+        ({"role": "user"}, "Hi", "user"),
+        ({"role": "Human"}, "assistant: Hi", "user"),
+        ({"role": 7}, "Hi", ""),
+        ({}, "User: which tin?", "user"),
+        ({}, "user: which tin?", "user"),
+        ({}, "**Assistant**: the green one", "assistant"),
+        ({}, "AI : the green one", "assistant"),
+        ({}, "The user: Ann", ""),
+        ({}, "Users: 7", ""),
+        ({}, "Ann: which tin?", ""),
+    ],
+)
+def test_a_message_is_said_by_the_role_of_its_payload_or_its_label(
+    payload: dict[str, Any], text: str, role: str
+) -> None:
+    assert role_of("message", payload, text) == role
+
+
+def test_only_messages_have_labels_and_a_models_answer_is_the_assistants() -> None:
+    assert role_of("tool_response", {}, "User: Ann") == ""
+    assert role_of("llm_response", {}, "User: Ann is the customer's name") == "assistant"

@@ -1,14 +1,15 @@
-"""Dates in queries, and how well days fit them."""
+"""Dates in queries, outright or from today, and how well days fit them."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mneme_server.features.recall.dates import NamedDate, date_match, named_dates
+from mneme_server.features.recall.dates import NamedDate, date_match, named_dates, relative_days
+from mneme_server.features.recall.query import read_query
 
 
 def micros(*times: datetime) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -102,3 +103,69 @@ def test_of_several_dates_the_best_counts() -> None:
 def test_no_date_and_no_memory_give_zeros() -> None:
     assert date_match([], micros(at(2023, 5, 7))).tolist() == [0.0]
     assert date_match([NamedDate(2023, 5, 7)], micros()).tolist() == []
+
+
+THURSDAY = date(2026, 11, 26)
+
+
+def named(first: date, count: int = 1) -> list[NamedDate]:
+    days = [first + timedelta(days=more) for more in range(count)]
+    return [NamedDate(day.year, day.month, day.day) for day in days]
+
+
+@pytest.mark.parametrize(
+    ("query", "first", "count"),
+    [
+        ("what happened yesterday", date(2026, 11, 25), 1),
+        ("the day before yesterday", date(2026, 11, 24), 1),
+        ("what did we do today?", THURSDAY, 1),
+        ("two days ago", date(2026, 11, 24), 1),
+        ("what failed 30 days ago", date(2026, 10, 27), 1),
+        ("Last Tuesday", date(2026, 11, 24), 1),
+        ("last Thursday", date(2026, 11, 19), 1),
+        ("last Friday", date(2026, 11, 20), 1),
+        ("this week", date(2026, 11, 23), 7),
+        ("last week", date(2026, 11, 16), 7),
+    ],
+)
+def test_days_are_read_against_today(query: str, first: date, count: int) -> None:
+    assert relative_days(query, THURSDAY) == named(first, count)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["today or yesterday", "on Tuesday", "last month", "a few days ago", "the last day", ""],
+)
+def test_what_may_mean_several_days_means_none(query: str) -> None:
+    assert relative_days(query, THURSDAY) == []
+
+
+def test_a_date_in_full_goes_before_relative_days() -> None:
+    assert read_query("what did Ann say on 2023-05-07, last week", THURSDAY).dates == named(
+        date(2023, 5, 7)
+    )
+
+
+def test_what_reaches_today_counts_only_where_nothing_else_is_asked() -> None:
+    assert read_query("what happened this week", THURSDAY).dates
+    assert not read_query("what is the refund policy today", THURSDAY).dates
+    assert read_query("what was the refund policy last week", THURSDAY).dates
+    assert not read_query("what happened yesterday").dates
+
+
+@pytest.mark.parametrize(
+    ("query", "alone"),
+    [
+        ("what happened on 2026-11-26", True),
+        ("2026-11-26", True),
+        ("What did we do on the 7th of May, 2023?", True),
+        ("what happened yesterday?", True),
+        ("what happened two days ago", True),
+        ("what did Ann do yesterday", False),
+        ("what happened in May", False),
+        ("what happened to order 12345 on 2026-11-26", False),
+        ("what happened", False),
+    ],
+)
+def test_a_query_of_days_and_nothing_else_is_recognised(query: str, alone: bool) -> None:
+    assert read_query(query, THURSDAY).days_alone == alone
