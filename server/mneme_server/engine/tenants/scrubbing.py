@@ -10,7 +10,7 @@ LONGEST_CALL_S = 30.0
 
 
 class Scrubber:
-    """Implements `features.admin.forgetting.erasing.Files`.
+    """Implements `features.admin.forgetting.erasure.Files`.
 
     Args:
         registry: lends the tenants.

@@ -18,15 +18,14 @@ from mneme_server.features.learn.model import (
 from mneme_server.features.learn.reflections import Reflections, ReflectionTotals
 from mneme_server.features.learn.service import LearnServicer
 from mneme_server.features.learn.settings import ReflectionSettings
-from mneme_server.features.learn.store.details import (
-    KNOWLEDGE_DETAILS,
-    LESSON_DETAILS,
-    REFLECTION_DETAILS,
-)
 from mneme_server.features.learn.store.forgetting import FORGETS
-from mneme_server.features.learn.store.knowledge import SqlKnowledge
-from mneme_server.features.learn.store.lessons import SqlLessons
-from mneme_server.features.learn.store.reflections import SqlCounters, SqlReflections
+from mneme_server.features.learn.store.knowledge import KNOWLEDGE_DETAILS, SqlKnowledge
+from mneme_server.features.learn.store.lessons import LESSON_DETAILS, SqlLessons
+from mneme_server.features.learn.store.reflections import (
+    REFLECTION_DETAILS,
+    SqlCounters,
+    SqlReflections,
+)
 from mneme_server.features.learn.usage import Usage
 from mneme_server.features.recall.search import Recall
 

@@ -43,7 +43,7 @@ class Operation:
     `tenant_id` is the tenant that it works on; `scope` what starting it needed; `key_id` the key
     that started it, "" where none did; `request` what it was started with. `kept` is what the work
     noted for the case that it is interrupted; `result` is what it came to, and `error` why it
-    failed, as `common.error_facts` has it. `number` counts operations in the order in which they
+    failed, as `common.errors` has it. `number` counts operations in the order in which they
     were started.
     """
 

@@ -54,7 +54,6 @@ _WRITES = 5
 _WRITE_AGAIN_S = 1.0
 """How often, and how long apart, beginning and end are written when the catalog cannot be."""
 T = TypeVar("T")
-_log = structlog.get_logger(__name__)
 
 
 class PendingJob(Protocol):
@@ -587,7 +586,7 @@ class Run:
 
 
 class _RunningTask:
-    """Implements `features.operations.model.Task`."""
+    """Implements `features.operations.model.OperationTask`."""
 
     def __init__(self, operation: Operation, step: Step, store: OperationStore) -> None:
         self.tenant_id = operation.tenant_id

@@ -197,7 +197,7 @@ def _matches(message_like: str) -> ColumnElement[bool]:
 
 
 class SqlRecordMeasures:
-    """Implements `features.events.measures.RecordMeasures`.
+    """Implements `features.events.history.RecordMeasures`.
 
     What a tenant's record comes to, added up by the database.
     """
@@ -284,7 +284,7 @@ class SqlRecordMeasures:
 
 
 class SqlActivity:
-    """Implements `features.events.activity.ActivityReader`.
+    """Implements `features.events.history.ActivityReader`.
 
     What sessions held, and when they were active, from a tenant's database.
     """
@@ -389,5 +389,5 @@ class SqlActivity:
 
 
 def _active_at() -> ColumnElement[int]:
-    """When a session ended, else was last active: `features.events.activity.active_us` in SQL."""
+    """When a session ended, else was last active: `features.events.history.active_us` in SQL."""
     return func.coalesce(sessions.c.ended_at, sessions.c.last_event_at, sessions.c.started_at)

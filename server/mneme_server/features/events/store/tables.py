@@ -152,7 +152,7 @@ events = Table(
 )
 
 # Sessions of which everything was forgotten. `session` is the SHA-256 of the id; see
-# `features.events.forgotten`.
+# `features.events.chain`.
 forgotten_sessions = Table(
     "forgotten_sessions",
     metadata,

@@ -7,7 +7,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
+from mneme_server.common.canonical import JsonObject
 from mneme_server.common.stored import reads
+from mneme_server.engine.store.kinds import Details
 from mneme_server.engine.store.rows import decode_tags, encode_tags, read_with
 from mneme_server.features.learn.model import KnowledgeEntry, KnowledgeType, SuccessRate
 from mneme_server.features.learn.store.tables import knowledge
@@ -59,3 +61,21 @@ def _entry(row: Row[Any]) -> KnowledgeEntry:
         tags=decode_tags(row.tags),
         timestamp_us=row.timestamp,
     )
+
+
+def _entry_details(project: str, type_: int, success_rate: str) -> JsonObject:
+    """Return what is shown of a recalled knowledge entry beside its text."""
+    rate = SuccessRate.parse(success_rate)
+    return {
+        "project": project,
+        "type": KnowledgeType(type_).name,
+        "success_rate": {"successes": rate.successes, "tries": rate.tries} if rate else None,
+    }
+
+
+KNOWLEDGE_DETAILS = Details(
+    key=knowledge.c.id,
+    columns=(knowledge.c.project, knowledge.c.type, knowledge.c.success_rate),
+    decode=_entry_details,
+    followed=True,
+)

@@ -21,8 +21,10 @@ from sqlalchemy import (
     update,
 )
 
+from mneme_server.common.canonical import JsonObject
 from mneme_server.common.counting import MAX_COUNT, counted
 from mneme_server.common.stored import reads
+from mneme_server.engine.store.kinds import Details
 from mneme_server.engine.store.portable import greatest, insert, least
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.rows import (
@@ -211,3 +213,23 @@ def _lesson_row(lesson: Lesson, tenant_id: str) -> dict[str, Any]:
         "updated_at": lesson.updated_us,
         "archived_at": lesson.archived_us,
     }
+
+
+def _lesson_details(
+    title: str, category: str, importance: int, archived_us: int | None
+) -> JsonObject:
+    """Return what is shown of a recalled lesson beside its text."""
+    return {
+        "title": title,
+        "category": category,
+        "importance": LessonImportance(importance).name,
+        "archived": archived_us is not None,
+    }
+
+
+LESSON_DETAILS = Details(
+    key=lessons.c.id,
+    columns=(lessons.c.title, lessons.c.category, lessons.c.importance, lessons.c.archived_at),
+    decode=_lesson_details,
+    followed=True,
+)

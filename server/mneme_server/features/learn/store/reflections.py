@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, select, tuple_
 
+from mneme_server.common.canonical import JsonObject
 from mneme_server.common.stored import reads
 from mneme_server.engine.corpus.ports import Matrix
+from mneme_server.engine.store.kinds import Details
 from mneme_server.engine.store.portable import insert
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.rows import (
@@ -248,3 +250,20 @@ def _reflection_row(reflection: Reflection) -> dict[str, Any]:
         "applied_reflection_ids": json.dumps(reflection.applied_reflection_ids, ensure_ascii=False),
         "created_at": reflection.created_us,
     }
+
+
+def _reflection_details(outcome: int, attempt_number: int, next_strategy: str) -> JsonObject:
+    """Return what is shown of a recalled reflection beside its text."""
+    return {
+        "outcome": Outcome(outcome).name,
+        "attempt_number": attempt_number,
+        "next_strategy": next_strategy,
+    }
+
+
+REFLECTION_DETAILS = Details(
+    key=reflections.c.id,
+    columns=(reflections.c.outcome, reflections.c.attempt_number, reflections.c.next_strategy),
+    decode=_reflection_details,
+    followed=True,
+)
