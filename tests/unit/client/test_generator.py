@@ -6,6 +6,7 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from clientgen.reading import describe
 from clientgen.render import write
 from clientgen.signature import signature
 from clientgen.telling import tell
+from grpc_tools import protoc
 
 ROOT = Path(__file__).parents[3]
 HEAD = """
@@ -113,23 +115,24 @@ message ListPoliciesResponse {
 )
 
 
+@cache
+def _schemas() -> bytes:
+    """The image of the project's schemas, which takes a second to make."""
+    buf = Path(sysconfig.get_path("scripts")) / "buf"
+    command = [buf, "build", "-o", "-"]
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout
+
+
 def compiled(folder: Path, text: str) -> bytes:
     """The image of the project's schemas and one more."""
-    schemas = folder / "schemas"
-    subprocess.run(["cp", "-r", ROOT / "proto", schemas], check=True)
-    (schemas / "mneme/v1/later.proto").write_text(text)
-    (folder / "buf.yaml").write_text(
-        f"version: v2\nmodules:\n  - path: schemas\n  - path: {_third_party(folder)}\n"
-    )
-    image = folder / "image.binpb"
-    buf = Path(sysconfig.get_path("scripts")) / "buf"
-    subprocess.run([buf, "build", "-o", image], cwd=folder, check=True)
-    return image.read_bytes()
-
-
-def _third_party(folder: Path) -> str:
-    subprocess.run(["cp", "-r", ROOT / "third_party/proto", folder / "third_party"], check=True)
-    return "third_party"
+    image, later = folder / "image.binpb", folder / "later.binpb"
+    image.write_bytes(_schemas())
+    (folder / "mneme/v1").mkdir(parents=True)
+    (folder / "mneme/v1/later.proto").write_text(text)
+    arguments = [f"--descriptor_set_in={image}", f"--descriptor_set_out={later}"]
+    arguments += ["--include_source_info", f"-I{folder}", "mneme/v1/later.proto"]
+    assert protoc.main(["protoc", *arguments]) == 0
+    return image.read_bytes() + later.read_bytes()
 
 
 @pytest.fixture(scope="module", autouse=True)
