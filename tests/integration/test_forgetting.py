@@ -23,7 +23,7 @@ from mneme.v1 import proof_service_pb2 as proof_pb
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.features.admin.forgetting.store import SqlForgettingCatalog
 from mneme_server.features.admin.store.tenant_files import BackupFiles
-from mneme_server.features.context.summary_schedule import SUMMARY_JOB
+from mneme_server.features.context.summaries import SUMMARY_JOB
 from support.api import Api, grpc, refused
 from support.contexts import eventually
 from support.forgetting import (

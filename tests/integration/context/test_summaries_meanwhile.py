@@ -14,9 +14,8 @@ from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.engine.store.sqlite_store import SqliteTenantStore
 from mneme_server.features.context.model import Handover
-from mneme_server.features.context.sleeping import Sleep
-from mneme_server.features.context.summaries import SummaryWorker
-from mneme_server.features.context.summary_schedule import SummarySchedule
+from mneme_server.features.context.sleep import Sleep
+from mneme_server.features.context.summaries import SummarySchedule, SummaryWorker
 from mneme_server.features.events.model import Session, SessionStatus
 
 FOREVER = 2**62

@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from types import TracebackType
 
 
@@ -16,7 +17,7 @@ class CalledOff:
     def __init__(self) -> None:
         self._lock = threading.Lock()  # Guards what follows.
         self._why = ""
-        self._going: list[Attempt] = []
+        self._going: list[SendAttempt] = []
 
     @property
     def why(self) -> str:
@@ -31,7 +32,7 @@ class CalledOff:
         for attempt in going:
             attempt.cut()
 
-    def begins(self, attempt: Attempt) -> None:
+    def begins(self, attempt: SendAttempt) -> None:
         """Take note of an attempt that begins."""
         with self._lock:
             self._going.append(attempt)
@@ -39,13 +40,13 @@ class CalledOff:
         if why:
             attempt.cut()
 
-    def ends(self, attempt: Attempt) -> None:
+    def ends(self, attempt: SendAttempt) -> None:
         """Take note of an attempt that has ended."""
         with self._lock:
             self._going.remove(attempt)
 
 
-class Attempt:
+class SendAttempt:
     """The time of an attempt, by the clock: of names that are looked up, of connections, of
     handshakes, and of an answer that comes a byte at a time.
 
@@ -68,7 +69,7 @@ class Attempt:
         self._timer = threading.Timer(seconds, self.cut)
         self._timer.daemon = True
 
-    def __enter__(self) -> Attempt:
+    def __enter__(self) -> SendAttempt:
         """Begin."""
         self._timer.start()
         self._off.begins(self)
@@ -167,3 +168,11 @@ class Attempt:
                     handle.shutdown(socket.SHUT_RDWR)
                 except OSError:  # The other side was faster.
                     continue
+
+
+@dataclass(frozen=True, slots=True)
+class SendOutcome:
+    """`error`: why it failed; empty if it did not. `final`: trying again makes no sense."""
+
+    error: str = ""
+    final: bool = False

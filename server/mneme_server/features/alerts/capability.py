@@ -14,26 +14,29 @@ from mneme_server.engine.store.database import Database
 from mneme_server.features.admin.keys import KeyWatch
 from mneme_server.features.admin.ports import ServerInfo
 from mneme_server.features.admin.tenants import Tenants
-from mneme_server.features.alerts.channels import Allowed, networks_of, recipients_of
-from mneme_server.features.alerts.delivering import DELIVER_JOB, DeliveryWorker
+from mneme_server.features.alerts.channel_test import ChannelTest
+from mneme_server.features.alerts.channels import AllowedChannels, networks_of, recipients_of
+from mneme_server.features.alerts.deliveries import DELIVER_JOB, DeliveryWorker
 from mneme_server.features.alerts.due import DueWorker
-from mneme_server.features.alerts.keyed import ChannelKeys, KeyedSending
+from mneme_server.features.alerts.evaluation import WATCH_JOB, AlertWorker
 from mneme_server.features.alerts.mail import Mailer
-from mneme_server.features.alerts.measuring import Trends
+from mneme_server.features.alerts.measurement import Trends
+from mneme_server.features.alerts.metrics import AlertCounts
 from mneme_server.features.alerts.rules import AlertRules
-from mneme_server.features.alerts.secrets import WebhookSecrets
-from mneme_server.features.alerts.senders import Senders
-from mneme_server.features.alerts.sending import Send
+from mneme_server.features.alerts.sender import (
+    ChannelKeys,
+    ChannelSender,
+    KeyedSender,
+    SenderThreads,
+)
 from mneme_server.features.alerts.service import AlertServicer
 from mneme_server.features.alerts.settings import AlertSettings
-from mneme_server.features.alerts.standing import Standing
 from mneme_server.features.alerts.store.forgetting import FORGETS
 from mneme_server.features.alerts.store.history import SqlAlertDeliveries, SqlAlertHistory
 from mneme_server.features.alerts.store.rules import SqlAlertRules, SqlAlertSecrets
 from mneme_server.features.alerts.store.schedules import SqlDue
-from mneme_server.features.alerts.testing import TestRule
-from mneme_server.features.alerts.trying import TryRule
-from mneme_server.features.alerts.watching import WATCH_JOB, AlertWorker
+from mneme_server.features.alerts.trial import RuleTrial
+from mneme_server.features.alerts.webhook import WebhookSecrets
 from mneme_server.features.events.recording import RecordEvents
 from mneme_server.features.reflect.analyses import Analyses
 
@@ -41,13 +44,13 @@ from mneme_server.features.reflect.analyses import Analyses
 def _build(host: Host) -> Parts:
     runtime, tenants = host.runtime, host.tenants
     settings = host.settings(AlertSettings)
-    due, senders = SqlDue(host.get(Database)), Senders()
+    due, senders = SqlDue(host.get(Database)), SenderThreads()
     host.get(Tenants).also_delete(due.drop)
     send, secrets = _send(settings, host.get(ServerInfo)), WebhookSecrets(tenants)
     watch, asked = host.get(KeyWatch), host.settings(ServerSettings).auth == "required"
-    keys, sending = ChannelKeys(watch, asked), KeyedSending(send, senders, asked=asked)
+    keys, sending = ChannelKeys(watch, asked), KeyedSender(send, senders, asked=asked)
     watch.add(sending)
-    standing = Standing()
+    standing = AlertCounts()
     deliveries = DeliveryWorker(
         tenants.open,
         due,
@@ -66,8 +69,8 @@ def _build(host: Host) -> Parts:
         rules=rules,
         keys=keys,
         secrets=secrets,
-        test=TestRule(rules, secrets, keys, sending),
-        try_=TryRule(tenants),
+        test=ChannelTest(rules, secrets, keys, sending),
+        trial=RuleTrial(tenants),
         foreground=runtime.foreground,
     )
     descriptor = alert_service_pb2.DESCRIPTOR.services_by_name["AlertService"]
@@ -85,13 +88,13 @@ def _resume(*workers: DueWorker) -> None:
         worker.resume()
 
 
-def _close(deliveries: DeliveryWorker, senders: Senders) -> None:
+def _close(deliveries: DeliveryWorker, senders: SenderThreads) -> None:
     deliveries.begin_stop()
     senders.close()
 
 
-def _send(settings: AlertSettings, info: ServerInfo) -> Send:
-    allowed = Allowed(
+def _send(settings: AlertSettings, info: ServerInfo) -> ChannelSender:
+    allowed = AllowedChannels(
         networks_of(settings.alert_networks),
         recipients_of(settings.alert_recipients),
         sends_mail=bool(settings.smtp_host),
@@ -105,7 +108,7 @@ def _send(settings: AlertSettings, info: ServerInfo) -> Send:
         password.get_secret_value() if password else "",
         settings.smtp_from,
     )
-    return Send(allowed, mailer, info.version)
+    return ChannelSender(allowed, mailer, info.version)
 
 
 CAPABILITY = Capability(

@@ -13,10 +13,9 @@ from typing import Literal
 
 import structlog
 
-from mneme_server.features.alerts.attempt import Attempt, CalledOff
+from mneme_server.features.alerts.attempt import CalledOff, SendAttempt, SendOutcome
 from mneme_server.features.alerts.model import Delivery
-from mneme_server.features.alerts.outcome import Outcome
-from mneme_server.features.alerts.wording import letter, title
+from mneme_server.features.alerts.notice import letter, title
 
 _TIMEOUT_S = 15.0
 """How long an attempt may take, all of it."""
@@ -47,11 +46,11 @@ class Mailer:
     password: str
     sender: str
 
-    def send(self, recipient: str, delivery: Delivery, off: CalledOff | None = None) -> Outcome:
+    def send(self, recipient: str, delivery: Delivery, off: CalledOff | None = None) -> SendOutcome:
         """Send a message, once. One that is sent again has the same Message-ID. `off` may end it
         before its time."""
         message = self._written(recipient, delivery)
-        with Attempt(_TIMEOUT_S, off) as attempt:
+        with SendAttempt(_TIMEOUT_S, off) as attempt:
             try:
                 with self._connected(attempt) as server:
                     if self.username:
@@ -60,16 +59,18 @@ class Mailer:
             except smtplib.SMTPRecipientsRefused as error:
                 code, said = next(iter(error.recipients.values()))
                 _log.warning("the mail server refused a recipient", code=code, said=_text(said))
-                return Outcome(f"the mail server refused the recipient: {code}", code >= _PERMANENT)
+                return SendOutcome(
+                    f"the mail server refused the recipient: {code}", code >= _PERMANENT
+                )
             except smtplib.SMTPResponseException as error:
                 _log.warning("the mail server refused a message", code=error.smtp_code,
                              said=_text(error.smtp_error))  # fmt: skip
-                return Outcome(f"the mail server answered {error.smtp_code}")
+                return SendOutcome(f"the mail server answered {error.smtp_code}")
             except (OSError, smtplib.SMTPException) as error:
                 _log.warning("the mail server cannot be used", error=repr(error)[:_SHOWN])
                 late = f": no answer within {_TIMEOUT_S:g} seconds" if attempt.is_up else ""
-                return Outcome(f"the mail server cannot be used{late}")
-        return Outcome()
+                return SendOutcome(f"the mail server cannot be used{late}")
+        return SendOutcome()
 
     def _written(self, recipient: str, delivery: Delivery) -> EmailMessage:
         body = json.loads(delivery.body_json)
@@ -83,9 +84,9 @@ class Mailer:
         message.set_content(letter(body))
         return message
 
-    def _connected(self, attempt: Attempt) -> smtplib.SMTP:
+    def _connected(self, attempt: SendAttempt) -> smtplib.SMTP:
         port = self.port or _PORTS[self.security]
-        server = _Server() if self.security != "tls" else _TlsServer(context=_context())
+        server = _MailServer() if self.security != "tls" else _TlsServer(context=_context())
         server.attempt = attempt
         server._host = self.host  # Whose certificate is asked for.
         try:
@@ -98,18 +99,18 @@ class Mailer:
         return server
 
 
-class _Server(smtplib.SMTP):
+class _MailServer(smtplib.SMTP):
     """A mail server, for the time of an attempt."""
 
-    attempt: Attempt
+    attempt: SendAttempt
     _host: str
 
     def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
         return self.attempt.connected(self.attempt.addresses(host, port), port)
 
 
-class _TlsServer(smtplib.SMTP_SSL, _Server):
-    """One that is spoken to by TLS from the first byte: `SMTP_SSL` wraps what `_Server` opens."""
+class _TlsServer(smtplib.SMTP_SSL, _MailServer):
+    """One that speaks TLS from the first byte: `SMTP_SSL` wraps what `_MailServer` opens."""
 
 
 def _context() -> ssl.SSLContext:

@@ -1,4 +1,4 @@
-"""Between the messages of alerts and the domain."""
+"""The messages of alerts, from and to the domain."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from mneme.v1 import alert_service_pb2 as pb
 from mneme_server.common.stored import reads
 from mneme_server.edge.grpc.conversions import time_range, to_timestamp
 from mneme_server.features.alerts.model import (
-    Condition,
+    AlertCondition,
+    AlertEntry,
+    AlertState,
     Delivery,
-    Entry,
     EntryFilter,
-    Measure,
     Rule,
     Scope,
-    State,
+    WatchedMeasure,
 )
-from mneme_server.features.alerts.trying import Tried, TriedAlert
+from mneme_server.features.alerts.trial import TrialResult, TriedAlert
 
 
 def new_rule(request: pb.CreateAlertRuleRequest, key_id: str) -> Rule:
@@ -28,7 +28,7 @@ def new_rule(request: pb.CreateAlertRuleRequest, key_id: str) -> Rule:
     return Rule(
         id=request.rule_id,
         name=request.name,
-        condition=Condition(request.condition),
+        condition=AlertCondition(request.condition),
         enabled=request.enabled if request.HasField("enabled") else True,
         threshold=request.threshold,
         resolve_threshold=_resolve_threshold(request),
@@ -38,7 +38,7 @@ def new_rule(request: pb.CreateAlertRuleRequest, key_id: str) -> Rule:
         channels=tuple(request.notify_channels),
         key_id=key_id,
         pattern=request.pattern,
-        trend=Measure(request.trend),
+        trend=WatchedMeasure(request.trend),
     )
 
 
@@ -47,14 +47,14 @@ def rule_of(message: pb.AlertRule) -> Rule:
     return Rule(
         id=message.id,
         name=message.name,
-        condition=Condition(message.condition),
+        condition=AlertCondition(message.condition),
         threshold=message.threshold,
         resolve_threshold=_resolve_threshold(message),
         min_events=message.min_events,
         window_minutes=message.window_minutes,
         scope=_scope(message.scope),
         pattern=message.pattern,
-        trend=Measure(message.trend),
+        trend=WatchedMeasure(message.trend),
     )
 
 
@@ -104,11 +104,11 @@ def _rule(stored: Rule) -> pb.AlertRule:
 
 # Fields that the domain has under another name or in another form than the message.
 _CONVERTED: dict[str, Callable[[pb.AlertRule], dict[str, Any]]] = {
-    "condition": lambda message: {"condition": Condition(message.condition)},
+    "condition": lambda message: {"condition": AlertCondition(message.condition)},
     "resolve_threshold": lambda message: {"resolve_threshold": _resolve_threshold(message)},
     "scope": lambda message: {"scope": _scope(message.scope)},
     "notify_channels": lambda message: {"channels": tuple(message.notify_channels)},
-    "trend": lambda message: {"trend": Measure(message.trend)},
+    "trend": lambda message: {"trend": WatchedMeasure(message.trend)},
 }
 
 
@@ -144,9 +144,9 @@ def named(given: pb.AlertRule) -> pb.AlertRule:
     return message
 
 
-def state_of(number: int) -> State | None:
+def state_of(number: int) -> AlertState | None:
     """Return the state that a filter names."""
-    return State(number) if number else None
+    return AlertState(number) if number else None
 
 
 def entry_filter(request: pb.ListAlertHistoryRequest) -> EntryFilter:
@@ -159,13 +159,13 @@ def entry_filter(request: pb.ListAlertHistoryRequest) -> EntryFilter:
     return EntryFilter(request.rule_id, state_of(request.state), start_us, end_us)
 
 
-def entry(found: tuple[Entry, Sequence[Delivery]]) -> pb.AlertHistoryEntry:
+def entry(found: tuple[AlertEntry, Sequence[Delivery]]) -> pb.AlertHistoryEntry:
     """Return the message of an entry with its deliveries."""
     stored, sent = found
     return _entry(stored, sent)
 
 
-def _entry(stored: Entry, sent: Sequence[Delivery]) -> pb.AlertHistoryEntry:
+def _entry(stored: AlertEntry, sent: Sequence[Delivery]) -> pb.AlertHistoryEntry:
     message = pb.AlertHistoryEntry(
         id=stored.id,
         rule_id=stored.rule_id,
@@ -202,7 +202,7 @@ def delivery(stored: Delivery) -> pb.AlertDelivery:
     return message
 
 
-def tried(found: Tried) -> pb.TryAlertRuleResponse:
+def tried(found: TrialResult) -> pb.TryAlertRuleResponse:
     """Return the message of what would have been."""
     return pb.TryAlertRuleResponse(
         alerts=map(_tried_alert, found.alerts),

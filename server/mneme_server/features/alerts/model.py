@@ -19,7 +19,7 @@ TRIGGERED, RESOLVED, TEST = "alert.triggered", "alert.resolved", "alert.test"
 """What a message says."""
 
 
-class Condition(IntEnum):
+class AlertCondition(IntEnum):
     """What a rule watches. The numbers are those of `mneme.v1.AlertCondition`."""
 
     ERROR_RATE_EXCEEDS = 1
@@ -33,7 +33,7 @@ class Condition(IntEnum):
     TREND_EXCEEDS = 9
 
 
-class Measure(IntEnum):
+class WatchedMeasure(IntEnum):
     """A measure that can get worse. The numbers are those of `mneme.v1.AlertTrend`."""
 
     NONE = 0
@@ -43,7 +43,7 @@ class Measure(IntEnum):
     ERROR_RATE = 4
 
 
-class State(IntEnum):
+class AlertState(IntEnum):
     """Where a rule stands. The numbers are those of `mneme.v1.AlertState`."""
 
     OK = 1
@@ -91,7 +91,7 @@ class Rule:
 
     id: str
     name: str
-    condition: Condition
+    condition: AlertCondition
     enabled: bool = True
     threshold: float = 0.0
     resolve_threshold: float | None = None
@@ -101,7 +101,7 @@ class Rule:
     channels: tuple[str, ...] = ()
     key_id: str = ""
     pattern: str = ""
-    trend: Measure = Measure.NONE
+    trend: WatchedMeasure = WatchedMeasure.NONE
     open_entry: str = ""
     triggered_us: int | None = None
     created_us: int = 0
@@ -118,9 +118,9 @@ class Rule:
         return self.threshold if self.resolve_threshold is None else self.resolve_threshold
 
     @property
-    def state(self) -> State:
+    def state(self) -> AlertState:
         """Where it stands."""
-        return State.TRIGGERED if self.open_entry else State.OK
+        return AlertState.TRIGGERED if self.open_entry else AlertState.OK
 
     def differing(self, other: Rule) -> Sequence[str]:
         """Return the fields that a caller gives and that differ."""
@@ -132,13 +132,13 @@ _KEPT = frozenset({"id", "key_id", "open_entry", "triggered_us", "created_us", "
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AlertEntry:
     """One time that a rule triggered."""
 
     id: str
     rule_id: str
     rule_name: str
-    condition: Condition
+    condition: AlertCondition
     agent_id: str
     triggered_us: int
     current_value: float
@@ -182,7 +182,7 @@ class EntryFilter:
     """Which entries. What is empty does not filter."""
 
     rule_id: str = ""
-    state: State | None = None
+    state: AlertState | None = None
     start_us: int | None = None
     end_us: int | None = None
 

@@ -1,4 +1,4 @@
-"""What the use cases of alerts need from storage."""
+"""Ports to storage, of the use cases of alerts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
-from mneme_server.features.alerts.model import Delivery, Entry, EntryFilter, Rule, Secret, State
+from mneme_server.features.alerts.model import (
+    AlertEntry,
+    AlertState,
+    Delivery,
+    EntryFilter,
+    Rule,
+    Secret,
+)
 from mneme_server.features.events.history import HistoryReader, RecordMeasures
 
 
@@ -30,12 +37,12 @@ class AlertRuleRepository(Protocol):
         ...
 
     def page(
-        self, state: State | None, after: tuple[int, str] | None, limit: int
+        self, state: AlertState | None, after: tuple[int, str] | None, limit: int
     ) -> Sequence[Rule]:
         """Return rules, latest first, after the key (created_us, id)."""
         ...
 
-    def count(self, state: State | None) -> int:
+    def count(self, state: AlertState | None) -> int:
         """Return how many there are."""
         ...
 
@@ -43,17 +50,17 @@ class AlertRuleRepository(Protocol):
 class AlertHistoryRepository(Protocol):
     """What the tenant's rules triggered."""
 
-    def get(self, entry_id: str) -> Entry | None:
+    def get(self, entry_id: str) -> AlertEntry | None:
         """Return an entry, or None."""
         ...
 
-    def save(self, entry: Entry) -> None:
+    def save(self, entry: AlertEntry) -> None:
         """Insert an entry, or change it."""
         ...
 
     def page(
         self, filter_: EntryFilter, after: tuple[int, str] | None, limit: int
-    ) -> Sequence[Entry]:
+    ) -> Sequence[AlertEntry]:
         """Return entries, latest first, after the key (triggered_us, id)."""
         ...
 

@@ -18,17 +18,17 @@ from mneme_server.common.errors import (
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.scheduling.foreground import Foreground
-from mneme_server.features.alerts.channels import Allowed
+from mneme_server.features.alerts.channels import AllowedChannels
 from mneme_server.features.alerts.model import (
     MAX_RULES,
-    Condition,
+    AlertCondition,
+    AlertEntry,
+    AlertState,
     Delivery,
-    Entry,
     EntryFilter,
-    Measure,
     Resolution,
     Rule,
-    State,
+    WatchedMeasure,
 )
 from mneme_server.features.alerts.ports import AlertsUnit
 
@@ -43,7 +43,7 @@ class AlertRules:
     """
 
     tenants: OpenTenants[AlertsUnit]
-    allowed: Allowed
+    allowed: AllowedChannels
     changed: Callable[[str], object] = lambda _tenant: None
     foreground: Foreground = field(default_factory=Foreground)
 
@@ -83,7 +83,7 @@ class AlertRules:
             return _existing(unit, rule_id)
 
     def page(
-        self, tenant_id: str, state: State | None, after: tuple[int, str] | None, limit: int
+        self, tenant_id: str, state: AlertState | None, after: tuple[int, str] | None, limit: int
     ) -> tuple[Sequence[Rule], int]:
         """Return rules, latest first, after that key; and how many match."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
@@ -135,7 +135,7 @@ class AlertRules:
         filter_: EntryFilter,
         after: tuple[int, str] | None,
         limit: int,
-    ) -> tuple[Sequence[tuple[Entry, Sequence[Delivery]]], int]:
+    ) -> tuple[Sequence[tuple[AlertEntry, Sequence[Delivery]]], int]:
         """Return what was triggered, latest first, after that key, with its messages; and how many
         match."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
@@ -163,15 +163,15 @@ def require_sense(rule: Rule) -> None:
             reason=Reason.OUT_OF_RANGE,
             field="resolve_threshold",
         )
-    if rule.condition is Condition.ERROR_RATE_EXCEEDS and rule.threshold > 1:
+    if rule.condition is AlertCondition.ERROR_RATE_EXCEEDS and rule.threshold > 1:
         raise InvalidArgument(
             "a share is at most 1, so that more than that never happens: 5 % are 0.05",
             reason=Reason.OUT_OF_RANGE,
             field="threshold",
         )
-    needs: tuple[tuple[Condition, str, bool], ...] = (
-        (Condition.ERROR_PATTERN_EXCEEDS, "pattern", bool(rule.pattern.strip())),
-        (Condition.TREND_EXCEEDS, "trend", rule.trend is not Measure.NONE),
+    needs: tuple[tuple[AlertCondition, str, bool], ...] = (
+        (AlertCondition.ERROR_PATTERN_EXCEEDS, "pattern", bool(rule.pattern.strip())),
+        (AlertCondition.TREND_EXCEEDS, "trend", rule.trend is not WatchedMeasure.NONE),
     )
     for condition, name, given in needs:
         word = condition.name.lower()

@@ -15,12 +15,12 @@ from mneme_server.edge.grpc.schema_options import named_fields
 from mneme_server.edge.grpc.validation import validate
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.alerts import messages as convert
-from mneme_server.features.alerts.keyed import ChannelKeys
+from mneme_server.features.alerts.channel_test import ChannelTest
 from mneme_server.features.alerts.model import Rule
 from mneme_server.features.alerts.rules import AlertRules
-from mneme_server.features.alerts.secrets import WebhookSecrets
-from mneme_server.features.alerts.testing import TestRule
-from mneme_server.features.alerts.trying import TryRule
+from mneme_server.features.alerts.sender import ChannelKeys
+from mneme_server.features.alerts.trial import RuleTrial
+from mneme_server.features.alerts.webhook import WebhookSecrets
 
 
 class AlertServicer:
@@ -32,15 +32,15 @@ class AlertServicer:
         rules: AlertRules,
         keys: ChannelKeys,
         secrets: WebhookSecrets,
-        test: TestRule,
-        try_: TryRule,
+        test: ChannelTest,
+        trial: RuleTrial,
         foreground: Foreground,
     ) -> None:
         self._rules = rules
         self._keys = keys
         self._secrets = secrets
         self._test = test
-        self._try = try_
+        self._trial = trial
         self._foreground = foreground
 
     def CreateAlertRule(
@@ -125,7 +125,7 @@ class AlertServicer:
     ) -> pb.TestAlertRuleResponse:
         """Send a test."""
         with fields(id="rule_id"):
-            sent = self._test(call.tenant, request.rule_id)
+            sent = self._test.send(call.tenant, request.rule_id)
         return pb.TestAlertRuleResponse(deliveries=map(convert.delivery, sent))
 
     def TryAlertRule(self, request: pb.TryAlertRuleRequest, call: Call) -> pb.TryAlertRuleResponse:
@@ -144,7 +144,7 @@ class AlertServicer:
             else:
                 validate(convert.named(request.rule), prefix="rule")
                 rule = convert.rule_of(request.rule)
-            found = self._try(call.tenant, rule, start_us, end_us)
+            found = self._trial.run(call.tenant, rule, start_us, end_us)
         return convert.tried(found)
 
     def GetWebhookSecret(

@@ -15,19 +15,21 @@ from mneme_server.edge.grpc.service import Service
 from mneme_server.engine.corpus.forgetting import Items
 from mneme_server.engine.corpus.tenant import OpenTenant
 from mneme_server.features.context.experience import Experience
-from mneme_server.features.context.kinds import SESSION
 from mneme_server.features.context.learned import Learned
+from mneme_server.features.context.model import SESSION
 from mneme_server.features.context.retrieval import GetContext, SearchSessions
 from mneme_server.features.context.service import ContextServicer
-from mneme_server.features.context.sleeping import Sleep
-from mneme_server.features.context.store.details import SESSION_DETAILS
+from mneme_server.features.context.sessions import GetTimeline
+from mneme_server.features.context.sleep import Sleep
 from mneme_server.features.context.store.forgetting import FORGETS
 from mneme_server.features.context.store.handovers import SqlHandovers
-from mneme_server.features.context.store.summaries import SqlSummaries, SqlSummaryQueue
-from mneme_server.features.context.summaries import SummaryWorker
-from mneme_server.features.context.summary_schedule import SUMMARY_JOB, SummarySchedule
-from mneme_server.features.context.timeline import GetTimeline
-from mneme_server.features.context.waking import WakeUp
+from mneme_server.features.context.store.summaries import (
+    SESSION_DETAILS,
+    SqlSummaries,
+    SqlSummaryQueue,
+)
+from mneme_server.features.context.summaries import SUMMARY_JOB, SummarySchedule, SummaryWorker
+from mneme_server.features.context.wake_up import WakeUp
 from mneme_server.features.events.recording import SessionListeners
 from mneme_server.features.events.settings import SessionSettings
 from mneme_server.features.learn.reflections import Reflections

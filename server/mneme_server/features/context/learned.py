@@ -1,4 +1,4 @@
-"""What bears on a topic at all, and what was learned that does: lessons and reflections."""
+"""Lessons and reflections that bear on a topic, and what it means to bear on one."""
 
 from __future__ import annotations
 

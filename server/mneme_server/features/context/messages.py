@@ -1,4 +1,4 @@
-"""Between the context service's messages and the domain."""
+"""The context service's messages, from and to the domain."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mneme_server.features.context.model import (
     Todo,
 )
 from mneme_server.features.context.retrieval import ContextSession, FoundContext, FoundSession
-from mneme_server.features.context.timeline import TimelineEntry
+from mneme_server.features.context.sessions import TimelineEntry
 from mneme_server.features.context.words import cut
 from mneme_server.features.events import messages as events
 from mneme_server.features.events.history import ActivityFilter, active_us

@@ -1,12 +1,17 @@
-"""What sessions came to, and what they leave to the next."""
+"""Sessions: what they came to, and what they leave to the next."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.events.history import active_us
 from mneme_server.features.events.model import Outcome, Session
+
+SESSION = MemoryKind("session", parts=frozenset({EVENT}))
+"""Summaries of sessions."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What is kept of a session's events while they are read."""
+"""Notes of a session's events, kept while they are read."""
 
 from __future__ import annotations
 

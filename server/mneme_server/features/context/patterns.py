@@ -1,4 +1,4 @@
-"""What recurs over sessions. Every pattern names the sessions and events that show it."""
+"""Patterns that recur over sessions. Every one names the sessions and events that show it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What context needs from storage, from recall and from the capability of learning."""
+"""Ports of context: to storage, to recall and to the capability of learning."""
 
 from __future__ import annotations
 

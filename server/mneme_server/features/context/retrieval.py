@@ -87,7 +87,7 @@ class FoundSession:
 
 
 @dataclass(slots=True)
-class _Candidate:
+class _SessionCandidate:
     relevance: float
     similarity: float | None = None
     event_ids: list[str] = field(default_factory=list)
@@ -104,7 +104,7 @@ class GetContext:
     experience: Experience = field(default_factory=Experience)
     foreground: Foreground = field(default_factory=Foreground)
 
-    def __call__(
+    def on(
         self,
         tenant_id: str,
         topic: str,
@@ -157,7 +157,7 @@ class GetContext:
 
     def _candidates(
         self, tenant_id: str, topic: str, filter_: ActivityFilter, limit: int
-    ) -> tuple[dict[str, _Candidate], bool]:
+    ) -> tuple[dict[str, _SessionCandidate], bool]:
         """Return what recall finds, by session, and whether by words only.
 
         What does not bear on the topic, by its summary or an event, is left out.
@@ -165,7 +165,7 @@ class GetContext:
         sessions = self._recalled(tenant_id, topic, document_filter(filter_), limit)
         ranked = {found.document.source_id: found for found in sessions.results}
         candidates = {
-            key: _Candidate(found.score, found.similarity)
+            key: _SessionCandidate(found.score, found.similarity)
             for key, found in ranked.items()
             if bears_on(topic, found, self.recall.scale)
         }
@@ -175,7 +175,7 @@ class GetContext:
                 key = event.document.session_id
                 found = ranked.get(key, event)
                 similarity = found.similarity if key in ranked else None
-                candidate = candidates.setdefault(key, _Candidate(found.score, similarity))
+                candidate = candidates.setdefault(key, _SessionCandidate(found.score, similarity))
                 candidate.event_ids.append(event.document.source_id)
         return candidates, sessions.words_only or events.words_only
 
@@ -210,7 +210,7 @@ class GetContext:
         tenant: OpenTenant[ContextUnit],
         topic: str,
         found: Sequence[ContextSession],
-        candidates: Mapping[str, _Candidate],
+        candidates: Mapping[str, _SessionCandidate],
         user_id: str,
     ) -> list[ContextSession]:
         if not found:
@@ -237,7 +237,7 @@ class SearchSessions:
     tenants: OpenTenants[ContextUnit]
     recall: Recall
 
-    def __call__(
+    def search(
         self, tenant_id: str, query: str, filter_: ActivityFilter, *, limit: int, min_score: float
     ) -> tuple[list[FoundSession], RecallAnswer]:
         """Return the sessions that fit best, and what recall said."""
@@ -260,7 +260,7 @@ class SearchSessions:
 
 def _best(
     unit: ContextUnit,
-    candidates: Mapping[str, _Candidate],
+    candidates: Mapping[str, _SessionCandidate],
     filter_: ActivityFilter,
     limit: int,
     now: int,

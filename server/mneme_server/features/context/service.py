@@ -9,9 +9,9 @@ from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.paging import Pages
 from mneme_server.features.context import messages as convert
 from mneme_server.features.context.retrieval import GetContext, SearchSessions
-from mneme_server.features.context.sleeping import Sleep
-from mneme_server.features.context.timeline import GetTimeline
-from mneme_server.features.context.waking import WakeUp
+from mneme_server.features.context.sessions import GetTimeline
+from mneme_server.features.context.sleep import Sleep
+from mneme_server.features.context.wake_up import WakeUp
 
 
 class ContextServicer:
@@ -34,7 +34,7 @@ class ContextServicer:
 
     def GetContext(self, request: pb.GetContextRequest, call: Call) -> pb.GetContextResponse:
         """Return what bears on a topic."""
-        found = self._get_context(
+        found = self._get_context.on(
             call.tenant,
             request.topic,
             convert.activity_filter(request),
@@ -52,12 +52,12 @@ class ContextServicer:
                 reason=Reason.MISSING_REQUIRED_FIELD,
                 field="session_id",
             )
-        slept = self._sleep(call.tenant, convert.handover_given(request))
+        slept = self._sleep.store(call.tenant, convert.handover_given(request))
         return pb.SleepResponse(handover=convert.handover(slept.handover), stored=slept.stored)
 
     def WakeUp(self, request: pb.WakeUpRequest, call: Call) -> pb.WakeUpResponse:
         """Return what an agent needs at the start of a session."""
-        woken = self._wake_up(
+        woken = self._wake_up.awaken(
             call.tenant,
             project=request.project,
             agent_id=request.agent_id,
@@ -72,7 +72,7 @@ class ContextServicer:
         self, request: pb.SearchSessionsRequest, call: Call
     ) -> pb.SearchSessionsResponse:
         """Search sessions."""
-        found, answer = self._search_sessions(
+        found, answer = self._search_sessions.search(
             call.tenant,
             request.query,
             convert.activity_filter(request),
@@ -88,7 +88,7 @@ class ContextServicer:
     def GetTimeline(self, request: pb.GetTimelineRequest, call: Call) -> pb.GetTimelineResponse:
         """List sessions with their links to earlier ones."""
         pages = Pages(request)
-        entries = self._get_timeline(
+        entries = self._get_timeline.entries(
             call.tenant,
             convert.activity_filter(request),
             pages.after(int, str),

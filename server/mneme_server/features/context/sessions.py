@@ -1,8 +1,9 @@
-"""Finding past sessions: the latest, those that resemble another, and what is known of them."""
+"""Past sessions: the latest, those like another, what is known of them, and their timeline."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +19,12 @@ from mneme_server.engine.corpus.ports import (
     Selection,
     TextEmbedder,
 )
-from mneme_server.features.context.kinds import SESSION
-from mneme_server.features.context.model import PastSession, Related
+from mneme_server.engine.corpus.tenant import OpenTenants
+from mneme_server.engine.scheduling.foreground import PART, Foreground, size_of
+from mneme_server.features.context.model import SESSION, PastSession, Related
 from mneme_server.features.context.ports import ContextUnit
 from mneme_server.features.events.history import ActivityFilter
+from mneme_server.features.events.model import Session
 
 MIN_SIMILARITY = 0.35
 """About where unrelated summaries end under the default model."""
@@ -36,6 +39,7 @@ NEAREST = 1_000
 _LOOKED_UP = 200
 DECAY_DAYS = 30.0
 _GATHERED = 5_000
+_NO_ROWS: Rows = np.empty(0, np.int64)
 
 
 def document_filter(filter_: ActivityFilter, kind: MemoryKind = SESSION) -> DocumentFilter:
@@ -181,3 +185,87 @@ def recency(at_us: int, now_us: int) -> float:
 def importance(weight: int) -> float:
     """Return min(progress and decisions, counted, over 10; 1)."""
     return min(weight / FULL_IMPORTANCE, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLink:
+    """An earlier session that one resembles, with the cosine of both summaries."""
+
+    session_id: str
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineEntry:
+    """A session in its time."""
+
+    past: PastSession
+    related: Sequence[SessionLink]
+
+
+@dataclass(frozen=True, slots=True)
+class GetTimeline:
+    """Lists sessions with their links to earlier ones."""
+
+    tenants: OpenTenants[ContextUnit]
+    embedder: TextEmbedder
+    foreground: Foreground = field(default_factory=Foreground)
+
+    def entries(
+        self,
+        tenant_id: str,
+        filter_: ActivityFilter,
+        after: tuple[int, str] | None,
+        limit: int,
+        links: int,
+    ) -> list[TimelineEntry]:
+        """Return sessions, latest start first, after the key (started_us, id).
+
+        A session is linked to at most `links` sessions of its project that had ended before it
+        started, the most similar first, from `MIN_SIMILARITY`. One search a session with a
+        summary: the cost grows with the page, not with the project's past.
+        """
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            with self.foreground.computing(size_of(limit), cost=limit / PART):
+                sessions = unit.activity.page(filter_, after, limit)
+                known = load(unit, [session.id for session in sessions])
+            told = [past for past in known.values() if past.summary is not None]
+            index = tenant.index
+            vectors = vectors_of(unit, self.embedder, [_text(past) for past in told])
+            told = [past for past in told if _text(past) in vectors]
+
+            def earlier(past: PastSession) -> tuple[Rows, Scores]:
+                of_project = ActivityFilter(project=past.session.project, user_id=filter_.user_id)
+                return _earlier(index, past.session, of_project, vectors[_text(past)], links)
+
+            found = self.foreground.each(earlier, told)
+            rows = np.concatenate([near for near, _ in found]) if found else _NO_ROWS
+            names = dict(zip(rows.tolist(), source_ids(unit, index, rows), strict=True))
+        linked = {
+            past.session.id: [
+                SessionLink(names[row], score)
+                for row, score in zip(near.tolist(), scores.tolist(), strict=True)
+                if names[row] not in ("", past.session.id)
+            ]
+            for past, (near, scores) in zip(told, found, strict=True)
+        }
+        return [
+            TimelineEntry(known[session.id], linked.get(session.id, ()))
+            for session in sessions
+            if session.id in known
+        ]
+
+
+def _text(past: PastSession) -> str:
+    assert past.summary is not None
+    return past.summary.text
+
+
+def _earlier(
+    index: CorpusIndex, session: Session, filter_: ActivityFilter, vector: Matrix, links: int
+) -> tuple[Rows, Scores]:
+    """Return the rows of the sessions that one goes back to, with their cosines."""
+    earlier = before(index.select(document_filter(filter_)), index, session.started_us)
+    rows, cosines = nearest(index, vector, earlier, links)
+    near = cosines >= MIN_SIMILARITY
+    return rows[near], cosines[near]

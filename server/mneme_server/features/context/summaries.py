@@ -1,11 +1,11 @@
-"""What sessions came to: their summaries, made without a language model, and the worker that keeps
-them up."""
+"""Summaries of sessions, made without a language model, and the worker that keeps them up to date;
+what changes a session queues it in the same transaction."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
@@ -21,8 +21,8 @@ from mneme_server.engine.index.words.languages import language_of
 from mneme_server.engine.scheduling.foreground import Foreground, Shift
 from mneme_server.engine.scheduling.turns import MOST_ATTEMPTS, TenantWorker, retry_delay_s
 from mneme_server.engine.tenants.embedding import BackgroundEmbedder
-from mneme_server.features.context.kinds import SESSION
 from mneme_server.features.context.model import (
+    SESSION,
     Handover,
     QueuedSummary,
     SessionError,
@@ -36,7 +36,6 @@ from mneme_server.features.context.notes import (
     event_pages,
 )
 from mneme_server.features.context.ports import ContextUnit
-from mneme_server.features.context.summary_schedule import LATE_US
 from mneme_server.features.context.words import (
     area_words,
     cut,
@@ -48,11 +47,16 @@ from mneme_server.features.context.words import (
 )
 from mneme_server.features.events.history import active_us
 from mneme_server.features.events.model import Outcome, Session, SessionStatus, outcome_of
+from mneme_server.features.events.recording import Committed
 
 BATCH = 16
 """Sessions a step takes from one tenant before it is the next one's turn."""
 MAX_TOPICS = 20
 _MAX_TEXT = 4_000
+SUMMARY_JOB = "summaries"
+"""The job that makes them."""
+LATE_US = MICROSECONDS
+"""Late events come in numbers: a summary is made again this long after the first of them."""
 
 _log = structlog.get_logger(__name__)
 
@@ -380,3 +384,43 @@ def _make(tenant: OpenTenant[ContextUnit], session_id: str) -> _Made:
     for page in event_pages(tenant, session_id):
         notes.add(page)
     return _Made(session, handover, summarize(session, notes, handover, now_us()))
+
+
+@dataclass(frozen=True, slots=True)
+class SummarySchedule:
+    """Queues sessions for their summaries. Implements `SessionListener`.
+
+    Args:
+        idle_us: after so long without an event an active session gets one.
+        wake: told the tenant and the time, in microseconds since 1970, once it is committed.
+    """
+
+    idle_us: int
+    wake: Callable[[str, int], object]
+
+    def changed(
+        self,
+        unit: ContextUnit,
+        sessions: Sequence[Session],
+        ended_before: Collection[str],
+        now_us: int,
+    ) -> Committed:
+        """Queue sessions that something was recorded in, or that ended, or changed after that.
+
+        No agent ran those of the system: there is nothing to sum up.
+        """
+        due = {
+            session.id: self._due(session, session.id in ended_before, now_us)
+            for session in sessions
+            if not session.system
+        }
+        if not due:
+            return lambda _tenant_id: None
+        unit.summary_queue.request(due)
+        earliest = min(due.values())
+        return lambda tenant_id: self.wake(tenant_id, earliest)
+
+    def _due(self, session: Session, late: bool, now_us: int) -> int:
+        if session.status == SessionStatus.ACTIVE:
+            return now_us + self.idle_us
+        return now_us + LATE_US if late else now_us

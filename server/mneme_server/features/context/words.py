@@ -1,4 +1,4 @@
-"""Which words of a text say what it is about, and which sentences of a message say anything."""
+"""Words of a text that say what it is about, and sentences of a message that say anything."""
 
 from __future__ import annotations
 

@@ -17,14 +17,20 @@ from typing import Any
 import pytest
 from mneme_server.edge.local.certificate import new_identity
 from mneme_server.features.alerts import mail, webhook
-from mneme_server.features.alerts.channels import Allowed, Mail, Webhook, networks_of, recipients_of
+from mneme_server.features.alerts.attempt import SendOutcome
+from mneme_server.features.alerts.channels import (
+    AllowedChannels,
+    Mail,
+    Webhook,
+    networks_of,
+    recipients_of,
+)
 from mneme_server.features.alerts.mail import Mailer
 from mneme_server.features.alerts.model import Delivered, Delivery
-from mneme_server.features.alerts.outcome import Outcome
-from mneme_server.features.alerts.sending import GIVE_UP_US, after
+from mneme_server.features.alerts.sender import GIVE_UP_US, after
 from support.receiver import receiving
 
-LOOPBACK = Allowed(networks_of("127.0.0.0/8"))
+LOOPBACK = AllowedChannels(networks_of("127.0.0.0/8"))
 BODY = (
     '{"data":{"alertName":"Busy","message":"It is busy.","tenantId":"t","triggeredAt":"now",'
     '"resolvedAt":null}}'
@@ -59,7 +65,7 @@ def test_a_name_that_resolves_otherwise_a_moment_later_is_not_called(
     with receiving() as allowed_one:
         names = Names(["127.0.0.1"], ["127.0.0.2"])
         monkeypatch.setattr(socket, "getaddrinfo", names)
-        only = Allowed(networks_of("127.0.0.1/32"))
+        only = AllowedChannels(networks_of("127.0.0.1/32"))
         target = Webhook(secure=False, host="rebinding.example", port=allowed_one.port, path="/")
         called: list[Any] = []
         create = socket.create_connection
@@ -70,7 +76,7 @@ def test_a_name_that_resolves_otherwise_a_moment_later_is_not_called(
             return create(address, *rest)
 
         monkeypatch.setattr(socket, "create_connection", noted)
-        assert webhook.post(target, only, b"{}", {}) == Outcome()
+        assert webhook.post(target, only, b"{}", {}) == SendOutcome()
     assert names.asked == 1
     assert called == [("127.0.0.1", allowed_one.port)]
 
@@ -81,7 +87,7 @@ def test_a_name_with_one_address_that_is_not_public_is_not_called(
     monkeypatch.setattr(socket, "getaddrinfo", Names(["93.184.216.34", "10.0.0.1"]))
     monkeypatch.setattr(socket, "create_connection", lambda *_: pytest.fail("it was called"))
     target = Webhook(secure=False, host="mixed.example", port=80, path="/")
-    said = webhook.post(target, Allowed(), b"{}", {}).error
+    said = webhook.post(target, AllowedChannels(), b"{}", {}).error
     assert said.startswith("mixed.example is not a public address")
 
 
@@ -134,7 +140,7 @@ def test_the_body_of_an_answer_is_not_waited_for() -> None:
     """Its status is all that counts: a body that drips for ever holds nobody up."""
     head = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
     with dripping(head, b"y") as target:
-        assert webhook.post(target, LOOPBACK, b"{}", {}, timeout_s=30.0) == Outcome()
+        assert webhook.post(target, LOOPBACK, b"{}", {}, timeout_s=30.0) == SendOutcome()
 
 
 def test_a_name_that_is_looked_up_for_ever_is_left_when_the_time_is_up(
@@ -148,7 +154,7 @@ def test_a_name_that_is_looked_up_for_ever_is_left_when_the_time_is_up(
 
     monkeypatch.setattr(socket, "getaddrinfo", hangs)
     target = Webhook(secure=False, host="slow.example", port=80, path="/")
-    outcome = webhook.post(target, Allowed(), b"{}", {}, timeout_s=0.2)
+    outcome = webhook.post(target, AllowedChannels(), b"{}", {}, timeout_s=0.2)
     answered.set()
     assert outcome.error == "no answer within 0.2 seconds"
 
@@ -243,14 +249,16 @@ def test_one_whose_handshake_ends_when_the_time_is_up_is_left_all_the_same(
 
 
 def test_a_network_that_is_allowed_is_also_when_it_is_mapped() -> None:
-    allowed = Allowed(networks_of("10.1.0.0/16, fd00::/8"))
+    allowed = AllowedChannels(networks_of("10.1.0.0/16, fd00::/8"))
     for address in ("10.1.2.3", "::ffff:10.1.2.3", "fd00::1"):
         assert allowed.address(ipaddress.ip_address(address))
     assert not allowed.address(ipaddress.ip_address("10.2.0.1"))
 
 
 def test_recipients_are_those_of_the_operator() -> None:
-    allowed = Allowed(recipients=recipients_of("ops@example.com, @oncall.org"), sends_mail=True)
+    allowed = AllowedChannels(
+        recipients=recipients_of("ops@example.com, @oncall.org"), sends_mail=True
+    )
     assert allowed.parse("mailto:Ops@Example.com") == Mail("Ops@Example.com")
     assert allowed.parse("mailto:anyone@oncall.org") == Mail("anyone@oncall.org")
     for other in ("ops@example.org", "x@sub.oncall.org", "x@evil-oncall.org"):
@@ -268,15 +276,15 @@ def test_a_recipient_that_is_none_is_said(text: str) -> None:
 
 
 def test_what_fails_is_tried_again_later_and_later_and_then_given_up() -> None:
-    tried = after(delivery(), Outcome("down"), 2_000_000)
+    tried = after(delivery(), SendOutcome("down"), 2_000_000)
     assert (tried.attempts, tried.error, tried.next_us) == (1, "down", 4_000_000)
-    again = after(tried, Outcome("down"), 4_000_000)
+    again = after(tried, SendOutcome("down"), 4_000_000)
     assert again.next_us == 8_000_000
-    much_later = after(delivery(attempts=40), Outcome("down"), 5_000_000)
+    much_later = after(delivery(attempts=40), SendOutcome("down"), 5_000_000)
     assert much_later.next_us == 5_000_000 + 3600 * 1_000_000
-    last = after(delivery(attempts=40), Outcome("down"), GIVE_UP_US)
+    last = after(delivery(attempts=40), SendOutcome("down"), GIVE_UP_US)
     assert (last.state, last.next_us) == (Delivered.FAILED, None)
-    done = after(again, Outcome(), 9_000_000)
+    done = after(again, SendOutcome(), 9_000_000)
     assert (done.state, done.delivered_us, done.error) == (Delivered.DELIVERED, 9_000_000, "")
 
 
@@ -317,7 +325,7 @@ def mailer(port: int) -> Mailer:
 
 def test_an_e_mail_says_what_happened_under_the_id_of_its_delivery() -> None:
     with mail_server() as (port, took):
-        assert mailer(port).send("ops@example.com", delivery()) == Outcome()
+        assert mailer(port).send("ops@example.com", delivery()) == SendOutcome()
     message = message_from_bytes(took[0], policy=policy.default)
     assert message["Subject"] == "[Mneme] Triggered: Busy"
     assert (message["From"], message["To"]) == ("mneme@example.com", "ops@example.com")
@@ -331,7 +339,7 @@ def test_an_e_mail_says_what_happened_under_the_id_of_its_delivery() -> None:
 def test_a_rule_whose_name_has_line_breaks_in_it_is_told_of_in_one_line(name: str) -> None:
     body = json.dumps(json.loads(BODY) | {"data": json.loads(BODY)["data"] | {"alertName": name}})
     with mail_server() as (port, took):
-        assert mailer(port).send("ops@example.com", delivery(body_json=body)) == Outcome()
+        assert mailer(port).send("ops@example.com", delivery(body_json=body)) == SendOutcome()
     message = message_from_bytes(took[0], policy=policy.default)
     assert message["Subject"].startswith("[Mneme] Triggered: ")
     assert "Bcc" not in message
@@ -341,7 +349,7 @@ def test_a_rule_whose_name_has_line_breaks_in_it_is_told_of_in_one_line(name: st
 def test_a_recipient_that_is_refused_for_good_is_not_tried_again() -> None:
     with mail_server(b"550 no such person\r\n") as (port, _):
         outcome = mailer(port).send("ops@example.com", delivery())
-    assert outcome == Outcome("the mail server refused the recipient: 550", True)
+    assert outcome == SendOutcome("the mail server refused the recipient: 550", True)
     with mail_server(b"450 later\r\n") as (port, _):
         assert not mailer(port).send("ops@example.com", delivery()).final
 
@@ -361,4 +369,4 @@ def test_a_mail_server_that_never_comes_to_an_end_is_left(
     monkeypatch.setattr(mail, "_TIMEOUT_S", 0.4)
     with dripping(b"", greeting) as target:
         outcome = mailer(target.port).send("ops@example.com", delivery())
-    assert outcome == Outcome("the mail server cannot be used: no answer within 0.4 seconds")
+    assert outcome == SendOutcome("the mail server cannot be used: no answer within 0.4 seconds")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from mneme_server.features.context.model import Awakening, Decision, Related, Todo
-from mneme_server.features.context.narrative import NOTHING, narrate
 from mneme_server.features.context.patterns import patterns_of
-from mneme_server.features.context.waking import suggestions_of
+from mneme_server.features.context.wake_up import NOTHING, narrate, suggestions_of
 from unit.features.context.making import DAY, NOW, Log, handover, past
 
 

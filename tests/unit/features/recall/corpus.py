@@ -15,7 +15,7 @@ from mneme_server.common.begun import Begun
 from mneme_server.engine.corpus.document import CONTEXT_DOCUMENTS, Document, Memory
 from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.index.tenant_index import TenantIndex
-from mneme_server.features.context.kinds import SESSION
+from mneme_server.features.context.model import SESSION
 from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.learn.model import LESSON
 from mneme_server.features.recall.model import RecallAnswer, RecallQuery

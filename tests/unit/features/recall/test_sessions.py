@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from mneme_server.engine.corpus.document import DocumentFilter
-from mneme_server.features.context.kinds import SESSION
+from mneme_server.features.context.model import SESSION
 from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.recall.model import RecallMode
 from mneme_server.features.recall.ranking import TERMS, RankingWeights

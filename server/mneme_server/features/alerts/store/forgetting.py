@@ -1,4 +1,4 @@
-"""How alerts are forgotten."""
+"""Forgetting of alerts."""
 
 from __future__ import annotations
 

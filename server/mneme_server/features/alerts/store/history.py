@@ -1,4 +1,4 @@
-"""What rules triggered, and the messages about it."""
+"""The history of what rules triggered, and the messages about it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.rows import chunks, equal_where_given, insert_rows, upsert
 from mneme_server.features.alerts.model import (
     RECORDED,
-    Condition,
+    AlertCondition,
+    AlertEntry,
+    AlertState,
     Delivered,
     Delivery,
-    Entry,
     EntryFilter,
     Resolution,
-    State,
 )
 from mneme_server.features.alerts.store.tables import alert_deliveries, alert_history
 
@@ -33,12 +33,12 @@ class SqlAlertHistory:
         self._connection = connection
         self._tenant_id = tenant_id
 
-    def get(self, entry_id: str) -> Entry | None:
+    def get(self, entry_id: str) -> AlertEntry | None:
         query = select(alert_history).where(_h.tenant_id == self._tenant_id, _h.id == entry_id)
         found = read_rows(self._connection, query, _entry, kind="alert")
         return found[0] if found else None
 
-    def save(self, entry: Entry) -> None:
+    def save(self, entry: AlertEntry) -> None:
         row = {
             "tenant_id": self._tenant_id,
             "id": entry.id,
@@ -58,7 +58,7 @@ class SqlAlertHistory:
 
     def page(
         self, filter_: EntryFilter, after: tuple[int, str] | None, limit: int
-    ) -> Sequence[Entry]:
+    ) -> Sequence[AlertEntry]:
         query = self._filtered(select(alert_history), filter_)
         if after is not None:
             query = query.where(tuple_(_h.triggered_at, _h.id) < tuple_(*after))
@@ -84,7 +84,7 @@ class SqlAlertHistory:
         conditions: list[ColumnElement[bool]] = [_h.tenant_id == self._tenant_id]
         conditions += equal_where_given(_h, filter_, ("rule_id",))
         if filter_.state is not None:
-            is_open = filter_.state is State.TRIGGERED
+            is_open = filter_.state is AlertState.TRIGGERED
             conditions.append(_h.resolved_at.is_(None) if is_open else _h.resolved_at.is_not(None))
         if filter_.start_us is not None:
             conditions.append(_h.triggered_at >= filter_.start_us)
@@ -165,13 +165,13 @@ def _progress(delivery: Delivery) -> dict[str, Any]:
 
 
 @reads("alert")
-def _entry(row: Row[Any]) -> Entry:
+def _entry(row: Row[Any]) -> AlertEntry:
     require_times(row.triggered_at, row.resolved_at)
-    return Entry(
+    return AlertEntry(
         id=row.id,
         rule_id=row.rule_id,
         rule_name=row.rule_name,
-        condition=Condition(row.condition),
+        condition=AlertCondition(row.condition),
         agent_id=row.agent_id,
         triggered_us=row.triggered_at,
         current_value=float(row.current_value),

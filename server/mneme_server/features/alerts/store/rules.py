@@ -11,7 +11,14 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, sel
 from mneme_server.common.stored import reads, require_times
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.rows import upsert
-from mneme_server.features.alerts.model import Condition, Measure, Rule, Scope, Secret, State
+from mneme_server.features.alerts.model import (
+    AlertCondition,
+    AlertState,
+    Rule,
+    Scope,
+    Secret,
+    WatchedMeasure,
+)
 from mneme_server.features.alerts.store.tables import alert_rules, alert_secrets
 
 _c = alert_rules.c
@@ -41,22 +48,22 @@ class SqlAlertRules:
         )
 
     def page(
-        self, state: State | None, after: tuple[int, str] | None, limit: int
+        self, state: AlertState | None, after: tuple[int, str] | None, limit: int
     ) -> Sequence[Rule]:
         query = self._of_state(select(alert_rules), state)
         if after is not None:
             query = query.where(tuple_(_c.created_at, _c.id) < tuple_(*after))
         return self._read(query.order_by(_c.created_at.desc(), _c.id.desc()).limit(limit))
 
-    def count(self, state: State | None) -> int:
+    def count(self, state: AlertState | None) -> int:
         query = self._of_state(select(func.count()).select_from(alert_rules), state)
         return int(self._connection.execute(query).scalar_one())
 
-    def _of_state(self, query: Select[Any], state: State | None) -> Select[Any]:
+    def _of_state(self, query: Select[Any], state: AlertState | None) -> Select[Any]:
         conditions: list[ColumnElement[bool]] = [_c.tenant_id == self._tenant_id]
         if state is not None:
             triggered = _c.open_entry != ""
-            conditions.append(triggered if state is State.TRIGGERED else ~triggered)
+            conditions.append(triggered if state is AlertState.TRIGGERED else ~triggered)
         return query.where(*conditions)
 
     def _read(self, query: Select[Any]) -> list[Rule]:
@@ -92,7 +99,7 @@ def _rule(row: Row[Any]) -> Rule:
     return Rule(
         id=row.id,
         name=row.name,
-        condition=Condition(row.condition),
+        condition=AlertCondition(row.condition),
         enabled=row.enabled,
         threshold=float(row.threshold),
         resolve_threshold=row.resolve_threshold,
@@ -102,7 +109,7 @@ def _rule(row: Row[Any]) -> Rule:
         channels=tuple(json.loads(row.channels)),
         key_id=row.key_id,
         pattern=row.pattern,
-        trend=Measure(row.trend),
+        trend=WatchedMeasure(row.trend),
         open_entry=row.open_entry,
         triggered_us=row.triggered_at,
         created_us=row.created_at,

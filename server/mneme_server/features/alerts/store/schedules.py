@@ -1,4 +1,4 @@
-"""When work of tenants is due, in the catalog."""
+"""Times at which work of tenants is due, in the catalog."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from mneme_server.engine.store.schema import (
     text_column,
     time_column,
 )
-from mneme_server.features.alerts.model import Condition, Delivered, Measure, Resolution
+from mneme_server.features.alerts.model import AlertCondition, Delivered, Resolution, WatchedMeasure
 
 alert_rules = Table(
     "alert_rules",
@@ -23,7 +23,7 @@ alert_rules = Table(
     Column("id", Text, nullable=False, primary_key=True),
     text_column("name"),
     Column("enabled", Boolean, nullable=False),
-    enum_column("condition", Condition),
+    enum_column("condition", AlertCondition),
     Column("threshold", Float, nullable=False),
     Column("resolve_threshold", Float),
     int64_column("min_events"),
@@ -35,7 +35,7 @@ alert_rules = Table(
     # The API key that set them; "" if none did.
     Column("key_id", Text, nullable=False, server_default=""),
     text_column("pattern"),
-    enum_column("trend", Measure),
+    enum_column("trend", WatchedMeasure),
     # The entry of the history that is not resolved; "" if there is none.
     text_column("open_entry"),
     time_column("triggered_at", nullable=True),
@@ -52,7 +52,7 @@ alert_history = Table(
     Column("id", Text, nullable=False, primary_key=True),
     text_column("rule_id"),
     text_column("rule_name"),
-    enum_column("condition", Condition),
+    enum_column("condition", AlertCondition),
     text_column("agent_id"),
     time_column("triggered_at"),
     time_column("resolved_at", nullable=True),

@@ -1,4 +1,4 @@
-"""How what sessions came to is forgotten."""
+"""Forgetting of what sessions came to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from mneme_server.common.clock import now_us
 from mneme_server.engine.corpus.forgetting import SESSION, TOUCHED, Items, merged
 from mneme_server.engine.store.forgetting import Forgets, Rows, SqlForgetter
-from mneme_server.features.context.kinds import SESSION as SUMMARY_KIND
+from mneme_server.features.context.model import SESSION as SUMMARY_KIND
 from mneme_server.features.context.store.summaries import SqlSummaryQueue
 from mneme_server.features.context.store.tables import handovers, session_summaries, summary_queue
 

@@ -1,4 +1,4 @@
-"""Summaries of sessions, and the queue of those to make, in a tenant's database."""
+"""Summaries of sessions, and the queue of those to make, in the database of a tenant."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from sqlalchemy import (
     update,
 )
 
+from mneme_server.common.canonical import JsonObject
 from mneme_server.common.stored import reads
 from mneme_server.engine.store.guard import Prepared
+from mneme_server.engine.store.kinds import Details
 from mneme_server.engine.store.portable import insert
 from mneme_server.engine.store.rows import chunks, read_with, upsert
 from mneme_server.engine.store.tables import documents
@@ -30,6 +32,8 @@ from mneme_server.features.context.model import (
 )
 from mneme_server.features.context.store.tables import session_summaries, summary_queue
 from mneme_server.features.events.model import Outcome
+
+_COLUMNS = session_summaries.c
 
 
 class SqlSummaries:
@@ -208,3 +212,20 @@ def _summary_row(summary: SessionSummary, tenant_id: str) -> dict[str, Any]:
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _details(outcome: int, topics: str, tools: str, error_summary: str) -> JsonObject:
+    return {
+        "outcome": Outcome(outcome).name,
+        "topics": json.loads(topics),
+        "tools": dict(json.loads(tools)),
+        "error_summary": error_summary,
+    }
+
+
+SESSION_DETAILS = Details(
+    key=_COLUMNS.session_id,
+    columns=(_COLUMNS.outcome, _COLUMNS.topics, _COLUMNS.tools, _COLUMNS.error_summary),
+    decode=_details,
+    followed=True,
+)

@@ -1,4 +1,4 @@
-"""What sessions came to, and what they left to the next."""
+"""The tables of what sessions came to, and of what they left to the next."""
 
 from __future__ import annotations
 

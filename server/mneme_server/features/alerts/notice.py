@@ -1,4 +1,4 @@
-"""What happened, in a sentence, and as the messages to channels have it."""
+"""Notices: what happened, in a sentence, and as the messages to channels have it."""
 
 from __future__ import annotations
 
@@ -7,45 +7,52 @@ from dataclasses import dataclass
 from mneme_server.common.canonical import JsonObject, canonical_json
 from mneme_server.common.clock import rfc3339
 from mneme_server.common.humanize import lasting, span
-from mneme_server.features.alerts.model import RESOLVED, TRIGGERED, Condition, Entry, Measure, Rule
+from mneme_server.features.alerts.model import (
+    RESOLVED,
+    TRIGGERED,
+    AlertCondition,
+    AlertEntry,
+    Rule,
+    WatchedMeasure,
+)
 
 _TRENDS = {
-    Measure.SUCCESS_RATE: "The success rate falls",
-    Measure.LATENCY: "The median latency rises",
-    Measure.LATENCY_P95: "The latency's 95th percentile rises",
-    Measure.ERROR_RATE: "The number of errors a session rises",
+    WatchedMeasure.SUCCESS_RATE: "The success rate falls",
+    WatchedMeasure.LATENCY: "The median latency rises",
+    WatchedMeasure.LATENCY_P95: "The latency's 95th percentile rises",
+    WatchedMeasure.ERROR_RATE: "The number of errors a session rises",
 }
 
 
-def figure(condition: Condition, value: float) -> str:
+def figure(condition: AlertCondition, value: float) -> str:
     """Return a value of what a condition watches, with its unit."""
     match condition:
-        case Condition.ERROR_RATE_EXCEEDS | Condition.TREND_EXCEEDS:
+        case AlertCondition.ERROR_RATE_EXCEEDS | AlertCondition.TREND_EXCEEDS:
             return f"{100 * value:.3g} %"
-        case Condition.COST_EXCEEDS:
+        case AlertCondition.COST_EXCEEDS:
             return f"{value:.4g} USD" if value < 1000 else f"{value:,.0f} USD"
-        case Condition.LATENCY_EXCEEDS:
+        case AlertCondition.LATENCY_EXCEEDS:
             return f"{value:,.4g} ms" if value < 10_000 else f"{value:,.0f} ms"
-        case Condition.NO_EVENTS_FOR:
+        case AlertCondition.NO_EVENTS_FOR:
             return lasting(round(60 * value))
         case _:
             return f"{value:,.0f}"
 
 
 _SENTENCES = {
-    Condition.ERROR_RATE_EXCEEDS: "{now} of the events {window} are errors, more than {most}.",
-    Condition.COST_EXCEEDS: "Events {window} cost {now}, more than {most}.",
-    Condition.LATENCY_EXCEEDS: "Events {window} took {now} on average, more than {most}.",
-    Condition.EVENT_COUNT_EXCEEDS: "Events {window}: {now}, more than {most}.",
-    Condition.NO_EVENTS_FOR: "Nothing was recorded for {now}{where}.",
-    Condition.SESSION_FAILURES_EXCEED: (
+    AlertCondition.ERROR_RATE_EXCEEDS: "{now} of the events {window} are errors, more than {most}.",
+    AlertCondition.COST_EXCEEDS: "Events {window} cost {now}, more than {most}.",
+    AlertCondition.LATENCY_EXCEEDS: "Events {window} took {now} on average, more than {most}.",
+    AlertCondition.EVENT_COUNT_EXCEEDS: "Events {window}: {now}, more than {most}.",
+    AlertCondition.NO_EVENTS_FOR: "Nothing was recorded for {now}{where}.",
+    AlertCondition.SESSION_FAILURES_EXCEED: (
         "Sessions that ended in failure {window}: {now}, more than {most}."
     ),
-    Condition.ERROR_PATTERN_EXCEEDS: (
+    AlertCondition.ERROR_PATTERN_EXCEEDS: (
         "Errors {window} that match “{pattern}”: {now}, more than {most}."
     ),
-    Condition.QUEUE_DEPTH_EXCEEDS: "Texts that wait to be embedded: {now}, more than {most}.",
-    Condition.TREND_EXCEEDS: "{trend}: by {now} {window}, more than {most}.",
+    AlertCondition.QUEUE_DEPTH_EXCEEDS: "Texts that wait to be embedded: {now}, more than {most}.",
+    AlertCondition.TREND_EXCEEDS: "{trend}: by {now} {window}, more than {most}.",
 }
 
 
@@ -74,12 +81,12 @@ def _where(rule: Rule) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class AlertNotice:
     """What a message tells: of which tenant, which rule, and what became of it."""
 
     tenant_id: str
     rule: Rule
-    entry: Entry
+    entry: AlertEntry
     kind: str
     at_us: int
 

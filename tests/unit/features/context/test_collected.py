@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mneme_server.features.context.collecting import Collector
-from mneme_server.features.context.handover import LISTS
+from mneme_server.features.context.handover import LISTS, Collector
 from mneme_server.features.context.model import Decision, Handover
 from mneme_server.features.context.notes import SessionNotes
 from mneme_server.features.events.event_types import EventType

@@ -9,15 +9,13 @@ from dataclasses import replace
 import pytest
 from mneme_server.common.identity import ALL_SCOPES, Caller, KeyScope
 from mneme_server.features.alerts import webhook
-from mneme_server.features.alerts.attempt import CalledOff
-from mneme_server.features.alerts.channels import Allowed, Webhook, networks_of
-from mneme_server.features.alerts.keyed import KeyedSending
+from mneme_server.features.alerts.attempt import CalledOff, SendOutcome
+from mneme_server.features.alerts.channels import AllowedChannels, Webhook, networks_of
 from mneme_server.features.alerts.model import Delivered, Delivery, Secret
-from mneme_server.features.alerts.outcome import Outcome
-from mneme_server.features.alerts.senders import Senders
+from mneme_server.features.alerts.sender import KeyedSender, SenderThreads
 
 PATIENCE_S = 30.0
-LOOPBACK = Allowed(networks_of("127.0.0.0/8"))
+LOOPBACK = AllowedChannels(networks_of("127.0.0.0/8"))
 GOOD = Caller("t", "k", ALL_SCOPES, 0)
 SECRET = Secret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", 0)
 
@@ -31,7 +29,7 @@ def test_a_webhook_that_is_called_off_ends_before_its_time_and_says_nothing_more
     off = CalledOff()
     with socket.create_server(("127.0.0.1", 0)) as server:
         target = Webhook(True, "127.0.0.1", server.getsockname()[1], "/")
-        outcomes: list[Outcome] = []
+        outcomes: list[SendOutcome] = []
         sending = threading.Thread(
             target=lambda: outcomes.append(webhook.post(target, LOOPBACK, b"{}", {}, 600, off=off))
         )
@@ -85,7 +83,7 @@ def test_what_waits_for_a_key_that_is_good_no_longer_is_not_sent(
 ) -> None:
     """One is being sent, and ends as it ends; the other waits for its turn, and never has it."""
     send = Holding()
-    sending = KeyedSending(send, Senders(per_tenant=1))  # type: ignore[arg-type]
+    sending = KeyedSender(send, SenderThreads(per_tenant=1))  # type: ignore[arg-type]
     first, second = (sending.submit("t", message(one), SECRET, "k") for one in range(2))
     assert send.begun.wait(PATIENCE_S)
     assert sending.keys_in_use() == {"k"}
@@ -103,7 +101,7 @@ def test_what_waits_for_a_key_that_is_good_no_longer_is_not_sent(
 def test_what_was_taken_by_then_stays_taken() -> None:
     send = Holding()
     send.state = Delivered.DELIVERED
-    sending = KeyedSending(send, Senders())  # type: ignore[arg-type]
+    sending = KeyedSender(send, SenderThreads())  # type: ignore[arg-type]
     future = sending.submit("t", message(), SECRET, "k")
     assert send.begun.wait(PATIENCE_S)
     sending.judge({"k": None})
@@ -114,7 +112,7 @@ def test_what_was_taken_by_then_stays_taken() -> None:
 def test_nobodys_messages_are_judged_by_no_key() -> None:
     send = Holding()
     for key_id, asked in (("", True), ("k", False)):
-        sending = KeyedSending(send, Senders(), asked=asked)  # type: ignore[arg-type]
+        sending = KeyedSender(send, SenderThreads(), asked=asked)  # type: ignore[arg-type]
         future = sending.submit("t", message(), SECRET, key_id)
         assert not sending.keys_in_use()
         send.go_on.set()

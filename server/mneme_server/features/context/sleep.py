@@ -9,20 +9,18 @@ from mneme_server.common.errors import FailedPrecondition, NotFound, Reason
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.ports import TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
-from mneme_server.features.context.collecting import Collector
 from mneme_server.features.context.handover import (
     LISTS,
+    Collector,
     given_part,
     handover_text,
     joined,
     sorted_by_priority,
 )
-from mneme_server.features.context.kinds import SESSION
-from mneme_server.features.context.model import Handover
+from mneme_server.features.context.model import SESSION, Handover
 from mneme_server.features.context.notes import SessionNotes, duration_s, event_pages
 from mneme_server.features.context.ports import ContextUnit
-from mneme_server.features.context.summaries import session_document, summarize
-from mneme_server.features.context.summary_schedule import SummarySchedule
+from mneme_server.features.context.summaries import SummarySchedule, session_document, summarize
 from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.events.history import ActivityFilter
 from mneme_server.features.events.model import Agent, Session, SessionStatus
@@ -33,7 +31,7 @@ _LAST_PRIORITY = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Slept:
+class StoredHandover:
     """A handover, and whether it was stored: one that hands over nothing is not."""
 
     handover: Handover
@@ -48,7 +46,7 @@ class Sleep:
     embedder: TextEmbedder
     summaries: SummarySchedule
 
-    def __call__(self, tenant_id: str, given: Handover) -> Slept:
+    def store(self, tenant_id: str, given: Handover) -> StoredHandover:
         """Store the session's handover, end the session, and summarise it.
 
         What the session's events tell is joined to what is given; tools, duration, summary and
@@ -96,7 +94,7 @@ class Sleep:
                     committed = self.summaries.changed(unit, [session], frozenset(), now)
             if committed is not None:
                 committed(tenant_id)
-        return Slept(stored or replace(handover, created_us=0), stored is not None)
+        return StoredHandover(stored or replace(handover, created_us=0), stored is not None)
 
 
 def _chosen(unit: ContextUnit, given: Handover) -> str:

@@ -1,4 +1,4 @@
-"""Sending a test to a rule's channels."""
+"""A test message to a rule's channels."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from mneme_server.common import deadline, interpreter
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import FailedPrecondition, ResourceExhausted, Unavailable
 from mneme_server.common.identity import new_id
-from mneme_server.features.alerts.keyed import ChannelKeys, KeyedSending
-from mneme_server.features.alerts.model import TEST, Delivered, Delivery, Entry, Rule
+from mneme_server.features.alerts.model import TEST, AlertEntry, Delivered, Delivery, Rule
+from mneme_server.features.alerts.notice import AlertNotice
 from mneme_server.features.alerts.rules import AlertRules
-from mneme_server.features.alerts.secrets import WebhookSecrets
-from mneme_server.features.alerts.sending import held
-from mneme_server.features.alerts.wording import Told
+from mneme_server.features.alerts.sender import ChannelKeys, KeyedSender, held
+from mneme_server.features.alerts.webhook import WebhookSecrets
 
 _RETRY_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class TestRule:
+class ChannelTest:
     """The use case. A tenant sends one test at a time.
 
     Args:
@@ -35,12 +34,12 @@ class TestRule:
     rules: AlertRules
     secrets: WebhookSecrets
     keys: ChannelKeys
-    sending: KeyedSending
+    sending: KeyedSender
     now: Callable[[], int] = now_us
     _testing: set[str] = field(default_factory=set)
     _changing: threading.Lock = field(default_factory=threading.Lock)
 
-    def __call__(self, tenant_id: str, rule_id: str) -> Sequence[Delivery]:
+    def send(self, tenant_id: str, rule_id: str) -> Sequence[Delivery]:
         """Send a test to each channel, once; return what became of it. Where alerts are held back,
         so is the test.
 
@@ -72,7 +71,7 @@ class TestRule:
 
     def _messages(self, tenant_id: str, rule: Rule) -> Sequence[Delivery]:
         now = self.now()
-        entry = Entry(
+        entry = AlertEntry(
             id=new_id(),
             rule_id=rule.id,
             rule_name=rule.name,
@@ -83,7 +82,7 @@ class TestRule:
             threshold=rule.threshold,
             message="This is a test: nothing was triggered.",
         )
-        body = Told(tenant_id, rule, entry, TEST, now).body
+        body = AlertNotice(tenant_id, rule, entry, TEST, now).body
         return [
             Delivery(
                 id=new_id(),

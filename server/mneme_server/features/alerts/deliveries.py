@@ -15,21 +15,20 @@ import structlog
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import AlreadyExists, MnemeError
 from mneme_server.engine.corpus.tenant import OpenTenant
+from mneme_server.features.alerts.attempt import SendOutcome
 from mneme_server.features.alerts.due import Due, DueWorker
-from mneme_server.features.alerts.keyed import ChannelKeys, KeyedSending
+from mneme_server.features.alerts.metrics import AlertCounts
 from mneme_server.features.alerts.model import (
     RECORDED,
     RESOLVED,
+    AlertEntry,
     Delivered,
     Delivery,
-    Entry,
     Secret,
 )
-from mneme_server.features.alerts.outcome import Outcome
 from mneme_server.features.alerts.ports import AlertsUnit
-from mneme_server.features.alerts.secrets import WebhookSecrets
-from mneme_server.features.alerts.sending import after, held
-from mneme_server.features.alerts.standing import Standing
+from mneme_server.features.alerts.sender import ChannelKeys, KeyedSender, after, held
+from mneme_server.features.alerts.webhook import WebhookSecrets
 from mneme_server.features.events.event_types import EventType
 from mneme_server.features.events.model import NewEvent, Severity
 from mneme_server.features.events.recording import RecordEvents
@@ -67,13 +66,13 @@ class DeliveryWorker(DueWorker):
         due: Due,
         *,
         keys: ChannelKeys,
-        sending: KeyedSending,
+        sending: KeyedSender,
         record: RecordEvents,
         secrets: WebhookSecrets,
-        standing: Standing | None = None,
+        standing: AlertCounts | None = None,
     ) -> None:
         super().__init__(DELIVER_JOB, due)
-        self._standing = standing or Standing()
+        self._standing = standing or AlertCounts()
         self._open_tenant = open_tenant
         self._keys = keys
         self._sending = sending
@@ -181,7 +180,7 @@ class DeliveryWorker(DueWorker):
         for one in new.values():
             _log.warning("alerts are not sent", tenant=tenant_id, delivery=one.id, error=one.error)
 
-    def _recorded(self, tenant_id: str, delivery: Delivery, entry: Entry) -> Delivery:
+    def _recorded(self, tenant_id: str, delivery: Delivery, entry: AlertEntry) -> Delivery:
         """Record what happened as an event; recorded again it changes nothing."""
         resolved = delivery.kind == RESOLVED
         at_us = entry.resolved_us if resolved else entry.triggered_us
@@ -196,18 +195,18 @@ class DeliveryWorker(DueWorker):
             text=f"{'Resolved' if resolved else 'Triggered'}: {entry.rule_name}. {entry.message}",
             payload=json.loads(delivery.body_json)["data"],
         )
-        outcome = Outcome()
+        outcome = SendOutcome()
         try:
             self._record.record(tenant_id, [event], system=True)
         except AlreadyExists as error:
-            outcome = Outcome(str(error), final=True)
+            outcome = SendOutcome(str(error), final=True)
         except MnemeError as error:
-            outcome = Outcome(str(error))
+            outcome = SendOutcome(str(error))
         return after(delivery, outcome, now_us())
 
 
 def _keys_of(
-    unit: AlertsUnit, found: Sequence[Delivery], entries: Mapping[str, Entry | None]
+    unit: AlertsUnit, found: Sequence[Delivery], entries: Mapping[str, AlertEntry | None]
 ) -> Mapping[str, str]:
     """Return on behalf of which key each message is sent, by its id: of the one that set the rule's
     channels last, where the message goes to one of these; else of the one that had set its own."""

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 from mneme_server.common.clock import MINUTE_US
-from mneme_server.features.alerts.deciding import changes
-from mneme_server.features.alerts.measuring import Reading, read
-from mneme_server.features.alerts.model import Condition, Rule
-from mneme_server.features.alerts.patterns import like
+from mneme_server.features.alerts.evaluation import changes
+from mneme_server.features.alerts.measurement import RuleReading, like, read
+from mneme_server.features.alerts.model import AlertCondition, Rule
 from mneme_server.features.events.history import HistoryFilter, Totals
 
 NOW = 1_000 * MINUTE_US
@@ -49,15 +48,15 @@ class Record:
         raise NotImplementedError
 
 
-def rule(condition: Condition, **fields: Any) -> Rule:
+def rule(condition: AlertCondition, **fields: Any) -> Rule:
     return Rule(id="r", name="r", condition=condition, created_us=MINUTE_US, **fields)
 
 
 def test_silence_is_looked_for_when_it_will_have_lasted_long_enough() -> None:
-    silence = rule(Condition.NO_EVENTS_FOR)
+    silence = rule(AlertCondition.NO_EVENTS_FOR)
     last = NOW - 20 * MINUTE_US
     reading = read(Record(last=last), silence, NOW, 0)
-    assert reading == Reading(20.0, reading.count, last + WINDOW)
+    assert reading == RuleReading(20.0, reading.count, last + WINDOW)
     assert not changes(silence, reading)
     lasted = read(Record(last=NOW - WINDOW), silence, NOW, 0)
     assert changes(silence, lasted)
@@ -68,7 +67,7 @@ def test_silence_is_looked_for_when_it_will_have_lasted_long_enough() -> None:
 
 def test_a_share_is_looked_at_again_when_its_oldest_event_leaves_the_window() -> None:
     totals = Totals(count=4, errors=1, first_us=NOW - 50 * MINUTE_US)
-    rate = rule(Condition.ERROR_RATE_EXCEEDS, threshold=0.2)
+    rate = rule(AlertCondition.ERROR_RATE_EXCEEDS, threshold=0.2)
     reading = read(Record(totals), rate, NOW, 0)
     assert (reading.value, reading.next_us) == (0.25, NOW + 10 * MINUTE_US)
     none = Totals(count=4, errors=0, first_us=NOW)
@@ -77,20 +76,20 @@ def test_a_share_is_looked_at_again_when_its_oldest_event_leaves_the_window() ->
 
 def test_a_sum_is_looked_at_again_only_while_it_is_triggered() -> None:
     totals = Totals(count=4, cost_usd=2.0, first_us=NOW - 50 * MINUTE_US)
-    cost = rule(Condition.COST_EXCEEDS, threshold=1)
+    cost = rule(AlertCondition.COST_EXCEEDS, threshold=1)
     assert read(Record(totals), cost, NOW, 0).next_us is None
-    opened = rule(Condition.COST_EXCEEDS, threshold=1, open_entry="e")
+    opened = rule(AlertCondition.COST_EXCEEDS, threshold=1, open_entry="e")
     assert read(Record(totals), opened, NOW, 0).next_us == NOW + 10 * MINUTE_US
 
 
 def test_events_that_are_ahead_of_the_clock_are_waited_for() -> None:
     ahead = NOW + 3 * MINUTE_US
-    count = rule(Condition.EVENT_COUNT_EXCEEDS)
+    count = rule(AlertCondition.EVENT_COUNT_EXCEEDS)
     assert read(Record(ahead=ahead), count, NOW, 0).next_us == ahead
 
 
 def test_a_queue_is_looked_at_while_something_waits_in_it() -> None:
-    queue = rule(Condition.QUEUE_DEPTH_EXCEEDS, threshold=10)
+    queue = rule(AlertCondition.QUEUE_DEPTH_EXCEEDS, threshold=10)
     waiting = read(Record(), queue, NOW, 11)
     assert changes(queue, waiting)
     assert waiting.next_us is not None
@@ -114,10 +113,10 @@ def test_it_triggers_above_one_threshold_and_resolves_at_the_other(
     open_entry: str, value: float, count: int, changing: bool
 ) -> None:
     rate = rule(
-        Condition.ERROR_RATE_EXCEEDS, threshold=0.5, resolve_threshold=0.25, min_events=2,
+        AlertCondition.ERROR_RATE_EXCEEDS, threshold=0.5, resolve_threshold=0.25, min_events=2,
         open_entry=open_entry,
     )  # fmt: skip
-    assert changes(rate, Reading(value, count)) is changing
+    assert changes(rate, RuleReading(value, count)) is changing
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mneme_server.features.context.learned import Advice
 from mneme_server.features.context.model import Decision, LockedContext, Todo
 from mneme_server.features.context.patterns import patterns_of
-from mneme_server.features.context.waking import suggestions_of
+from mneme_server.features.context.wake_up import suggestions_of
 from unit.features.context.making import Log, handover, past
 
 

@@ -1,4 +1,5 @@
-"""Evaluating rules: soon after something is recorded, and when time alone changes what they say."""
+"""Evaluation of rules: soon after something is recorded, and when time alone changes what they
+say. That a rule triggers or resolves is written with its messages."""
 
 from __future__ import annotations
 
@@ -6,23 +7,35 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import structlog
 
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import ResourceExhausted
+from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant import OpenTenant
-from mneme_server.features.alerts import deciding
 from mneme_server.features.alerts.due import Due, DueWorker
-from mneme_server.features.alerts.measuring import Reading, Trends, read, scope_of
-from mneme_server.features.alerts.model import Condition, Rule
+from mneme_server.features.alerts.measurement import RuleReading, Trends, read, scope_of
+from mneme_server.features.alerts.metrics import AlertCounts
+from mneme_server.features.alerts.model import (
+    MAX_ENTRIES,
+    RECORDED,
+    RESOLVED,
+    TRIGGERED,
+    AlertCondition,
+    AlertEntry,
+    Delivery,
+    Resolution,
+    Rule,
+)
+from mneme_server.features.alerts.notice import AlertNotice, happened
 from mneme_server.features.alerts.ports import AlertsUnit
-from mneme_server.features.alerts.standing import Standing
 
 WATCH_JOB = "alerts"
 """The job that evaluates rules."""
-
 SOON_US = MICROSECONDS
 """How long after something is recorded rules are evaluated: more may come."""
 _PAUSE_US = 2 * MICROSECONDS
@@ -54,10 +67,10 @@ class AlertWorker(DueWorker):
         due: Due,
         trends: Trends,
         changed: Callable[[str], object],
-        standing: Standing | None = None,
+        standing: AlertCounts | None = None,
     ) -> None:
         super().__init__(WATCH_JOB, due)
-        self._standing = standing or Standing()
+        self._standing = standing or AlertCounts()
         self._open_tenant = open_tenant
         self._trends = trends
         self._told = changed
@@ -104,7 +117,7 @@ class AlertWorker(DueWorker):
                 (rule, reading or self._trend(tenant, rule, now)) for rule, reading in readings
             ]
             self._write(tenant, found, now)
-        triggered = sum(bool(rule.open_entry) != deciding.changes(rule, one) for rule, one in found)
+        triggered = sum(bool(rule.open_entry) != changes(rule, one) for rule, one in found)
         self._standing.evaluated(tenant_id, len(rules), triggered)
         took_us = int((time.monotonic() - started) * MICROSECONDS)
         pause_us = min(max(_PAUSE_US, _WORTH * took_us), _LONGEST_PAUSE_US)
@@ -112,26 +125,26 @@ class AlertWorker(DueWorker):
         times = [reading.next_us for _, reading in found if reading.next_us is not None]
         return max(min(times), not_before) if times else None
 
-    def _trend(self, tenant: OpenTenant[AlertsUnit], rule: Rule, now: int) -> Reading:
+    def _trend(self, tenant: OpenTenant[AlertsUnit], rule: Rule, now: int) -> RuleReading:
         try:
             return self._trends.read(
                 tenant.tenant_id, rule, now, partial(_any_recorded, tenant, rule, now)
             )
         except ResourceExhausted:  # Other analyses run.
-            return Reading(math.nan, next_us=now + _LONGEST_PAUSE_US)  # Which changes nothing.
+            return RuleReading(math.nan, next_us=now + _LONGEST_PAUSE_US)  # Which changes nothing.
 
     def _write(
         self,
         tenant: OpenTenant[AlertsUnit],
-        found: Sequence[tuple[Rule, Reading]],
+        found: Sequence[tuple[Rule, RuleReading]],
         now: int,
     ) -> None:
-        changing = [(rule, reading) for rule, reading in found if deciding.changes(rule, reading)]
+        changing = [(rule, reading) for rule, reading in found if changes(rule, reading)]
         if not changing:
             return
         with tenant.write() as unit:
             for rule, reading in changing:
-                if deciding.write(unit, tenant.tenant_id, rule, reading, now):
+                if write(unit, tenant.tenant_id, rule, reading, now):
                     _log.info(
                         "alert resolved" if rule.open_entry else "alert triggered",
                         tenant=tenant.tenant_id, rule=rule.id, value=reading.value,
@@ -139,9 +152,9 @@ class AlertWorker(DueWorker):
         self._told(tenant.tenant_id)
 
 
-def _read(unit: AlertsUnit, rule: Rule, now: int, pending: int) -> Reading | None:
+def _read(unit: AlertsUnit, rule: Rule, now: int, pending: int) -> RuleReading | None:
     """Return a rule's reading; None of one that an analysis has to find."""
-    if rule.condition is Condition.TREND_EXCEEDS:
+    if rule.condition is AlertCondition.TREND_EXCEEDS:
         return None
     return read(unit.measures, rule, now, pending)
 
@@ -150,3 +163,96 @@ def _any_recorded(tenant: OpenTenant[AlertsUnit], rule: Rule, now: int) -> bool:
     with tenant.read() as unit:
         last = unit.measures.last_us(scope_of(rule), now)
     return last is not None and last > now - rule.window_us
+
+
+def triggers(rule: Rule, value: Any, count: Any) -> Any:
+    """Tell whether a value triggers a rule that is not triggered; of arrays, which of them do."""
+    if rule.condition is AlertCondition.NO_EVENTS_FOR:
+        return value >= rule.window_minutes
+    return (value > rule.threshold) & (count >= rule.min_events)
+
+
+def resolves(rule: Rule, value: Any) -> Any:
+    """Tell whether a value resolves a rule that is triggered; of an array, which of them do."""
+    if rule.condition is AlertCondition.NO_EVENTS_FOR:
+        return value < rule.window_minutes
+    return value <= rule.resolves_at
+
+
+def changes(rule: Rule, reading: RuleReading) -> bool:
+    """Tell whether a rule triggers or resolves."""
+    if rule.open_entry:
+        return bool(resolves(rule, reading.value))
+    return bool(triggers(rule, reading.value, reading.count))
+
+
+def write(unit: AlertsUnit, tenant_id: str, rule: Rule, reading: RuleReading, now_us: int) -> bool:
+    """Write what follows when a rule triggers or resolves: its state, the history, the messages.
+
+    Returns False, and writes nothing, where the rule is no longer what was measured.
+    """
+    if unit.alert_rules.get(rule.id) != rule:
+        return False
+    if rule.open_entry:
+        _resolve(unit, tenant_id, rule, reading, now_us)
+    else:
+        _trigger(unit, tenant_id, rule, reading, now_us)
+    return True
+
+
+def _trigger(
+    unit: AlertsUnit, tenant_id: str, rule: Rule, reading: RuleReading, now_us: int
+) -> None:
+    silence = rule.condition is AlertCondition.NO_EVENTS_FOR
+    entry = AlertEntry(
+        id=new_id(),
+        rule_id=rule.id,
+        rule_name=rule.name,
+        condition=rule.condition,
+        agent_id=rule.scope.agent_id,
+        triggered_us=now_us,
+        current_value=reading.value,
+        threshold=float(rule.window_minutes) if silence else rule.threshold,
+        message=happened(rule, reading.value),
+    )
+    unit.alert_history.save(entry)
+    unit.alert_history.keep(MAX_ENTRIES)
+    unit.alert_rules.save(replace(rule, open_entry=entry.id, triggered_us=now_us))
+    unit.alert_deliveries.add(_messages(AlertNotice(tenant_id, rule, entry, TRIGGERED, now_us), 0))
+
+
+def _resolve(
+    unit: AlertsUnit, tenant_id: str, rule: Rule, reading: RuleReading, now_us: int
+) -> None:
+    unit.alert_rules.save(replace(rule, open_entry=""))
+    entry = unit.alert_history.get(rule.open_entry)
+    if entry is None:
+        return  # It was forgotten.
+    entry = replace(
+        entry,
+        resolved_us=max(now_us, entry.triggered_us),
+        resolved_value=reading.value,
+        resolution=Resolution.RECOVERED,
+    )
+    unit.alert_history.save(entry)
+    told = AlertNotice(tenant_id, rule, entry, RESOLVED, now_us)
+    unit.alert_deliveries.add(_messages(told, 1 + len(rule.channels)))
+
+
+def _messages(told: AlertNotice, first: int) -> Sequence[Delivery]:
+    """Return the messages to the rule's channels, and the one that is recorded."""
+    body = told.body
+    return [
+        Delivery(
+            id=new_id(),
+            entry_id=told.entry.id,
+            position=first + at,
+            channel=channel,
+            kind=told.kind,
+            body_json=body,
+            created_us=told.at_us,
+            key_id="" if channel == RECORDED else told.rule.key_id,
+            next_us=told.at_us,
+        )
+        for at, channel in enumerate((RECORDED, *told.rule.channels))
+    ]

@@ -1,4 +1,4 @@
-"""Trying a rule against the past: when it would have triggered and resolved."""
+"""A trial of a rule against the past: when it would have triggered and resolved."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from mneme_server.common.clock import DAY_US, MICROSECONDS, MINUTE_US, now_us
 from mneme_server.common.errors import InvalidArgument
 from mneme_server.common.humanize import lasting
 from mneme_server.engine.corpus.tenant import OpenTenants
-from mneme_server.features.alerts.deciding import resolves, triggers
-from mneme_server.features.alerts.measuring import scope_of
-from mneme_server.features.alerts.model import Condition, Rule
-from mneme_server.features.alerts.patterns import like
+from mneme_server.features.alerts.evaluation import resolves, triggers
+from mneme_server.features.alerts.measurement import like, scope_of
+from mneme_server.features.alerts.model import AlertCondition, Rule
 from mneme_server.features.alerts.ports import AlertsUnit
 from mneme_server.features.alerts.rules import require_sense
 from mneme_server.features.events.event_types import ALERT_TYPES, ERROR_TYPES
@@ -46,7 +45,7 @@ class TriedAlert:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class TrialResult:
     """What would have been; the latest alerts first, `points` (time, value) the oldest first."""
 
     start_us: int
@@ -70,7 +69,7 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
-class _Series:
+class _WeightSeries:
     """What counts, by time: `weights` (n,) add up to the value, over `counts` (n,) where it is an
     average, or a share. They are what `min_events` asks for."""
 
@@ -80,22 +79,22 @@ class _Series:
 
 
 @dataclass(frozen=True, slots=True)
-class TryRule:
+class RuleTrial:
     """The use case. One is tried at a time: a million events take a second."""
 
     tenants: OpenTenants[AlertsUnit]
     now: Callable[[], int] = now_us
     _turn: threading.Lock = field(default_factory=threading.Lock)
 
-    def __call__(
+    def run(
         self, tenant_id: str, rule: Rule, start_us: int | None, end_us: int | None
-    ) -> Tried:
+    ) -> TrialResult:
         """Try the rule, from a time on, up to another.
 
         Raises:
             InvalidArgument: it makes no sense, or cannot be tried.
         """
-        if rule.condition in (Condition.QUEUE_DEPTH_EXCEEDS, Condition.TREND_EXCEEDS):
+        if rule.condition in (AlertCondition.QUEUE_DEPTH_EXCEEDS, AlertCondition.TREND_EXCEEDS):
             raise InvalidArgument(
                 f"{rule.condition.name.lower()} cannot be tried against the past",
                 field="condition",
@@ -110,10 +109,10 @@ class TryRule:
             return _replayed(rule, series, start, end, truncated=truncated)
 
 
-def _loaded(unit: AlertsUnit, rule: Rule, start: int, end: int) -> tuple[int, bool, _Series]:
+def _loaded(unit: AlertsUnit, rule: Rule, start: int, end: int) -> tuple[int, bool, _WeightSeries]:
     """Return what counts in the range and the window before it, and where the range begins then."""
     scope = replace(scope_of(rule), start_us=start - rule.window_us + 1, end_us=end + 1)
-    if rule.condition is Condition.SESSION_FAILURES_EXCEED:
+    if rule.condition is AlertCondition.SESSION_FAILURES_EXCEED:
         ended = unit.measures.endings(scope)
         times = np.array([at for at, _ in ended], np.int64)
         weights = np.array([failed for _, failed in ended], np.float64)
@@ -123,7 +122,7 @@ def _loaded(unit: AlertsUnit, rule: Rule, start: int, end: int) -> tuple[int, bo
         scope = replace(scope, start_us=first + 1)
         start = min(max(start, first + rule.window_us), end - 1)
     series = _events(unit, rule, scope)
-    if rule.condition is Condition.NO_EVENTS_FOR:
+    if rule.condition is AlertCondition.NO_EVENTS_FOR:
         # Silence before the range began belongs to it; without any event it begins with the range.
         before = unit.measures.last_us(scope_of(rule), (scope.start_us or 0) - 1)
         since = before if before is not None or len(series.times) else start
@@ -132,7 +131,7 @@ def _loaded(unit: AlertsUnit, rule: Rule, start: int, end: int) -> tuple[int, bo
     return start, first is not None, series
 
 
-def _events(unit: AlertsUnit, rule: Rule, scope: HistoryFilter) -> _Series:
+def _events(unit: AlertsUnit, rule: Rule, scope: HistoryFilter) -> _WeightSeries:
     columns = (
         Column.TIME,
         Column.KIND,
@@ -142,7 +141,9 @@ def _events(unit: AlertsUnit, rule: Rule, scope: HistoryFilter) -> _Series:
         Column.CURSOR,
     )
     matching: Set[int] = frozenset()
-    if rule.condition is Condition.ERROR_PATTERN_EXCEEDS:  # By the store, as a rule is evaluated.
+    if (
+        rule.condition is AlertCondition.ERROR_PATTERN_EXCEEDS
+    ):  # By the store, as a rule is evaluated.
         matching = frozenset(unit.measures.matching(scope, like(rule.pattern)))
     nothing = np.empty(0)
     parts: list[tuple[_Times, _Values, _Values]] = [(np.empty(0, np.int64), nothing, nothing)]
@@ -166,15 +167,15 @@ def _weighed(
     times, ones = np.array(rows[0], np.int64), np.ones(len(kept))
     weights, counts = ones, ones
     match rule.condition:
-        case Condition.ERROR_RATE_EXCEEDS:
+        case AlertCondition.ERROR_RATE_EXCEEDS:
             weights = _errors(kinds, rows[2])
-        case Condition.COST_EXCEEDS:
+        case AlertCondition.COST_EXCEEDS:
             weights = np.array(rows[3], np.float64)
-        case Condition.LATENCY_EXCEEDS:
+        case AlertCondition.LATENCY_EXCEEDS:
             took = np.array(rows[4], np.float64)
             counts = (took >= 0).astype(np.float64)
             weights = np.maximum(took, 0) / 1000
-        case Condition.ERROR_PATTERN_EXCEEDS:
+        case AlertCondition.ERROR_PATTERN_EXCEEDS:
             weights = np.array([cursor in matching for cursor in rows[5]], np.float64)
         case _:
             pass
@@ -186,12 +187,14 @@ def _errors(kinds: Sequence[str], severities: Sequence[int]) -> _Values:
     return (by_type | (np.array(severities) >= int(Severity.ERROR))).astype(np.float64)
 
 
-def _sorted(times: _Times, weights: _Values, counts: _Values) -> _Series:
+def _sorted(times: _Times, weights: _Values, counts: _Values) -> _WeightSeries:
     order = np.argsort(times, kind="stable")
-    return _Series(times[order], weights[order], counts[order])
+    return _WeightSeries(times[order], weights[order], counts[order])
 
 
-def _replayed(rule: Rule, series: _Series, start: int, end: int, *, truncated: bool) -> Tried:
+def _replayed(
+    rule: Rule, series: _WeightSeries, start: int, end: int, *, truncated: bool
+) -> TrialResult:
     """Evaluate the rule whenever its value changes."""
     edges = np.unique(np.linspace(start, end, _POINTS + 1).astype(np.int64))
     moments = np.concatenate((series.times, series.times + rule.window_us, edges))
@@ -200,7 +203,7 @@ def _replayed(rule: Rule, series: _Series, start: int, end: int, *, truncated: b
     alerts, count = _alerts(rule, moments, values, counts)
     at = np.searchsorted(moments, edges[:-1], side="right")
     highest = np.maximum.reduceat(values, at)
-    return Tried(
+    return TrialResult(
         start_us=start,
         end_us=end,
         alerts=alerts,
@@ -213,16 +216,16 @@ def _replayed(rule: Rule, series: _Series, start: int, end: int, *, truncated: b
     )
 
 
-def _values(rule: Rule, series: _Series, moments: _Times) -> tuple[_Values, _Values]:
+def _values(rule: Rule, series: _WeightSeries, moments: _Times) -> tuple[_Values, _Values]:
     """Return the value (m,) at each moment, and how many events it rests on (m,)."""
     until = np.searchsorted(series.times, moments, side="right")
-    if rule.condition is Condition.NO_EVENTS_FOR:
+    if rule.condition is AlertCondition.NO_EVENTS_FOR:
         last = series.times[np.maximum(until - 1, 0)]
         return np.maximum(moments - last, 0) / MINUTE_US, np.ones(len(moments))
     since = np.searchsorted(series.times, moments - rule.window_us, side="right")
     sums = _between(series.weights, since, until)
     counts = _between(series.counts, since, until)
-    if rule.condition in (Condition.ERROR_RATE_EXCEEDS, Condition.LATENCY_EXCEEDS):
+    if rule.condition in (AlertCondition.ERROR_RATE_EXCEEDS, AlertCondition.LATENCY_EXCEEDS):
         sums = np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0)
     return sums, counts
 

@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mneme_server.features.alerts.channels import Allowed
+from mneme_server.features.alerts.channels import AllowedChannels
 
 NOT_REACHABLE = [
     "0.0.0.0/8",
@@ -75,7 +75,7 @@ REACHABLE = [
 ]
 
 OF_IPV4 = [IPv4Network(one) for one in NOT_REACHABLE + BESIDES if ":" not in one]
-NOBODY = Allowed()
+NOBODY = AllowedChannels()
 
 
 def inside(network: IPv4Network | IPv6Network) -> list[IPv4Address | IPv6Address]:

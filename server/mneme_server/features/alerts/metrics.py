@@ -1,4 +1,4 @@
-"""How alerts stand over all tenants, for metrics."""
+"""Counts of alerts over all tenants, for metrics."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
-class Standing:
+class AlertCounts:
     """What the workers last saw of each tenant: no tenant is opened to be counted.
 
     So it knows of those that were open since the server started. Rules that are triggered are

@@ -1,4 +1,5 @@
-"""WakeUp: the last session, what bears on it, and the next steps that the evidence points to."""
+"""WakeUp: the last session, what bears on it, the next steps that the evidence points to, and all
+of it in the words of a person."""
 
 from __future__ import annotations
 
@@ -8,21 +9,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
+from mneme.visible import visible, visible_line
+
 from mneme_server.common.clock import now_us
-from mneme_server.common.humanize import ago
+from mneme_server.common.humanize import ago, lasting
 from mneme_server.engine.corpus.ports import CorpusIndex, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.features.context.experience import Attempt, Experience, ProvenSkill
+from mneme_server.features.context.handover import decided
 from mneme_server.features.context.learned import Advice, Learned, addresses
 from mneme_server.features.context.model import (
     Awakening,
     Evidence,
+    Handover,
     PastSession,
     Related,
     Suggestion,
     WorkPattern,
 )
-from mneme_server.features.context.narrative import narrate
 from mneme_server.features.context.patterns import Topics, patterns_of, topic_key
 from mneme_server.features.context.ports import ContextUnit
 from mneme_server.features.context.sessions import (
@@ -32,8 +36,9 @@ from mneme_server.features.context.sessions import (
     related_to,
     vectors_of,
 )
-from mneme_server.features.context.words import cut
-from mneme_server.features.events.history import ActivityFilter
+from mneme_server.features.context.words import cut, ended
+from mneme_server.features.events.history import ActivityFilter, active_us
+from mneme_server.features.events.model import Outcome
 
 _EVIDENCE = 20
 """Related sessions that patterns are looked for in, at least."""
@@ -46,13 +51,21 @@ _TODOS = 5
 _ADDRESSED = 2
 """Recurring errors that lessons and reflections are looked up for; each costs an embedding. And
 what is left to do that skills and earlier attempts are looked up for."""
-
 _SUFFIXES = (
     "py pyi js jsx ts tsx mjs go rs java kt scala c cc cpp cxx h hpp cs rb php swift "
     "m sql sh lua ex exs erl clj hs ml dart vue svelte "
 )
 _CODE = frozenset(_SUFFIXES.split())
 _TEST = re.compile(r"(^|[/\\_.-])(tests?|specs?|__tests__|testing)([/\\_.-]|$)|Tests?\.\w+$")
+NOTHING = "There is nothing to pick up: no session has been handed over or summarised yet."
+NOT_COMPARED = "Related sessions could not be looked for: the embedding backend does not answer."
+_SAID = 220
+_DECIDED = 300
+_DONE = 400
+_RELATED = 5
+_LATER_TOLD = 3
+_PATTERNS = 4
+_STEPS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +77,7 @@ class WakeUp:
     learned: Learned
     experience: Experience = field(default_factory=Experience)
 
-    def __call__(
+    def awaken(
         self,
         tenant_id: str,
         *,
@@ -131,18 +144,20 @@ class WakeUp:
 
     def _experience(
         self, tenant_id: str, last: PastSession, filter_: ActivityFilter
-    ) -> list[Known]:
+    ) -> list[KnownExperience]:
         """Return what is known of how to do what the last session left."""
         found = []
         for what in left_to_do(last):
             skills = self.experience.skills_on(tenant_id, what, filter_, 1, addresses)
             attempts = self.experience.attempts_on(tenant_id, what, filter_, _ADDRESSED, addresses)
-            found.append(Known(what, skills, [one for one in attempts if one.critique][:1]))
+            found.append(
+                KnownExperience(what, skills, [one for one in attempts if one.critique][:1])
+            )
         return found
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownExperience:
     """The skill for something to do, and the earlier attempt at it that says most."""
 
     what: str
@@ -217,7 +232,9 @@ def left_to_do(last: PastSession) -> list[str]:
     return [*todos, *errors][:_ADDRESSED]
 
 
-def experience_with(last: PastSession, known: Sequence[Known], now_us: int) -> list[Suggestion]:
+def experience_with(
+    last: PastSession, known: Sequence[KnownExperience], now_us: int
+) -> list[Suggestion]:
     """Return what skills and earlier attempts say about what is left to do, each once."""
     made: dict[str, Suggestion] = {}
     for one in known:
@@ -312,3 +329,111 @@ def _untested(last: PastSession) -> list[Suggestion]:
 def _is_code(path: str) -> bool:
     suffix = PurePosixPath(path.replace("\\", "/")).suffix
     return suffix.removeprefix(".").lower() in _CODE
+
+
+def narrate(woken: Awakening, now_us: int) -> str:
+    """Weave the last session, related work, patterns and next steps into one text.
+
+    What is stored stays on the line that says what it is: it cannot pass for another one.
+    """
+    if woken.last is None:
+        return NOTHING
+    parts = [_last_session(woken.last, now_us)]
+    if woken.later:
+        parts.append(_later_sessions(woken.later, now_us, more=woken.more_later))
+    if woken.related:
+        parts.append("\n".join(_related(woken.related[:_RELATED], now_us)))
+    if woken.not_compared:
+        parts.append(NOT_COMPARED)
+    if woken.patterns:
+        parts.append("\n".join(_pattern(pattern) for pattern in woken.patterns[:_PATTERNS]))
+    if woken.suggestions:
+        parts.append(_steps(woken.suggestions))
+    return visible("\n\n".join(parts))
+
+
+def gist(past: PastSession) -> str:
+    """Return in a few words what a session did."""
+    if past.handover is not None and not past.handover.all_collected:
+        done = [*past.handover.progress, *past.handover.completed_todos]
+        if done:
+            return cut("; ".join(item.rstrip(". ") for item in done[:3]), _SAID)
+    if past.summary is not None:
+        return cut(past.summary.text.split("\n", 1)[0].rstrip("."), _SAID)
+    return "no summary yet"
+
+
+def _last_session(last: PastSession, now_us: int) -> str:
+    when = ago(last.at_us, now_us)
+    handover = last.handover
+    took = f", after {lasting(handover.duration_s)}" if handover and handover.duration_s else ""
+    project = last.session.project or (handover.project if handover else "")
+    on = f" on {visible_line(project)}" if project else ""
+    lines = [f"Last session{on}, {when}{took}: {ended(gist(last))}"]
+    if handover is not None:
+        if handover.all_collected:
+            lines += _collected(handover)
+        lines += _decided(handover)
+        if handover.locked_contexts:
+            labels = ", ".join(
+                visible_line(f"{c.label} {c.version}") for c in handover.locked_contexts[:5]
+            )
+            lines.append(f"Pinned context: {labels}.")
+    elif last.summary is not None:
+        lines.append("It left no handover; this is what its events tell.")
+    if last.summary is not None and last.summary.outcome == Outcome.FAILURE:
+        lines.append("It ended in failure.")
+    return "\n".join(lines)
+
+
+def _collected(handover: Handover) -> list[str]:
+    lines = ["Nobody wrote this handover: it is what the session's events tell."]
+    done = [*handover.progress, *handover.completed_todos]
+    if done:
+        told = cut("; ".join(item.rstrip(". ") for item in done[:3]), _DONE)
+        lines.append(f"What came of it: {ended(told)}")
+    return lines
+
+
+def _decided(handover: Handover) -> list[str]:
+    return [f"Decided: {ended(decided(one, _DECIDED))}" for one in handover.decisions[:3]]
+
+
+def _later_sessions(later: Sequence[PastSession], now_us: int, *, more: bool) -> str:
+    told = [
+        f"{ago(active_us(past.session), now_us)}: {ended(gist(past))}"
+        for past in later[:_LATER_TOLD]
+    ]
+    count = len(later)
+    sessions = "one session was" if count == 1 else f"{count} sessions were"
+    return (
+        f"Since then {'at least ' if more else ''}{sessions} at work and left no handover. "
+        + " ".join(told)
+    )
+
+
+def _related(related: Sequence[Related], now_us: int) -> list[str]:
+    """Return a line for each thing that was done, however many sessions did it."""
+    times: dict[str, list[int]] = {}
+    for one in related:
+        times.setdefault(ended(gist(one.past)), []).append(one.past.at_us)
+    return [f"Related work {_when(at_us, now_us)}: {did}" for did, at_us in times.items()]
+
+
+def _when(at_us: Sequence[int], now_us: int) -> str:
+    latest = f"from {ago(max(at_us), now_us)}"
+    return latest if len(at_us) == 1 else f"in {len(at_us)} sessions, the latest {latest}"
+
+
+def _pattern(pattern: WorkPattern) -> str:
+    name = "Context" if pattern.type == "topic" else "Pattern"
+    return f"{name}: {ended(cut(pattern.description, _SAID))}"
+
+
+def _steps(suggestions: Sequence[Suggestion]) -> str:
+    if len(suggestions) == 1:
+        return f"Suggested next step: {visible_line(suggestions[0].description).rstrip('. ')}."
+    steps = [
+        f"{n}. {visible_line(step.description)}" for n, step in enumerate(suggestions[:_STEPS], 1)
+    ]
+    return "Suggested next steps:\n" + "\n".join(steps)

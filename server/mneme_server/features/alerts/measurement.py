@@ -1,15 +1,16 @@
-"""What rules watch, measured as of a moment, and when to look again though nothing is recorded."""
+"""Measurements of what rules watch, as of a moment, and of when to look again though nothing is
+recorded."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from mneme_server.common.clock import HOUR_US, MICROSECONDS, MINUTE_US
-from mneme_server.features.alerts.model import Condition, Measure, Rule
-from mneme_server.features.alerts.patterns import like
-from mneme_server.features.events.history import HistoryFilter, RecordMeasures, Totals
+from mneme_server.features.alerts.model import AlertCondition, Rule, WatchedMeasure
+from mneme_server.features.events.history import ESCAPE, HistoryFilter, RecordMeasures, Totals
 from mneme_server.features.reflect.model import AnalysisReport, PerformanceTrendsParams
 
 QUEUE_EVERY_US = 20 * MICROSECONDS
@@ -17,13 +18,14 @@ QUEUE_EVERY_US = 20 * MICROSECONDS
 TREND_EVERY_US = HOUR_US
 """How often a trend is looked for at most."""
 _INSIGHTS = {
-    Measure.SUCCESS_RATE: "success_rate_trend",
-    Measure.LATENCY: "latency_trend",
-    Measure.LATENCY_P95: "latency_p95_trend",
-    Measure.ERROR_RATE: "error_rate_trend",
+    WatchedMeasure.SUCCESS_RATE: "success_rate_trend",
+    WatchedMeasure.LATENCY: "latency_trend",
+    WatchedMeasure.LATENCY_P95: "latency_p95_trend",
+    WatchedMeasure.ERROR_RATE: "error_rate_trend",
 }
 _MANY = 1_000_000_000
 """More than a rule can ask for: what is not counted in events is never too few."""
+_PLACEHOLDER = re.compile(r"<(?:url|email|id|date|str|path|num)>")
 
 
 class AnalysisRunner(Protocol):
@@ -37,7 +39,7 @@ class AnalysisRunner(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class RuleReading:
     """The value of what a rule watches, and how many events it rests on.
 
     `next_us`: when it may be another though nothing is recorded; None: never.
@@ -60,7 +62,7 @@ def window(rule: Rule, now_us: int) -> HistoryFilter:
     return replace(scope_of(rule), start_us=now_us - rule.window_us + 1, end_us=now_us + 1)
 
 
-def read(measures: RecordMeasures, rule: Rule, now_us: int, pending: int) -> Reading:
+def read(measures: RecordMeasures, rule: Rule, now_us: int, pending: int) -> RuleReading:
     """Return what a rule's value is now; not for trends.
 
     Args:
@@ -70,54 +72,54 @@ def read(measures: RecordMeasures, rule: Rule, now_us: int, pending: int) -> Rea
         pending: texts that wait to be embedded.
     """
     match rule.condition:
-        case Condition.QUEUE_DEPTH_EXCEEDS:
-            return Reading(pending, next_us=now_us + QUEUE_EVERY_US if pending else None)
-        case Condition.NO_EVENTS_FOR:
+        case AlertCondition.QUEUE_DEPTH_EXCEEDS:
+            return RuleReading(pending, next_us=now_us + QUEUE_EVERY_US if pending else None)
+        case AlertCondition.NO_EVENTS_FOR:
             reading = _silence(measures, rule, now_us)
-        case Condition.SESSION_FAILURES_EXCEED:
+        case AlertCondition.SESSION_FAILURES_EXCEED:
             reading = _failures(measures, rule, now_us)
         case _:
             reading = _of_events(measures, rule, now_us)
     ahead = measures.next_us(scope_of(rule), now_us)
-    return Reading(reading.value, reading.count, _earliest(reading.next_us, ahead))
+    return RuleReading(reading.value, reading.count, _earliest(reading.next_us, ahead))
 
 
-def _silence(measures: RecordMeasures, rule: Rule, now_us: int) -> Reading:
+def _silence(measures: RecordMeasures, rule: Rule, now_us: int) -> RuleReading:
     last = measures.last_us(scope_of(rule), now_us)
     since = rule.created_us if last is None else max(last, rule.created_us)
     due = since + rule.window_us
     # Once it is silent, only what is recorded ends that.
-    return Reading((now_us - since) / MINUTE_US, next_us=due if due > now_us else None)
+    return RuleReading((now_us - since) / MINUTE_US, next_us=due if due > now_us else None)
 
 
-def _failures(measures: RecordMeasures, rule: Rule, now_us: int) -> Reading:
+def _failures(measures: RecordMeasures, rule: Rule, now_us: int) -> RuleReading:
     ended, failed = measures.ended(window(rule, now_us))
     first = measures.first_failure_us(window(rule, now_us)) if rule.open_entry else None
-    return Reading(failed, ended, None if first is None else first + rule.window_us)
+    return RuleReading(failed, ended, None if first is None else first + rule.window_us)
 
 
-def _of_events(measures: RecordMeasures, rule: Rule, now_us: int) -> Reading:
+def _of_events(measures: RecordMeasures, rule: Rule, now_us: int) -> RuleReading:
     pattern = like(rule.pattern) if rule.pattern else ""
     totals = measures.totals(window(rule, now_us), pattern)
     value, count, may_rise = _value(rule.condition, totals)
     # Sums only fall while nothing is recorded; shares and averages may rise, too.
     changes = rule.open_entry or may_rise
     oldest = totals.first_us if changes else None
-    return Reading(value, count, None if oldest is None else oldest + rule.window_us)
+    return RuleReading(value, count, None if oldest is None else oldest + rule.window_us)
 
 
-def _value(condition: Condition, totals: Totals) -> tuple[float, int, bool]:
+def _value(condition: AlertCondition, totals: Totals) -> tuple[float, int, bool]:
     """Return the value, how many events it rests on, and whether it may rise by itself."""
     match condition:
-        case Condition.ERROR_RATE_EXCEEDS:
+        case AlertCondition.ERROR_RATE_EXCEEDS:
             rate = totals.errors / totals.count if totals.count else 0.0
             return rate, totals.count, 0 < rate < 1
-        case Condition.LATENCY_EXCEEDS:
+        case AlertCondition.LATENCY_EXCEEDS:
             mean = totals.duration_us / totals.timed / 1000 if totals.timed else 0.0
             return mean, totals.timed, totals.timed > 1
-        case Condition.COST_EXCEEDS:
+        case AlertCondition.COST_EXCEEDS:
             return totals.cost_usd, totals.count, False
-        case Condition.ERROR_PATTERN_EXCEEDS:
+        case AlertCondition.ERROR_PATTERN_EXCEEDS:
             return totals.matches, totals.count, False
         case _:
             return totals.count, totals.count, False
@@ -132,11 +134,11 @@ class Trends:
     """
 
     analyses: AnalysisRunner
-    _looked: dict[str, dict[str, tuple[int, Rule, Reading]]] = field(default_factory=dict)
+    _looked: dict[str, dict[str, tuple[int, Rule, RuleReading]]] = field(default_factory=dict)
 
     def read(
         self, tenant_id: str, rule: Rule, now_us: int, recorded: Callable[[], bool]
-    ) -> Reading:
+    ) -> RuleReading:
         """Return how much worse the measure got over the window, as a share of its average: 0 when
         no trend is found.
 
@@ -157,7 +159,7 @@ class Trends:
             return replace(known[2], next_us=known[0] + TREND_EVERY_US)
         value = self._worse(tenant_id, rule, now_us) if recorded() else 0.0
         again = now_us + TREND_EVERY_US if value or rule.open_entry else None
-        reading = Reading(value, next_us=again)
+        reading = RuleReading(value, next_us=again)
         looked[rule.id] = (now_us, rule, reading)
         return reading
 
@@ -180,3 +182,10 @@ class Trends:
 
 def _earliest(*times: int | None) -> int | None:
     return min((one for one in times if one is not None), default=None)
+
+
+def like(pattern: str) -> str:
+    """Return what `LIKE` takes for a pattern, with `ESCAPE`; placeholders stand for anything."""
+    parts = _PLACEHOLDER.split(pattern.strip())
+    escaped = [re.sub(r"[\\%_]", lambda found: ESCAPE + found[0], part) for part in parts]
+    return f"%{'%'.join(escaped)}%"
