@@ -14,13 +14,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from mneme_server.features.learning.algorithm import Task
+from mneme_server.features.learning.algorithms.algorithm import (
+    ActionQuestion,
+    Learner,
+    LearningTask,
+    Transition,
+)
 from mneme_server.features.learning.catalogue import algorithm_named, configured
-from mneme_server.features.learning.learner import Learner, Question, Transition
 from mneme_server.features.learning.spaces import OpenLabels, OpenObject
-from mneme_server.features.learning.trust.blocks import Basis
-from mneme_server.features.learning.trust.episodes import episodes_of
-from mneme_server.features.learning.trust.estimates import Estimate
+from mneme_server.features.learning.trust.blocks import Basis, episodes_of
+from mneme_server.features.learning.trust.estimates import ValueEstimate
 from mneme_server.features.learning.trust.evaluation import Evaluation, evaluate_learning
 
 TYPES = ("auth", "ui", "db", "api")
@@ -93,7 +96,7 @@ class World:
         states: list[State] = [
             {"task_type": kind, "complexity": n / 100} for kind in TYPES for n in range(101)
         ]
-        questions = [Question(state, ACTIONS) for state in states]
+        questions = [ActionQuestion(state, ACTIONS) for state in states]
         chosen = learner.choose(questions, explore=False, chance=self.chance)
         worth = np.array([[self.mean(state, action) for action in ACTIONS] for state in states])
         return float((np.array([one.policy for one in chosen]) * worth).sum(axis=1).mean())
@@ -134,7 +137,7 @@ def _decided(
     scenario: Scenario, world: World, learner: Learner, state: State
 ) -> tuple[int, float | None]:
     if scenario.behaviour == "itself":
-        question = Question(state, ACTIONS)
+        question = ActionQuestion(state, ACTIONS)
         (made,) = learner.choose([question], explore=True, chance=world.chance)
         assert isinstance(made.action, int)
         return made.action, made.probability
@@ -146,11 +149,11 @@ def _decided(
     return action, float(policy[action])
 
 
-def _estimates(found: Evaluation) -> tuple[Estimate | None, ...]:
+def _estimates(found: Evaluation) -> tuple[ValueEstimate | None, ...]:
     return found.weighted, found.doubly_robust, found.gain
 
 
-def _held(estimate: Estimate | None, truth: float) -> tuple[bool, float]:
+def _held(estimate: ValueEstimate | None, truth: float) -> tuple[bool, float]:
     assert estimate is not None
     assert estimate.low is not None
     assert estimate.high is not None
@@ -159,7 +162,7 @@ def _held(estimate: Estimate | None, truth: float) -> tuple[bool, float]:
 
 def _made(name: str, seed: int) -> Learner:
     algorithm = algorithm_named(name)
-    return algorithm.make(Task(SPACE, OpenLabels(), configured(algorithm, {}), seed))
+    return algorithm.make(LearningTask(SPACE, OpenLabels(), configured(algorithm, {}), seed))
 
 
 def row(scenario: Scenario, simulations: int) -> str:

@@ -7,8 +7,7 @@ from typing import Any
 
 from mneme_server.features.events.model import Agent, Event, Outcome, Session
 from mneme_server.features.learn.model import Lesson, Reflection
-from mneme_server.features.learning.model import Definition, Export, Mode
-from mneme_server.features.learning.model import Session as LearningSession
+from mneme_server.features.learning.model import Definition, Export, LearningMode, LearningSession
 from mneme_server.features.learning.spaces import OpenLabels, OpenObject
 from mneme_server.features.memory.model import Memory
 
@@ -46,7 +45,7 @@ def memory(memory_id: str, **fields: Any) -> Memory:
 
 
 def learning_session(session_id: str) -> LearningSession:
-    definition = Definition("linucb", {}, OpenObject(), OpenLabels(), 0, Mode.INLINE)
+    definition = Definition("linucb", {}, OpenObject(), OpenLabels(), 0, LearningMode.INLINE)
     return LearningSession(
         number=0, id=session_id, definition=definition, version=1, secret=b"secret",
         created_us=1, updated_us=1,

@@ -11,7 +11,7 @@ from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.events.history import ActivityFilter
 from mneme_server.features.events.model import EventFilter, SessionFilter
 from mneme_server.features.learn.model import LessonFilter, ReflectionFilter, ReflectionLimits
-from mneme_server.features.learning.ports import SessionFilter as LearningFilter
+from mneme_server.features.learning.ports import LearningSessionFilter
 from mneme_server.features.memory.model import MemoryFilter
 from mneme_server.features.memory.values import equal
 from store_contract.conftest import Stores, document, fill
@@ -67,7 +67,7 @@ def _seen(store: Store) -> dict[str, Any]:
 
 
 def _models(unit: Any) -> list[bytes]:
-    sessions = unit.learning_sessions.page(LearningFilter(), None, 100)
+    sessions = unit.learning_sessions.page(LearningSessionFilter(), None, 100)
     return [b"".join(unit.learning_exports.chunks(one.number, 0, 100)) for one in sessions]
 
 

@@ -61,8 +61,8 @@ def _cut_calls(point: str) -> None:
     from mneme_server.features.causal.service import CausalServicer
     from mneme_server.features.causal.store.edges import SqlEdges
     from mneme_server.features.causal.store.experiments import SqlExperiments
-    from mneme_server.features.learning.exporting import KeepModel
-    from mneme_server.features.learning.service import LearningServicer
+    from mneme_server.features.learning.export.exports import KeepModel
+    from mneme_server.features.learning.service.sessions import SessionCalls
     from mneme_server.features.learning.store.exports import SqlLearningExports
     from mneme_server.features.memory.patterns.service import PatternCalls
     from mneme_server.features.memory.patterns.store import SqlPatterns
@@ -73,7 +73,7 @@ def _cut_calls(point: str) -> None:
         (CausalServicer, "RecordObservation", SqlExperiments, "observe"),
         (PatternCalls, "StorePattern", SqlPatterns, "add"),
         (PatternCalls, "ReportPatternMatches", SqlPatterns, "judge"),
-        (LearningServicer, "EndSession", SqlLearningExports, "put"),
+        (SessionCalls, "EndSession", SqlLearningExports, "put"),
     )
     KeepModel.copy = _cut(point, "copy EndSession", KeepModel.copy)  # type: ignore[method-assign]
     for servicer, call, rows, write in parts:

@@ -7,13 +7,18 @@ from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
-from mneme_server.features.learning.algorithm import Setting, Task
+from mneme_server.features.learning.algorithms.algorithm import (
+    Action,
+    ActionQuestion,
+    LearningTask,
+    Setting,
+    Transition,
+)
 from mneme_server.features.learning.catalogue import algorithm_named
 from mneme_server.features.learning.deep import frames
-from mneme_server.features.learning.deep.entries import DEEP_ALGORITHMS
+from mneme_server.features.learning.deep.algorithms import DEEP_ALGORITHMS
 from mneme_server.features.learning.deep.learner import DeepLearner
-from mneme_server.features.learning.deep.worker import Desk
-from mneme_server.features.learning.learner import Action, Question, Transition
+from mneme_server.features.learning.deep.worker import TrainerHost
 from mneme_server.features.learning.spaces import Box, Discrete, Space
 
 NAMED = {one.name: algorithm_named(one.name) for one in DEEP_ALGORITHMS}
@@ -39,7 +44,7 @@ class Here:
     has_ended = False
 
     def __init__(self, setup: Mapping[str, Any]) -> None:
-        self._desk = Desk()
+        self._desk = TrainerHost()
         self.ask(setup)
 
     def ask(self, question: Mapping[str, Any]) -> Future[Mapping[str, Any]]:
@@ -76,7 +81,9 @@ def learner_of(
     """A learner; `start` None trains in a process."""
     if actions is None:
         actions = Discrete(2) if NAMED[name].discrete else Box((-2.0,), (2.0,))
-    learner = NAMED[name].make(Task(states, actions, config_of(name, **settings), seed, background))
+    learner = NAMED[name].make(
+        LearningTask(states, actions, config_of(name, **settings), seed, background)
+    )
     assert isinstance(learner, DeepLearner)
     if start is not None:
         learner._start = start  # type: ignore[assignment]
@@ -99,7 +106,9 @@ def practise(learner: DeepLearner, steps: int, chance: np.random.Generator) -> N
 def tried(learner: DeepLearner, chance: np.random.Generator) -> Transition:
     """What came of an action that it chose."""
     state = [float(chance.uniform(-1, 1))]
-    choice = learner.choose([Question(state, _allowed(learner))], explore=True, chance=chance)[0]
+    choice = learner.choose(
+        [ActionQuestion(state, _allowed(learner))], explore=True, chance=chance
+    )[0]
     return Transition(
         state, choice.action, reward(state[0], choice.action), probability=choice.probability
     )
@@ -108,7 +117,7 @@ def tried(learner: DeepLearner, chance: np.random.Generator) -> Transition:
 def score(learner: DeepLearner) -> float:
     """The mean reward of its best actions, over states of all kinds."""
     states = [[float(x)] for x in np.linspace(-0.95, 0.95, 40)]
-    questions = [Question(state, _allowed(learner)) for state in states]
+    questions = [ActionQuestion(state, _allowed(learner)) for state in states]
     choices = learner.choose(questions, explore=False, chance=np.random.default_rng(0))
     rewards = [reward(s[0], c.action) for s, c in zip(states, choices, strict=True)]
     return float(np.mean(rewards))

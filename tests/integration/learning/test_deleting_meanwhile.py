@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from mneme.v1 import learning_service_pb2 as pb
-from mneme_server.features.learning import open_sessions
+from mneme_server.features.learning.sessions import open_sessions
 from support.api import Api, grpc, refused
 from support.learning import Session, learner, step
 from support.server import LocalServer

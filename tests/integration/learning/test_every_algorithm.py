@@ -14,7 +14,7 @@ import pytest
 from mneme.v1 import learning_pb2
 from mneme.v1 import learning_service_pb2 as pb
 from mneme_server.features.learning.catalogue import ALGORITHMS, algorithm_named
-from mneme_server.features.learning.live_session import SAVED_EVERY_S
+from mneme_server.features.learning.sessions.live_session import SAVED_EVERY_S
 from support.api import Api, grpc, refused
 from support.folders import wait_until
 from support.learning import Session, discrete, learner

@@ -11,7 +11,7 @@ import pytest
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import auth_pb2, learning_pb2, learning_service_pb2
 from mneme.v1 import skill_service_pb2 as skill_pb
-from mneme_server.features.learning import transferring
+from mneme_server.features.learning.transfer import transfer
 from support.api import Api, grpc, refused
 from support.forgetting import (
     GONE,
@@ -179,7 +179,7 @@ def test_nothing_is_taken_over_that_was_forgotten_meanwhile(
         Session(api, "q_learning", name, action_space=discrete(2)) for name in ("source", "target")
     )
     source.record(step({"who": GONE}, 1, 5.0, actor_id=USER, terminated=True))
-    taken = transferring._taken
+    taken = transfer._taken
 
     def taken_and_forgotten(*of: Any) -> Any:
         found = taken(*of)
@@ -187,7 +187,7 @@ def test_nothing_is_taken_over_that_was_forgotten_meanwhile(
         api.admin.StartForget(admin_pb.StartForgetRequest(user_id=USER))
         return found
 
-    monkeypatch.setattr(transferring, "_taken", taken_and_forgotten)
+    monkeypatch.setattr(transfer, "_taken", taken_and_forgotten)
     request = learning_service_pb2.TransferRequest(
         source_session_id="source", target_session_id="target", similarity_threshold=0
     )

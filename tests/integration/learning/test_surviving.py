@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from mneme.v1 import learning_pb2
 from mneme.v1 import learning_service_pb2 as pb
-from mneme_server.features.learning import sealing
+from mneme_server.features.learning.sessions import prediction_ids
 from support.api import Api, grpc, refused
 from support.contexts import eventually
 from support.learning import Session, discrete, learner
@@ -175,8 +175,8 @@ def test_a_prediction_is_good_for_thirty_days(
 ) -> None:
     session = Session(learner(server.keys), "q_learning")
     made = session.predict({"size": 1}, ["a"]).prediction_id
-    monkeypatch.setattr(sealing, "LIFETIME_US", 0)
-    monkeypatch.setattr("mneme_server.features.learning.checking.LIFETIME_US", 0)
+    monkeypatch.setattr(prediction_ids, "LIFETIME_US", 0)
+    monkeypatch.setattr("mneme_server.features.learning.sessions.step_checks.LIFETIME_US", 0)
     with refused() as failure:
         session.reward(made, 1.0)
     assert failure.code == grpc.StatusCode.NOT_FOUND

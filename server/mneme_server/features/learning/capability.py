@@ -17,45 +17,47 @@ from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.settings import ServerSettings
 from mneme_server.engine.store.database import Database
 from mneme_server.features.admin.tenant_operations import Moving
-from mneme_server.features.learning.acting import Act
-from mneme_server.features.learning.asking import AskedSessions
 from mneme_server.features.learning.catalogue import algorithms, find_algorithm
-from mneme_server.features.learning.ending import EndSession
-from mneme_server.features.learning.evaluating import Evaluate
-from mneme_server.features.learning.explaining_choices import Explain
-from mneme_server.features.learning.exporting import DownloadModel, KeepModel
-from mneme_server.features.learning.gating import Gating
-from mneme_server.features.learning.importing.importing import ImportExperience
-from mneme_server.features.learning.measuring import Measure
-from mneme_server.features.learning.model_files import TenantModelFiles
-from mneme_server.features.learning.open_sessions import OpenSessions
-from mneme_server.features.learning.predicting import Predict
-from mneme_server.features.learning.quota import TrainingQuota
-from mneme_server.features.learning.recording import Record
-from mneme_server.features.learning.service import LearningServicer
-from mneme_server.features.learning.sessions import Sessions, StartSession
+from mneme_server.features.learning.explanation.explanation import Explain
+from mneme_server.features.learning.export.exports import DownloadModel, KeepModel, TenantModelFiles
+from mneme_server.features.learning.export.learned_skills import SkillShelf
+from mneme_server.features.learning.export.session_end import EndLearningSession
+from mneme_server.features.learning.imports.experience_import import ImportExperience
+from mneme_server.features.learning.service.experience import ExperienceCalls
+from mneme_server.features.learning.service.policies import PolicyCalls
+from mneme_server.features.learning.service.sessions import SessionCalls
+from mneme_server.features.learning.service.trust import TrustCalls
+from mneme_server.features.learning.sessions.evaluation import Evaluate
+from mneme_server.features.learning.sessions.experience import RecordExperience
+from mneme_server.features.learning.sessions.metrics import MeasureSession
+from mneme_server.features.learning.sessions.open_sessions import OpenSessions, TrainingQuota
+from mneme_server.features.learning.sessions.prediction import Act, Predict, SessionGates
+from mneme_server.features.learning.sessions.session_copies import SessionCopies
+from mneme_server.features.learning.sessions.sessions import (
+    LearningSessions,
+    StartLearningSession,
+    Trajectories,
+)
+from mneme_server.features.learning.sessions.shaped_rewards import ShapeReward
+from mneme_server.features.learning.sessions.train import Train
+from mneme_server.features.learning.sessions.training_lease import TrainingLease
+from mneme_server.features.learning.sessions.worker import LEARNING_JOB, LearningWorker
 from mneme_server.features.learning.settings import LearningSettings
-from mneme_server.features.learning.shaping_rewards import ShapeReward
-from mneme_server.features.learning.skill_shelf import SkillShelf
 from mneme_server.features.learning.store.exports import SqlLearningExports
 from mneme_server.features.learning.store.forgetting import FORGETS, LEARNING_SESSION, POLICY, STEP
 from mneme_server.features.learning.store.sessions import SqlLearningSessions
 from mneme_server.features.learning.store.steps import SqlLearningSteps
-from mneme_server.features.learning.trainer import Trainer
-from mneme_server.features.learning.training import Train
-from mneme_server.features.learning.trajectories import Trajectories
-from mneme_server.features.learning.transferring import Transfer
-from mneme_server.features.learning.worker import LEARNING_JOB, LearningWorker
+from mneme_server.features.learning.transfer.transfer import Transfer
 from mneme_server.features.skills.skills import Skills
 
 _PATIENCE_S = 30.0
 """How long forgetting waits for another server to hand sessions over: as long as for calls."""
 
 
-class _Forget:
+class _SessionRemoval:
     """Forgets the sessions of tenants that are removed; see `TenantListener`."""
 
-    def __init__(self, sessions: OpenSessions, asked: AskedSessions) -> None:
+    def __init__(self, sessions: OpenSessions, asked: SessionCopies) -> None:
         self._sessions = sessions
         self._asked = asked
 
@@ -68,13 +70,13 @@ class _Forget:
         self._asked.forget(tenant_id)
 
 
-class _WhileForgetting:
+class _SessionHold:
     """See `engine.corpus.forgetting.WhileForgetting`."""
 
     def __init__(
         self,
         sessions: OpenSessions,
-        asked: AskedSessions,
+        asked: SessionCopies,
         files: TenantModelFiles,
         wake: Callable[[str], object],
     ) -> None:
@@ -84,7 +86,7 @@ class _WhileForgetting:
         self._wake = wake
 
     @contextmanager
-    def __call__(self, tenant: OpenTenant[Any]) -> Iterator[Callable[[Items], None]]:
+    def hold(self, tenant: OpenTenant[Any]) -> Iterator[Callable[[Items], None]]:
         """Hold the sessions in memory; models that were learned of what went are removed."""
         with (
             self._sessions.leading(tenant.tenant_id, _PATIENCE_S),
@@ -123,56 +125,56 @@ def _build(host: Host) -> Parts:
         lambda tenant: shared or bool(moving.place_of(tenant)),
     )
     cluster, most = runtime.cluster, settings.learning_open_sessions
-    trainer = Trainer(None if cluster is None else cluster.training)
-    open_sessions = OpenSessions(find_algorithm, most, trainer)
-    asked = AskedSessions(open_sessions, find_algorithm, most)
+    lease = TrainingLease(None if cluster is None else cluster.training)
+    open_sessions = OpenSessions(find_algorithm, most, lease)
+    asked = SessionCopies(open_sessions, find_algorithm, most)
     runtime.before_closing(open_sessions.park_all)
     runtime.before_closing(lambda tenant: asked.forget(tenant.tenant_id))
-    runtime.listen(_Forget(open_sessions, asked))
+    runtime.listen(_SessionRemoval(open_sessions, asked))
     if cluster is not None:
         cluster.on_claim(partial(_let_go, tenants, open_sessions))
-    sessions = Sessions(tenants, open_sessions, files)
-    measure = Measure(tenants, sessions)
-    predict = Predict(tenants, asked, open_sessions, Gating(find_algorithm))
+    sessions = LearningSessions(tenants, open_sessions, files)
+    measure = MeasureSession(tenants, sessions)
+    predict = Predict(tenants, asked, open_sessions, SessionGates(find_algorithm))
     wake = partial(runtime.wake, LEARNING_JOB)
     quota = TrainingQuota(open_sessions, settings.learning_seconds)
-    record = Record(tenants, open_sessions, settings.learning_bytes, quota, wake)
-    while_forgetting = _WhileForgetting(open_sessions, asked, files, wake)
-    servicer = LearningServicer(
-        algorithms=algorithms,
-        start_session=StartSession(tenants, open_sessions, settings.learning_sessions),
-        end_session=EndSession(
-            tenants,
-            open_sessions,
-            measure,
-            KeepModel(files, settings.learning_bytes),
-            SkillShelf(host.get(Skills)),
+    record = RecordExperience(tenants, open_sessions, settings.learning_bytes, quota, wake)
+    while_forgetting = _SessionHold(open_sessions, asked, files, wake)
+    keep = KeepModel(files, settings.learning_bytes)
+    servicers = (
+        SessionCalls(
+            algorithms,
+            StartLearningSession(tenants, open_sessions, settings.learning_sessions),
+            sessions,
+            EndLearningSession(tenants, open_sessions, measure, keep, SkillShelf(host.get(Skills))),
+            DownloadModel(tenants),
         ),
-        download_model=DownloadModel(tenants),
-        sessions=sessions,
-        predict=predict,
-        record=record,
-        trajectories=Trajectories(tenants),
-        import_experience=ImportExperience(tenants, record),
-        measure=measure,
-        evaluate=Evaluate(tenants, asked, find_algorithm),
-        explain=Explain(tenants, asked),
-        transfer=Transfer(tenants, open_sessions, find_algorithm),
-        shape_reward=ShapeReward(tenants, open_sessions, wake),
-        act=Act(predict, record),
-        train=Train(tenants, open_sessions, quota, wake),
-        watchdog=runtime.watchdog,
-        foreground=runtime.foreground,
+        PolicyCalls(
+            predict=predict,
+            act=Act(predict, record),
+            train=Train(tenants, open_sessions, quota, wake),
+            transfer=Transfer(tenants, open_sessions, find_algorithm),
+            shape=ShapeReward(tenants, open_sessions, wake),
+            watchdog=runtime.watchdog,
+        ),
+        ExperienceCalls(
+            record,
+            Trajectories(tenants),
+            ImportExperience(tenants, record),
+            runtime.watchdog,
+            runtime.foreground,
+        ),
+        TrustCalls(measure, Evaluate(tenants, asked, find_algorithm), Explain(tenants, asked)),
     )
     descriptor = learning_service_pb2.DESCRIPTOR.services_by_name["LearningService"]
     return Parts(
-        services=[Service(descriptor, servicer)],
+        services=[Service(descriptor, servicer) for servicer in servicers],
         figures=[
             Figure("learning_sessions", lambda unit: unit.learning_sessions.count()),
             Figure("experiences", lambda unit: unit.learning_sessions.transitions()),
         ],
         jobs={LEARNING_JOB: LearningWorker(tenants.open, open_sessions, quota, runtime.foreground)},
-        forgetting=while_forgetting,
+        forgetting=while_forgetting.hold,
         purge=while_forgetting.purge,
     )
 

@@ -11,20 +11,32 @@ from mneme._extras import from_wheels
 
 from mneme_server.common.canonical import Json
 from mneme_server.common.errors import InvalidArgument, Reason
-from mneme_server.features.learning.actions import count_of
-from mneme_server.features.learning.algorithm import REWARD_SCALE, Algorithm, Key, Setting, Task
-from mneme_server.features.learning.algorithms.linear import LinearBandit, LinearConfig
-from mneme_server.features.learning.algorithms.linucb import LinUcb
-from mneme_server.features.learning.algorithms.q_learning import QLearning
-from mneme_server.features.learning.algorithms.sarsa import Sarsa
-from mneme_server.features.learning.algorithms.tabular import Table, TabularConfig
-from mneme_server.features.learning.algorithms.thompson import Thompson
-from mneme_server.features.learning.deep.entries import DEEP_ALGORITHMS
-from mneme_server.features.learning.learner import Learner
+from mneme_server.features.learning.algorithms.algorithm import (
+    REWARD_SCALE,
+    Algorithm,
+    ConfigKey,
+    Learner,
+    LearningTask,
+    Setting,
+)
+from mneme_server.features.learning.algorithms.bandits import (
+    LinearBandit,
+    LinearConfig,
+    LinUcb,
+    Thompson,
+)
+from mneme_server.features.learning.algorithms.tabular import (
+    QLearning,
+    Sarsa,
+    TabularConfig,
+    ValueTable,
+)
+from mneme_server.features.learning.deep.algorithms import DEEP_ALGORITHMS
+from mneme_server.features.learning.spaces import count_of
 
 
-def _table(kind: type[Table]) -> Callable[[Task], Learner]:
-    def make(task: Task) -> Learner:
+def _table(kind: type[ValueTable]) -> Callable[[LearningTask], Learner]:
+    def make(task: LearningTask) -> Learner:
         config = TabularConfig(
             learning_rate=float(task.config["learning_rate"]),
             discount_factor=float(task.config["discount_factor"]),
@@ -39,8 +51,8 @@ def _table(kind: type[Table]) -> Callable[[Task], Learner]:
     return make
 
 
-def _bandit(kind: type[LinearBandit]) -> Callable[[Task], Learner]:
-    def make(task: Task) -> Learner:
+def _bandit(kind: type[LinearBandit]) -> Callable[[LearningTask], Learner]:
+    def make(task: LearningTask) -> Learner:
         config = LinearConfig(
             exploration=float(task.config["exploration"]),
             epsilon=float(task.config["epsilon"]),
@@ -53,19 +65,19 @@ def _bandit(kind: type[LinearBandit]) -> Callable[[Task], Learner]:
     return make
 
 
-BATCH_SIZE = Key(
+BATCH_SIZE = ConfigKey(
     "batch_size", 32, "How many recorded transitions a step of Train learns from.", 1, 1_024
 )
 
 _TABULAR = (
-    Key(
+    ConfigKey(
         "learning_rate",
         0.1,
         "How far a value moves towards each new target in the end: 1 forgets what was before.",
         0.0001,
         1,
     ),
-    Key(
+    ConfigKey(
         "rate_decay",
         0.4,
         "How soon the learning rate of an action in a state falls from 1 to learning_rate: at its "
@@ -74,17 +86,19 @@ _TABULAR = (
         0,
         1,
     ),
-    Key("discount_factor", 0.99, "What a reward is worth one step later.", 0, 1),
-    Key("epsilon", 0.1, "With which probability any action is chosen when it explores.", 0, 1),
+    ConfigKey("discount_factor", 0.99, "What a reward is worth one step later.", 0, 1),
+    ConfigKey(
+        "epsilon", 0.1, "With which probability any action is chosen when it explores.", 0, 1
+    ),
     BATCH_SIZE,
-    Key(
+    ConfigKey(
         "initial_value",
         0.0,
         "What an action is thought to be worth before it was tried; high values make it explore.",
         -1e9,
         1e9,
     ),
-    Key(
+    ConfigKey(
         "bins",
         10,
         "Into how many equal parts a number between finite bounds is divided.",
@@ -94,8 +108,8 @@ _TABULAR = (
 )
 
 
-def _exploration(default: float) -> Key:
-    return Key(
+def _exploration(default: float) -> ConfigKey:
+    return ConfigKey(
         "exploration",
         default,
         "How much uncertainty counts: how many standard deviations are added to what an action is "
@@ -106,15 +120,17 @@ def _exploration(default: float) -> Key:
 
 
 _LINEAR = (
-    Key("epsilon", 0.02, "With which probability any action is chosen when it explores.", 0, 1),
-    Key(
+    ConfigKey(
+        "epsilon", 0.02, "With which probability any action is chosen when it explores.", 0, 1
+    ),
+    ConfigKey(
         "ridge",
         2.0,
         "How many rewards the prior that a fact does not matter counts for.",
         0.01,
         1e6,
     ),
-    Key(
+    ConfigKey(
         "features",
         96,
         "How many facts of a state, and pairs of them, have a weight of their own; later ones "
@@ -239,7 +255,7 @@ def configured(algorithm: Algorithm, given: Mapping[str, Json]) -> dict[str, Set
     return {name: _checked(key, given.get(name, key.default)) for name, key in keys.items()}
 
 
-def described(key: Key) -> str:
+def described(key: ConfigKey) -> str:
     """Return what a key may be, like "from 0 to 1, by default 0.1"."""
     if key.choices:
         return f"{_listed(key.choices)}, by default {key.default}"
@@ -249,7 +265,7 @@ def described(key: Key) -> str:
     return f"{kind}from {key.low:g} to {key.high:g}, by default {key.default}"
 
 
-def _checked(key: Key, value: Json) -> Setting:
+def _checked(key: ConfigKey, value: Json) -> Setting:
     field = f"config.{key.name}"
     if isinstance(key.default, str):
         if not isinstance(value, str) or (key.choices and value not in key.choices):

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from mneme_server.common.canonical import Json
-from mneme_server.features.learning.algorithm import Setting
+from mneme_server.features.learning.algorithms.algorithm import Setting
 from mneme_server.features.learning.spaces import Space
 
 
-class Mode(IntEnum):
+class LearningMode(IntEnum):
     """When a session learns; the numbers are the wire's."""
 
     INLINE = 1
     BACKGROUND = 2
 
 
-class Status(IntEnum):
+class LearningStatus(IntEnum):
     """Whether a session is in use; the numbers are the wire's."""
 
     ACTIVE = 1
@@ -34,11 +34,11 @@ class Definition:
     states: Space
     actions: Space
     seed: int
-    mode: Mode
+    mode: LearningMode
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class SessionCounts:
     """What a session was told and did, in figures.
 
     Args:
@@ -61,7 +61,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class LearningProgress:
     """How far a session has learned: the number of the last step, how often something was corrected
     in all, and for how long it learned, in microseconds."""
 
@@ -71,7 +71,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class LearningSession:
     """A session as it is stored.
 
     Args:
@@ -94,17 +94,17 @@ class Session:
     definition: Definition
     version: int
     secret: bytes
-    status: Status = Status.ACTIVE
+    status: LearningStatus = LearningStatus.ACTIVE
     seen: Sequence[Json] = ()
-    counts: Counts = Counts()
-    progress: Progress = Progress()
+    counts: SessionCounts = SessionCounts()
+    progress: LearningProgress = LearningProgress()
     created_us: int = 0
     updated_us: int = 0
     ended_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StepInput:
     """A step as a caller tells it, not checked yet. What is None was not given."""
 
     reward: float
@@ -121,11 +121,11 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldTrajectory:
+class TrajectoryInput:
     """Steps that are told in one piece, not checked yet, and what is noted of them."""
 
     id: str
-    steps: Sequence[Told]
+    steps: Sequence[StepInput]
     metadata_json: str = "{}"
 
 
@@ -151,7 +151,7 @@ class Trajectory:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RecordedStep:
     """A step as it is kept.
 
     Args:
@@ -200,7 +200,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class MetricPoint:
     """How a session stood when an episode ended. `loss`, `value` and `gradient_norm` are means
     since the point before, None where nothing was learned."""
 
@@ -220,7 +220,7 @@ class Point:
 class Checkpoint:
     """What a session had learned: how far that is, and all of it, encoded."""
 
-    progress: Progress
+    progress: LearningProgress
     data: bytes
 
 

@@ -1,4 +1,4 @@
-"""What learning needs of a tenant's store."""
+"""The ports of learning to a tenant's store."""
 
 from __future__ import annotations
 
@@ -10,34 +10,36 @@ from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.learning.model import (
     Checkpoint,
     Export,
-    Point,
-    Session,
-    Status,
-    Step,
+    LearningSession,
+    LearningStatus,
+    MetricPoint,
+    RecordedStep,
     Trajectory,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class SessionFilter:
+class LearningSessionFilter:
     """Which sessions are meant; what is empty does not filter."""
 
     algorithm: str = ""
-    status: Status | None = None
+    status: LearningStatus | None = None
 
 
-class SessionRepository(Protocol):
+class LearningSessionRepository(Protocol):
     """The tenant's sessions, what they have learned and how they did."""
 
-    def get(self, session_id: str) -> Session | None:
+    def get(self, session_id: str) -> LearningSession | None:
         """Return a session, or None."""
         ...
 
-    def page(self, filter_: SessionFilter, before: int | None, limit: int) -> Sequence[Session]:
+    def page(
+        self, filter_: LearningSessionFilter, before: int | None, limit: int
+    ) -> Sequence[LearningSession]:
         """Return sessions, the last started first, whose numbers are below `before`."""
         ...
 
-    def count(self, status: Status | None = None) -> int:
+    def count(self, status: LearningStatus | None = None) -> int:
         """Return how many there are."""
         ...
 
@@ -54,11 +56,11 @@ class SessionRepository(Protocol):
         """Return how many bytes the recorded steps and the exported models of all take."""
         ...
 
-    def add(self, session: Session) -> Session:
+    def add(self, session: LearningSession) -> LearningSession:
         """Insert a session; return it with its number."""
         ...
 
-    def update(self, session: Session) -> None:
+    def update(self, session: LearningSession) -> None:
         """Store what has changed of a session: its status, counts, labels and times."""
         ...
 
@@ -87,15 +89,15 @@ class SessionRepository(Protocol):
         """Add to that."""
         ...
 
-    def add_points(self, number: int, points: Sequence[Point]) -> None:
+    def add_points(self, number: int, points: Sequence[MetricPoint]) -> None:
         """Insert how a session stood when episodes ended."""
         ...
 
-    def last_points(self, number: int, limit: int) -> Sequence[Point]:
+    def last_points(self, number: int, limit: int) -> Sequence[MetricPoint]:
         """Return the newest points, oldest first."""
         ...
 
-    def points(self, number: int, episodes: Sequence[int]) -> Sequence[Point]:
+    def points(self, number: int, episodes: Sequence[int]) -> Sequence[MetricPoint]:
         """Return the points of these episodes, oldest first."""
         ...
 
@@ -103,19 +105,19 @@ class SessionRepository(Protocol):
 class StepRepository(Protocol):
     """The steps that the tenant's sessions were told."""
 
-    def add(self, number: int, steps: Sequence[Step]) -> None:
+    def add(self, number: int, steps: Sequence[RecordedStep]) -> None:
         """Insert steps of a session."""
         ...
 
-    def after(self, number: int, step: int, limit: int) -> Sequence[Step]:
+    def after(self, number: int, step: int, limit: int) -> Sequence[RecordedStep]:
         """Return the session's steps behind the one with this number, in their order."""
         ...
 
-    def numbered(self, number: int, steps: Sequence[int]) -> Sequence[Step]:
+    def numbered(self, number: int, steps: Sequence[int]) -> Sequence[RecordedStep]:
         """Return the session's steps with these numbers, in the order given."""
         ...
 
-    def of_trajectory(self, number: int, trajectory_id: str) -> Sequence[Step]:
+    def of_trajectory(self, number: int, trajectory_id: str) -> Sequence[RecordedStep]:
         """Return the steps that were told with this id, in their order."""
         ...
 
@@ -154,7 +156,7 @@ class LearningUnit(CorpusUnit, Protocol):
     """One transaction, as far as learning is concerned."""
 
     @property
-    def learning_sessions(self) -> SessionRepository:
+    def learning_sessions(self) -> LearningSessionRepository:
         """The tenant's sessions."""
         ...
 
@@ -172,11 +174,11 @@ class LearningUnit(CorpusUnit, Protocol):
 class ModelFiles(Protocol):
     """Copies of exported models, as files on the server's disk."""
 
-    def write(self, tenant_id: str, session: Session, data: bytes) -> str:
+    def write(self, tenant_id: str, session: LearningSession, data: bytes) -> str:
         """Write a session's model, in place of the one before; return its path in the data folder.
         Empty, and nothing is written, where the tenant has no folder that is its own."""
         ...
 
-    def remove(self, tenant_id: str, session: Session) -> None:
+    def remove(self, tenant_id: str, session: LearningSession) -> None:
         """Remove a session's model, if there is one."""
         ...

@@ -1,4 +1,4 @@
-"""Spaces: which states there can be, and which actions; they mean what Gymnasium's mean.
+"""Spaces of states and actions, which mean what Gymnasium's mean; as JSON; actions by number.
 
 A value of a space is JSON: a number or a label (`Discrete`, `OpenLabels`), a list of numbers
 (`MultiDiscrete`, `Box`), an object (`Dict`, `OpenObject`).
@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from mneme_server.common.canonical import Json
+import numpy as np
+
+from mneme_server.common.canonical import Json, canonical_json
 from mneme_server.common.errors import InvalidArgument, Reason
 
 Space: TypeAlias = "Discrete | MultiDiscrete | Box | Dict | OpenLabels | OpenObject"
@@ -196,3 +198,122 @@ def _listed(names: Sequence[str], most: int = 20) -> str:
 
 def _bad(field: str, problem: str) -> InvalidArgument:
     return InvalidArgument(f"{field}: {problem}", reason=Reason.INVALID_PARAMETER, field=field)
+
+
+MOST_ACTIONS = 1_000
+"""How many actions a space may have; of a `MultiDiscrete` the product of its sizes."""
+
+
+def count_of(space: Space) -> int | None:
+    """Return how many actions a space has; None if they are not numbered, or new ones may appear.
+
+    Raises:
+        TypeError: no algorithm has actions of this space.
+    """
+    match space:
+        case Discrete():
+            return space.size
+        case MultiDiscrete():
+            return math.prod(space.sizes)
+        case OpenLabels() | Box():
+            return None
+        case Dict() | OpenObject():
+            raise TypeError("actions are one of a number, or a box")
+
+
+class Actions:
+    """The numbers of the actions of a space that is not a `Box`: learners know actions by number,
+    callers by their label or value. Not thread-safe.
+
+    Args:
+        space: the space.
+        seen: the labels of an open space that were collected already, in the order of their
+            numbers.
+    """
+
+    def __init__(self, space: Discrete | MultiDiscrete | OpenLabels, seen: Sequence[Json] = ()):
+        self._space = space
+        self._values: list[Json] = list(seen)
+        if isinstance(space, Discrete):
+            self._values = list(space.labels or range(space.size))
+        elif isinstance(space, MultiDiscrete):
+            self._values = [list(map(int, one)) for one in np.ndindex(*space.sizes)]
+        self._numbers = {_key(value): number for number, value in enumerate(self._values)}
+
+    def __len__(self) -> int:
+        """Return how many are known."""
+        return len(self._values)
+
+    def __getitem__(self, number: int) -> Json:
+        """Return the action with a number."""
+        return self._values[number]
+
+    @property
+    def values(self) -> Sequence[Json]:
+        """The known actions in the order of their numbers."""
+        return self._values
+
+    def number(self, value: Json) -> int | None:
+        """Return the number of an action that was checked; None for a label that is new."""
+        return self._numbers.get(_key(value))
+
+    def add(self, value: Json) -> int:
+        """Return the number of an action, which a new label of an open space gets."""
+        key = _key(value)
+        known = self._numbers.get(key)
+        if known is None:
+            known = self._numbers[key] = len(self._values)
+            self._values.append(value)
+        return known
+
+
+def _key(value: Json) -> str | int:
+    return value if isinstance(value, str | int) else canonical_json(value)
+
+
+def space_to_json(space: Space) -> dict[str, Json]:
+    """Return a space as JSON; bounds that are infinite are null."""
+    match space:
+        case Discrete():
+            return {"kind": "discrete", "size": space.size, "labels": list(space.labels)}
+        case MultiDiscrete():
+            return {"kind": "multi_discrete", "sizes": list(space.sizes)}
+        case Box():
+            low, high = ([_bound(one) for one in side] for side in (space.low, space.high))
+            return {"kind": "box", "low": low, "high": high}
+        case Dict():
+            inner: dict[str, Json] = {key: space_to_json(one) for key, one in space.spaces.items()}
+            return {"kind": "dict", "spaces": inner}
+        case OpenLabels():
+            return {"kind": "open_labels"}
+        case OpenObject():
+            return {"kind": "open_object"}
+
+
+def space_of_json(stored: Mapping[str, Any]) -> Space:
+    """Return the space of `space_to_json`.
+
+    Raises:
+        KeyError, ValueError, TypeError: it is not that.
+    """
+    match stored["kind"]:
+        case "discrete":
+            return Discrete(int(stored["size"]), tuple(stored["labels"]))
+        case "multi_discrete":
+            return MultiDiscrete(tuple(map(int, stored["sizes"])))
+        case "box":
+            low = tuple(-math.inf if one is None else float(one) for one in stored["low"])
+            high = tuple(math.inf if one is None else float(one) for one in stored["high"])
+            return Box(low, high)
+        case "dict":
+            return Dict({key: space_of_json(one) for key, one in stored["spaces"].items()})
+        case "open_labels":
+            return OpenLabels()
+        case "open_object":
+            return OpenObject()
+        case other:
+            raise ValueError(f"no space is of the kind {other!r}")
+
+
+def _bound(number: float) -> float | None:
+    return number if math.isfinite(number) else None

@@ -1,4 +1,6 @@
-"""Counting steps and episodes as a session is told of them."""
+"""Counts of the steps and episodes that a session is told of; how settled its rewards are, and
+where its loss is going.
+"""
 
 from __future__ import annotations
 
@@ -7,27 +9,28 @@ import sys
 from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from typing import Any
 
-from mneme_server.features.learning.convergence import convergence_score
-from mneme_server.features.learning.model import Counts, Step
+import numpy as np
+from numpy.typing import NDArray
+
+from mneme_server.features.learning.algorithms.algorithm import MOST_OPEN
+from mneme_server.features.learning.model import RecordedStep, SessionCounts
 
 WINDOW = 100
 """Episodes of the moving averages that are stored."""
 _LARGEST = sys.float_info.max
-MOST_OPEN = 10_000
-"""Episodes under way that are known at once. Those that nothing was heard of for longest are
-forgotten first; what comes of them later begins a new one."""
 
 
 @dataclass(slots=True)
-class _Episode:
+class _OpenEpisode:
     number: int
     reward: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedEpisode:
     """An episode that ended: its number in the order in which episodes ended, from 1."""
 
     number: int
@@ -50,17 +53,17 @@ def _sum(one: float, other: float) -> float:
     return max(-_LARGEST, min(_LARGEST, one + other))
 
 
-class Tally:
+class SessionTally:
     """The counts of a session, and its episodes under way.
 
     Args:
         counts: so far.
     """
 
-    def __init__(self, counts: Counts | None = None) -> None:
-        self.counts = counts or Counts()
+    def __init__(self, counts: SessionCounts | None = None) -> None:
+        self.counts = counts or SessionCounts()
         self._begun = 0
-        self._open: OrderedDict[str, _Episode] = OrderedDict()
+        self._open: OrderedDict[str, _OpenEpisode] = OrderedDict()
         self._recent: deque[float] = deque(maxlen=2 * WINDOW)
 
     def reward_of(self, actor: str) -> float:
@@ -68,12 +71,12 @@ class Tally:
         episode = self._open.get(actor)
         return 0.0 if episode is None else episode.reward
 
-    def add(self, step: Step, size: int) -> tuple[Step, Ended | None]:
+    def add(self, step: RecordedStep, size: int) -> tuple[RecordedStep, EndedEpisode | None]:
         """Count a step of `size` bytes; return it with its numbers, and its episode if it ends."""
         episode = self._open.get(step.actor)
         if episode is None:
             self._begun += 1
-            episode = self._open[step.actor] = _Episode(self._begun)
+            episode = self._open[step.actor] = _OpenEpisode(self._begun)
             if len(self._open) > MOST_OPEN:
                 self._open.popitem(last=False)
         self._open.move_to_end(step.actor)
@@ -93,7 +96,7 @@ class Tally:
         )
         return numbered, self._end(step.actor, episode) if step.ends else None
 
-    def _end(self, actor: str, episode: _Episode) -> Ended:
+    def _end(self, actor: str, episode: _OpenEpisode) -> EndedEpisode:
         del self._open[actor]
         self._recent.append(episode.reward)
         before, first = self.counts, not self.counts.episodes
@@ -105,7 +108,7 @@ class Tally:
             highest=episode.reward if first else max(before.highest, episode.reward),
         )
         counts, recent = self.counts, list(self._recent)
-        return Ended(
+        return EndedEpisode(
             number=counts.episodes,
             transitions=counts.transitions,
             reward=episode.reward,
@@ -125,15 +128,100 @@ class Tally:
     def load(self, dumped: Mapping[str, Any]) -> None:
         """Take over what `dump` returned; the steps that were counted since must be noted."""
         self._begun = dumped["begun"]
-        self._open = OrderedDict((actor, _Episode(*one)) for actor, one in dumped["open"].items())
+        self._open = OrderedDict(
+            (actor, _OpenEpisode(*one)) for actor, one in dumped["open"].items()
+        )
         self._recent.extend(dumped["recent"])
 
-    def note(self, step: Step) -> None:
+    def note(self, step: RecordedStep) -> None:
         """Note a step that is among the counts already."""
         self._begun = max(self._begun, step.episode)
-        episode = self._open.setdefault(step.actor, _Episode(step.episode))
+        episode = self._open.setdefault(step.actor, _OpenEpisode(step.episode))
         self._open.move_to_end(step.actor)
         episode.reward = _sum(episode.reward, step.reward)
         if step.ends:
             self._recent.append(episode.reward)
             del self._open[step.actor]
+
+
+class ConvergenceStatus(IntEnum):
+    """A convergence score in a word; the numbers are the wire's."""
+
+    INITIALIZING = 1
+    LEARNING = 2
+    CONVERGING = 3
+    CONVERGED = 4
+
+
+class LossTrend(IntEnum):
+    """Where a loss is going; the numbers are the wire's."""
+
+    UNKNOWN = 0
+    DECREASING = 1
+    STABLE = 2
+    INCREASING = 3
+
+
+_THRESHOLDS = (
+    (0.95, ConvergenceStatus.CONVERGED),
+    (0.80, ConvergenceStatus.CONVERGING),
+    (0.60, ConvergenceStatus.LEARNING),
+)
+_FEWEST_LOSSES = 8
+
+
+def convergence_score(
+    rewards: Sequence[float], window: int, lowest: float, highest: float
+) -> float:
+    """Return how settled rewards are, from 0 to 1.
+
+    It is 1 less how far the mean of the last `window` rewards is from that of the window before,
+    and less its standard error, both as shares of the range of all rewards; times the share of both
+    windows that is filled.
+
+    Args:
+        rewards: of the last episodes, oldest first; two windows of them at most.
+        window: how many rewards a window has.
+        lowest: the smallest reward of all episodes.
+        highest: the largest.
+    """
+    if len(rewards) < 2:
+        return 0.0
+    # Before both windows are filled, each is half of what there is.
+    size = min(window, len(rewards) // 2)
+    filled = min(1.0, len(rewards) / (2 * window))
+    scale = max(abs(lowest), abs(highest))
+    if not highest > lowest:
+        return filled
+    scaled = np.asarray(rewards) / scale  # Sums and squares of rewards of any size stay finite.
+    last, before = scaled[-size:], scaled[-2 * size : -size]
+    width = highest / scale - lowest / scale
+    error = _standard_error(last) if size > 1 else width
+    unsettled = (abs(float(last.mean() - before.mean())) + error) / width
+    return filled * max(0.0, 1.0 - unsettled)
+
+
+def convergence_status(score: float) -> ConvergenceStatus:
+    """Return a score in a word."""
+    for threshold, status in _THRESHOLDS:
+        if score >= threshold:
+            return status
+    return ConvergenceStatus.INITIALIZING
+
+
+def loss_trend(losses: Sequence[float]) -> LossTrend:
+    """Return where losses, oldest first, are going: whether the means of their halves differ by
+    more than two standard errors."""
+    if len(losses) < _FEWEST_LOSSES:
+        return LossTrend.UNKNOWN
+    scaled = np.asarray(losses) / (max(map(abs, losses)) or 1.0)
+    first, second = scaled[: len(losses) // 2], scaled[len(losses) // 2 :]
+    error = math.hypot(_standard_error(first), _standard_error(second))
+    change = float(second.mean() - first.mean())
+    if abs(change) <= 2 * error:
+        return LossTrend.STABLE
+    return LossTrend.INCREASING if change > 0 else LossTrend.DECREASING
+
+
+def _standard_error(numbers: NDArray[np.float64]) -> float:
+    return float(numbers.std(ddof=1)) / math.sqrt(len(numbers))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from mneme_server.common.canonical import Json
 from mneme_server.common.errors import InvalidArgument, Reason
-from mneme_server.features.learning.algorithm import Algorithm, Task
+from mneme_server.features.learning.algorithms.algorithm import Algorithm, LearningTask
 from mneme_server.features.learning.catalogue import ALGORITHMS, algorithm_named, configured
 from mneme_server.features.learning.spaces import Box, Discrete
 
@@ -23,7 +23,7 @@ def test_each_algorithm_is_made_from_its_defaults_which_are_in_their_ranges(
     assert list(config) == [key.name for key in algorithm.keys]
     assert configured(algorithm, config) == config
     actions = Discrete(3) if algorithm.discrete else Box((-1.0,), (1.0,))
-    assert algorithm.make(Task(Discrete(2), actions, config, seed=0)).dump() is not None
+    assert algorithm.make(LearningTask(Discrete(2), actions, config, seed=0)).dump() is not None
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda one: one.name)

@@ -1,9 +1,9 @@
-"""What `q_learning` and `sarsa` share: a table of what each action is worth in each state.
+"""Tables of what each action is worth in each state: Q-learning and Sarsa.
 
 Actions are chosen as in Sutton and Barto, "Reinforcement Learning: An Introduction", 2nd edition,
 section 6.4: with probability epsilon any, else the best so far. When it explores, actions that were
 never tried in a state are tried first, so that new ones are found at once, and ties go to where it
-leads to what is new (see `novelty.py`); else they are broken by lot.
+leads to what is new (see `Novelty`); else they are broken by lot.
 
 What is known of an action in a state at first is little, so that its first targets count fully: its
 learning rate is n to the power of -`rate_decay` at the nth, and never below `learning_rate`
@@ -17,18 +17,32 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from mneme_server.common.canonical import Json
-from mneme_server.features.learning.algorithms.novelty import Novelty
-from mneme_server.features.learning.certainty import Matrix, probability_best
-from mneme_server.features.learning.choosing import by_count, drawn, greedy, mixed
-from mneme_server.features.learning.keys import key_of
-from mneme_server.features.learning.learner import Choice, Learned, Question, Transition, number_of
-from mneme_server.features.learning.scaling import in_rewards, scaled, told
+from mneme_server.features.learning.algorithms.algorithm import (
+    MOST_OPEN,
+    ActionQuestion,
+    Choice,
+    Transition,
+    UpdateSummary,
+    in_rewards,
+    number_of,
+    scaled,
+    told,
+)
+from mneme_server.features.learning.algorithms.choice import (
+    Matrix,
+    by_count,
+    drawn,
+    greedy,
+    mixed,
+    probability_best,
+)
+from mneme_server.features.learning.features import key_of
 from mneme_server.features.learning.spaces import Space
 
 
@@ -99,7 +113,7 @@ class _Cell:
         return math.sqrt(self.squares / (self.seen - 1) / self.seen)
 
 
-class Table(ABC):
+class ValueTable(ABC):
     """The table and its policy; how a transition changes it is the algorithm's.
 
     Args:
@@ -124,7 +138,7 @@ class Table(ABC):
         return self.config.epsilon
 
     def choose(
-        self, questions: Sequence[Question], *, explore: bool, chance: np.random.Generator
+        self, questions: Sequence[ActionQuestion], *, explore: bool, chance: np.random.Generator
     ) -> list[Choice]:
         """See `Learner`."""
         chosen: dict[int, Choice] = {}
@@ -144,7 +158,7 @@ class Table(ABC):
         choices = [chosen[place] for place in range(len(questions))]
         return in_rewards(choices, self.config.reward_scale)
 
-    def learn(self, transitions: Sequence[Transition]) -> Learned:
+    def learn(self, transitions: Sequence[Transition]) -> UpdateSummary:
         """See `Learner`. The loss is the mean squared error of the values that were corrected."""
         scale = self.config.reward_scale
         moved = []
@@ -153,12 +167,12 @@ class Table(ABC):
                 self._note(one)
             moved += self._learn(one)
         if not moved:
-            return Learned()
+            return UpdateSummary()
         errors, values = zip(*moved, strict=True)
-        found = Learned(len(moved), sum(errors) / len(errors), sum(values) / len(values))
+        found = UpdateSummary(len(moved), sum(errors) / len(errors), sum(values) / len(values))
         return told(found, scale)
 
-    def replay(self, transitions: Sequence[Transition]) -> Learned:
+    def replay(self, transitions: Sequence[Transition]) -> UpdateSummary:
         """See `Replays`."""
         self._again = True
         try:
@@ -208,7 +222,7 @@ class Table(ABC):
         if "novelty" in learned:  # What is of another session has none.
             self._novelty.load(learned["novelty"])
 
-    def _cells(self, question: Question) -> list[_Cell]:
+    def _cells(self, question: ActionQuestion) -> list[_Cell]:
         row = self._rows.get(self._key(question.state), {})
         return [row.get(action, self._new) for action in question.allowed]
 
@@ -248,3 +262,134 @@ def _untried_first(policy: Matrix, tries: Matrix) -> Matrix:
     some = (new.any(axis=1) & ~new.all(axis=1))[:, None]
     evenly = new / np.maximum(new.sum(axis=1, keepdims=True), 1)
     return np.where(some, evenly, policy)
+
+
+class QLearning(ValueTable):
+    """Q-learning: Watkins, "Learning from Delayed Rewards", 1989; Sutton and Barto, section 6.5.
+
+    Q(s, a) moves towards r + gamma * max over b of Q(s', b), whichever action follows: it learns
+    what the best policy is worth, also from transitions that others made.
+    """
+
+    replays_in_order = False
+
+    def _learn(self, transition: Transition) -> list[tuple[float, float]]:
+        follows = 0.0 if transition.terminated else self._best_value(transition)
+        return [self._towards(transition, follows)]
+
+
+class Sarsa(ValueTable):
+    """Sarsa: Rummery and Niranjan, 1994; Sutton and Barto, section 6.4.
+
+    Q(s, a) moves towards r + gamma * Q(s', a'), a' being the action that is taken next: it learns
+    what its own policy is worth, exploration included. A transition is therefore learned from when
+    the next one of its actor comes.
+    """
+
+    def __init__(self, space: Space, actions: int | None, config: TabularConfig) -> None:
+        super().__init__(space, actions, config)
+        self._last: dict[str, Transition] = {}  # Of each actor, while its episode goes on.
+
+    replays_in_order = True
+
+    def replay(self, transitions: Sequence[Transition]) -> UpdateSummary:
+        """See `Replays`. Episodes under way are not touched."""
+        under_way, self._last = self._last, {}
+        try:
+            return super().replay(transitions)
+        finally:
+            self._last = under_way
+
+    def _learn(self, transition: Transition) -> list[tuple[float, float]]:
+        moved = []
+        before = self._last.pop(transition.actor, None)
+        if before is not None:
+            follows = self._value(transition.state, number_of(transition.action))
+            moved.append(self._towards(before, follows))
+        if transition.terminated:
+            moved.append(self._towards(transition, 0.0))
+        elif transition.truncated:
+            # Which action would have followed is not known; the best so far stands for it.
+            moved.append(self._towards(transition, self._best_value(transition)))
+        else:
+            self._last[transition.actor] = transition  # The latest comes last.
+            if len(self._last) > MOST_OPEN:
+                del self._last[next(iter(self._last))]
+        return moved
+
+    def dump(self) -> Mapping[str, Any]:
+        """See `Learner`."""
+        last = {actor: asdict(transition) for actor, transition in self._last.items()}
+        return {**super().dump(), "last": last}
+
+    def load(self, learned: Mapping[str, Any]) -> None:
+        """See `Learner`."""
+        super().load(learned)
+        self._last = {actor: Transition(**facts) for actor, facts in learned["last"].items()}
+
+
+_DISCOUNT = 0.95
+_UNTRIED = 1 / (1 - _DISCOUNT)
+"""The most there can be: each step for the first time, for ever."""
+_LEAST_RATE, _RATE_DECAY = 0.1, 0.4
+"""The nth target counts n to the power of minus `_RATE_DECAY`, at least `_LEAST_RATE`."""
+
+
+class Novelty:
+    """What actions were taken in states, and how new that was with what lay beyond.
+
+    Where rewards are rare nothing tells actions apart at first, and who draws among them evenly
+    gets away from the beginning only slowly. So each step is also worth 1/sqrt(n) at its nth
+    time (Strehl and Littman, "An analysis of model-based interval estimation for Markov decision
+    processes", 2008), and what is new beyond it a share of that, as Q-learning reckons values.
+    Only ties between values are broken by it: what is known to be better is chosen all the same,
+    however familiar it is.
+    """
+
+    def __init__(self) -> None:
+        self._rows: dict[str, dict[int, tuple[int, float]]] = {}
+
+    def of(self, state: str, actions: Sequence[int]) -> list[float]:
+        """Return how new each action is in a state."""
+        row = self._rows.get(state, {})
+        return [row[action][1] if action in row else _UNTRIED for action in actions]
+
+    def note(self, state: str, action: int, beyond: str | None, actions: Sequence[int]) -> None:
+        """Count a step in.
+
+        Args:
+            state: where it was taken.
+            action: what was done.
+            beyond: where it led; None if nothing follows.
+            actions: what can be done there.
+        """
+        follows = 0.0 if beyond is None else max(self.of(beyond, actions), default=_UNTRIED)
+        row = self._rows.setdefault(state, {})
+        tries, novelty = row.get(action, (0, _UNTRIED))
+        tries += 1
+        target = 1 / math.sqrt(tries) + _DISCOUNT * follows
+        rate = max(_LEAST_RATE, tries**-_RATE_DECAY)
+        row[action] = (tries, novelty + rate * (target - novelty))
+
+    def dump(self) -> Mapping[str, Any]:
+        """Return it, as JSON and arrays."""
+        cells = [
+            (number, action, *known)
+            for number, row in enumerate(self._rows.values())
+            for action, known in row.items()
+        ]
+        return {
+            "states": list(self._rows),
+            "state": np.array([cell[0] for cell in cells], dtype=np.int64),
+            "action": np.array([cell[1] for cell in cells], dtype=np.int64),
+            "tries": np.array([cell[2] for cell in cells], dtype=np.int64),
+            "novelty": np.array([cell[3] for cell in cells]),
+        }
+
+    def load(self, kept: Mapping[str, Any]) -> None:
+        """Take over what `dump` returned."""
+        rows: list[dict[int, tuple[int, float]]] = [{} for _ in kept["states"]]
+        columns = (kept[name].tolist() for name in ("state", "action", "tries", "novelty"))
+        for state, action, tries, novelty in zip(*columns, strict=True):
+            rows[state][action] = (tries, novelty)
+        self._rows = dict(zip(kept["states"], rows, strict=True))

@@ -1,4 +1,4 @@
-"""How arrays and JSON travel between the server and a worker, and how they are laid down as bytes.
+"""Frames in which arrays and JSON travel between the server and a worker, and are stored.
 
 A frame is its length, the length of a line of JSON, that line, and the bytes of the arrays. In the
 JSON an array stands as {"$array": [where it begins, type, shape]}, and other keys that begin so get

@@ -11,12 +11,20 @@ from typing import Any
 import numpy as np
 
 from mneme_server.common.errors import InvalidArgument, MnemeError, Reason
-from mneme_server.features.learning.deep.encoding import Encoder
-from mneme_server.features.learning.deep.policies import Policy
+from mneme_server.features.learning.algorithms.algorithm import (
+    ActionQuestion,
+    Choice,
+    Transition,
+    UpdateSummary,
+    aimed,
+    in_rewards,
+    scaled,
+    told,
+)
+from mneme_server.features.learning.deep.encoder import StateEncoder
+from mneme_server.features.learning.deep.policies import NetworkPolicy
 from mneme_server.features.learning.deep.process import Answer, Worker
 from mneme_server.features.learning.deep.setup import Batch, Flags, Setup
-from mneme_server.features.learning.learner import Choice, Learned, Question, Transition
-from mneme_server.features.learning.scaling import aimed, in_rewards, scaled, told
 
 _AHEAD = 32
 """How many transitions may wait for those before them to be learned from, in the background."""
@@ -47,8 +55,8 @@ class DeepLearner:
     def __init__(
         self,
         setup: Setup,
-        encoder: Encoder,
-        policy: Policy,
+        encoder: StateEncoder,
+        policy: NetworkPolicy,
         *,
         wants: int,
         open_actions: bool,
@@ -95,7 +103,7 @@ class DeepLearner:
         return self._worker.pid if self._worker is not None else None
 
     def choose(
-        self, questions: Sequence[Question], *, explore: bool, chance: np.random.Generator
+        self, questions: Sequence[ActionQuestion], *, explore: bool, chance: np.random.Generator
     ) -> list[Choice]:
         """See `Learner`."""
         self._hear(most_left=None)
@@ -104,7 +112,7 @@ class DeepLearner:
         choices = self._policy.choose(states, aims, explore=explore, chance=chance)
         return in_rewards(choices, self._scale)
 
-    def learn(self, transitions: Sequence[Transition]) -> Learned:
+    def learn(self, transitions: Sequence[Transition]) -> UpdateSummary:
         """See `Learner`.
 
         Raises:
@@ -145,7 +153,7 @@ class DeepLearner:
             self._raise_failure()
             self._hand_over()
 
-    def train(self, steps: int, batch: int = 0) -> Learned:
+    def train(self, steps: int, batch: int = 0) -> UpdateSummary:
         """Take so many steps, each on `batch` of the transitions that are kept; 0: as many as the
         config says.
 
@@ -199,7 +207,7 @@ class DeepLearner:
     def _forget(self) -> None:
         self._pending = list(self._saved_pending)
         self._asked: deque[Future[Answer]] = deque()
-        self._done: list[Learned] = []
+        self._done: list[UpdateSummary] = []
         self._failure: MnemeError | None = None
         self._wants = self._saved_wants
 
@@ -231,7 +239,7 @@ class DeepLearner:
                 self._fail(failure)
                 return
             self._wants = answer["wants"]
-            self._done.append(Learned(**answer["learned"]))
+            self._done.append(UpdateSummary(**answer["learned"]))
             if answer["weights"] is not None:
                 self._policy.weights = answer["weights"]
 
@@ -246,7 +254,7 @@ class DeepLearner:
         if failure is not None:
             raise failure
 
-    def _told(self) -> Learned:
+    def _told(self) -> UpdateSummary:
         self._raise_failure()
         done, self._done = self._done, []
         return told(_sum(done), self._scale)
@@ -300,14 +308,14 @@ def _transition(told: Mapping[str, Any]) -> Transition:
     return Transition(**{**told, "action": action if isinstance(action, int) else tuple(action)})
 
 
-def _sum(done: Sequence[Learned]) -> Learned:
+def _sum(done: Sequence[UpdateSummary]) -> UpdateSummary:
     some = [one for one in done if one.updates]
     if not some:
-        return Learned()
+        return UpdateSummary()
     weights = [one.updates for one in some]
     losses = [one.loss for one in some if one.loss is not None]
     values = [one.value for one in some if one.value is not None]
-    return Learned(
+    return UpdateSummary(
         updates=sum(weights),
         loss=float(np.average(losses, weights=weights)) if len(losses) == len(some) else None,
         value=float(np.mean(values)) if values else None,

@@ -14,11 +14,21 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.features.learning.certainty import Matrix, probability_best
-from mneme_server.features.learning.choosing import by_count, drawn, greedy
-from mneme_server.features.learning.deep.encoding import Vectors
-from mneme_server.features.learning.deep.exploring import PinkNoise, Trying
-from mneme_server.features.learning.learner import Choice, Question, Transition, number_of
+from mneme_server.features.learning.algorithms.algorithm import (
+    ActionQuestion,
+    Choice,
+    Transition,
+    number_of,
+)
+from mneme_server.features.learning.algorithms.choice import (
+    Matrix,
+    by_count,
+    drawn,
+    greedy,
+    probability_best,
+)
+from mneme_server.features.learning.deep.encoder import Vectors
+from mneme_server.features.learning.deep.exploration import Exploration, PinkNoise
 
 Weights: TypeAlias = Mapping[str, NDArray[np.float32]]
 
@@ -33,7 +43,7 @@ LOG_DEVIATION = (-5.0, 2.0)
 _Told: TypeAlias = Callable[[list[int], NDArray[np.int64]], tuple[Matrix, Matrix, Matrix]]
 
 
-class Policy(ABC):
+class NetworkPolicy(ABC):
     """What chooses.
 
     Attributes:
@@ -52,7 +62,7 @@ class Policy(ABC):
     def choose(
         self,
         states: Vectors,
-        questions: Sequence[Question],
+        questions: Sequence[ActionQuestion],
         *,
         explore: bool,
         chance: np.random.Generator,
@@ -71,14 +81,14 @@ class Policy(ABC):
         """Take over what `dump` returned."""
 
 
-class _Tries(Policy):
+class _Tries(NetworkPolicy):
     """Over a number of actions, of which it tries others, too."""
 
-    def __init__(self, trying: Trying) -> None:
+    def __init__(self, trying: Exploration) -> None:
         self._trying = trying
 
     def note(self, transitions: Sequence[Transition]) -> None:
-        """See `Policy`."""
+        """See `NetworkPolicy`."""
         actions = [one.action for one in transitions if isinstance(one.action, int)]
         self._trying.note(actions, sum(one.ends for one in transitions))
         for one in transitions:
@@ -86,7 +96,7 @@ class _Tries(Policy):
                 self._trying.end(one.actor)
 
     def _noted(
-        self, choices: list[Choice], questions: Sequence[Question], *, explore: bool
+        self, choices: list[Choice], questions: Sequence[ActionQuestion], *, explore: bool
     ) -> list[Choice]:
         if explore:
             actions = [number_of(choice.action) for choice in choices]
@@ -94,11 +104,11 @@ class _Tries(Policy):
         return choices
 
     def dump(self) -> Mapping[str, Any]:
-        """See `Policy`."""
+        """See `NetworkPolicy`."""
         return self._trying.dump()
 
     def load(self, kept: Mapping[str, Any]) -> None:
-        """See `Policy`."""
+        """See `NetworkPolicy`."""
         self._trying.load(kept)
 
 
@@ -111,18 +121,18 @@ class Values(_Tries):
 
     @property
     def exploration_rate(self) -> float | None:
-        """See `Policy`."""
+        """See `NetworkPolicy`."""
         return self._trying.epsilon
 
     def choose(
         self,
         states: Vectors,
-        questions: Sequence[Question],
+        questions: Sequence[ActionQuestion],
         *,
         explore: bool,
         chance: np.random.Generator,
     ) -> list[Choice]:
-        """See `Policy`."""
+        """See `NetworkPolicy`."""
         if self.weights is None:
             return evenly(questions, chance)
         worth = network(self.weights, "values", standard(self.weights, states))
@@ -149,12 +159,12 @@ class Categorical(_Tries):
     def choose(
         self,
         states: Vectors,
-        questions: Sequence[Question],
+        questions: Sequence[ActionQuestion],
         *,
         explore: bool,
         chance: np.random.Generator,
     ) -> list[Choice]:
-        """See `Policy`."""
+        """See `NetworkPolicy`."""
         if self.weights is None:
             return evenly(questions, chance)
         logits = network(self.weights, "policy", standard(self.weights, states))
@@ -170,7 +180,7 @@ class Categorical(_Tries):
         return self._noted(by_group(questions, told, chance), questions, explore=explore)
 
 
-class _Continuous(Policy):
+class _Continuous(NetworkPolicy):
     """Actions in a box: a network's outputs, squashed by tanh, between its bounds.
 
     Args:
@@ -188,12 +198,12 @@ class _Continuous(Policy):
     def choose(
         self,
         states: Vectors,
-        questions: Sequence[Question],
+        questions: Sequence[ActionQuestion],
         *,
         explore: bool,
         chance: np.random.Generator,
     ) -> list[Choice]:
-        """See `Policy`."""
+        """See `NetworkPolicy`."""
         noise = None
         if explore or self.weights is None:
             noise = self._drawn([question.actor for question in questions], chance)
@@ -240,18 +250,18 @@ class _Continuous(Policy):
         ]
 
     def note(self, transitions: Sequence[Transition]) -> None:
-        """See `Policy`."""
+        """See `NetworkPolicy`."""
         if self._noise is not None:
             for one in transitions:
                 if one.ends:
                     self._noise.end(one.actor)
 
     def dump(self) -> Mapping[str, Any]:
-        """See `Policy`."""
+        """See `NetworkPolicy`."""
         return {} if self._noise is None else self._noise.dump()
 
     def load(self, kept: Mapping[str, Any]) -> None:
-        """See `Policy`."""
+        """See `NetworkPolicy`."""
         if self._noise is not None:
             self._noise.load(kept)
 
@@ -303,16 +313,16 @@ class Deterministic(_Continuous):
         return self._first + min(1.0, self._seen / self._over) * (self._last - self._first)
 
     def note(self, transitions: Sequence[Transition]) -> None:
-        """See `Policy`."""
+        """See `NetworkPolicy`."""
         super().note(transitions)
         self._seen += len(transitions)
 
     def dump(self) -> Mapping[str, Any]:
-        """See `Policy`."""
+        """See `NetworkPolicy`."""
         return {**super().dump(), "seen": self._seen}
 
     def load(self, kept: Mapping[str, Any]) -> None:
-        """See `Policy`."""
+        """See `NetworkPolicy`."""
         super().load(kept)
         self._seen = kept["seen"]
 
@@ -361,7 +371,7 @@ def columns(outputs: Vectors, allowed: NDArray[np.int64]) -> Matrix:
     return np.take_along_axis(outputs, allowed, axis=1).astype(np.float64)
 
 
-def evenly(questions: Sequence[Question], chance: np.random.Generator) -> list[Choice]:
+def evenly(questions: Sequence[ActionQuestion], chance: np.random.Generator) -> list[Choice]:
     """Choose as one does who knows nothing."""
 
     def told(rows: list[int], allowed: NDArray[np.int64]) -> tuple[Matrix, Matrix, Matrix]:
@@ -372,7 +382,7 @@ def evenly(questions: Sequence[Question], chance: np.random.Generator) -> list[C
 
 
 def by_group(
-    questions: Sequence[Question], told: _Told, chance: np.random.Generator
+    questions: Sequence[ActionQuestion], told: _Told, chance: np.random.Generator
 ) -> list[Choice]:
     """Choose for questions with equally many allowed actions together.
 

@@ -1,4 +1,4 @@
-"""What a worker is told: what it trains for, and transitions as arrays."""
+"""The setup of a worker, what it trains for, and transitions as arrays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.features.learning.algorithm import Setting
+from mneme_server.features.learning.algorithms.algorithm import Setting
 
 Floats = NDArray[np.float32]
 Flags = NDArray[np.bool_]

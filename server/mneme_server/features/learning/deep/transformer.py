@@ -13,11 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.features.learning.certainty import Matrix
-from mneme_server.features.learning.choosing import greedy
-from mneme_server.features.learning.deep.encoding import Encoder, Vectors
+from mneme_server.features.learning.algorithms.algorithm import (
+    Action,
+    ActionQuestion,
+    Choice,
+    Transition,
+)
+from mneme_server.features.learning.algorithms.choice import Matrix, greedy
+from mneme_server.features.learning.deep.encoder import StateEncoder, Vectors
 from mneme_server.features.learning.deep.policies import (
-    Policy,
+    NetworkPolicy,
     Weights,
     by_group,
     columns,
@@ -25,7 +30,6 @@ from mneme_server.features.learning.deep.policies import (
     softmax,
     standard,
 )
-from mneme_server.features.learning.learner import Action, Choice, Question, Transition
 
 _MOST_ACTORS = 1_000
 _TOKENS = 3
@@ -41,7 +45,7 @@ class _Past:
         self.gained = 0.0
 
 
-class Foretelling(Policy):
+class TransformerPolicy(NetworkPolicy):
     """Chooses what the network foretells: over a number of actions the most probable one; in a box
     there is one answer.
 
@@ -61,7 +65,7 @@ class Foretelling(Policy):
 
     def __init__(
         self,
-        encoder: Encoder,
+        encoder: StateEncoder,
         actions: int,
         length: int,
         heads: int,
@@ -77,12 +81,12 @@ class Foretelling(Policy):
     def choose(
         self,
         states: Vectors,
-        questions: Sequence[Question],
+        questions: Sequence[ActionQuestion],
         *,
         explore: bool,
         chance: np.random.Generator,
     ) -> list[Choice]:
-        """See `Policy`."""
+        """See `NetworkPolicy`."""
         weights = self.weights
         if weights is None:
             return self._untrained(questions, chance)
@@ -102,7 +106,7 @@ class Foretelling(Policy):
         return by_group(questions, told, chance)
 
     def _untrained(
-        self, questions: Sequence[Question], chance: np.random.Generator
+        self, questions: Sequence[ActionQuestion], chance: np.random.Generator
     ) -> list[Choice]:
         if self._box is None:
             return evenly(questions, chance)
@@ -119,7 +123,7 @@ class Foretelling(Policy):
         ]
 
     def _foretold(
-        self, weights: Weights, states: Vectors, questions: Sequence[Question]
+        self, weights: Weights, states: Vectors, questions: Sequence[ActionQuestion]
     ) -> Vectors:
         """Return what is foretold of each question's action, shape (n, actions)."""
         unit, best = float(weights["unit"]), float(weights["best"])
@@ -151,7 +155,7 @@ class Foretelling(Policy):
         return found
 
     def note(self, transitions: Sequence[Transition]) -> None:
-        """See `Policy`."""
+        """See `NetworkPolicy`."""
         vectors = self._encoder.encode([one.state for one in transitions])
         for vector, one in zip(vectors, transitions, strict=True):
             past = self._pasts.pop(one.actor, None) or _Past(self._length)
@@ -163,7 +167,7 @@ class Foretelling(Policy):
             self._pasts.popitem(last=False)
 
     def dump(self) -> Mapping[str, Any]:
-        """See `Policy`."""
+        """See `NetworkPolicy`."""
         return {
             "pasts": {
                 actor: {
@@ -177,7 +181,7 @@ class Foretelling(Policy):
         }
 
     def load(self, kept: Mapping[str, Any]) -> None:
-        """See `Policy`."""
+        """See `NetworkPolicy`."""
         self._pasts = OrderedDict()
         for actor, told in kept["pasts"].items():
             past = self._pasts[actor] = _Past(self._length)

@@ -20,8 +20,8 @@ from mneme_server.features.learning.deep import frames
 from mneme_server.features.learning.deep.setup import Batch, Setup
 
 if TYPE_CHECKING:
+    from mneme_server.features.learning.algorithms.algorithm import UpdateSummary
     from mneme_server.features.learning.deep.training.trainer import Trainer
-    from mneme_server.features.learning.learner import Learned
 
 Answer = Mapping[str, Any]
 
@@ -29,7 +29,7 @@ _NICE = 10
 """Calls go first; but somebody may wait for what is learned, so it is not the very last."""
 
 
-class Desk:
+class TrainerHost:
     """Answers what is asked of a trainer.
 
     Args:
@@ -61,7 +61,7 @@ class Desk:
     def _setup(self, asked: Mapping[str, Any]) -> Answer:
         import torch
 
-        from mneme_server.features.learning.deep.training.trainers import trainer_for
+        from mneme_server.features.learning.deep.training import trainer_for
 
         torch.set_num_threads(1)
         trainer = self._trainer = trainer_for(Setup(**asked["setup"]))
@@ -70,11 +70,11 @@ class Desk:
         self._ready()
         return {"wants": trainer.wants()}
 
-    def _learned(self, trainer: Trainer, learned: Learned) -> Answer:
+    def _learned(self, trainer: Trainer, learned: UpdateSummary) -> Answer:
         weights = trainer.weights() if learned.updates else None
         return {"learned": asdict(_finite(learned)), "weights": weights, "wants": trainer.wants()}
 
-    def _require_finite(self, trainer: Trainer, learned: Learned) -> None:
+    def _require_finite(self, trainer: Trainer, learned: UpdateSummary) -> None:
         from mneme_server.common.errors import Reason, WorkFailed
 
         if learned == _finite(learned):
@@ -87,7 +87,7 @@ class Desk:
         )
 
 
-def _finite(learned: Learned) -> Learned:
+def _finite(learned: UpdateSummary) -> UpdateSummary:
     """Return what was learned without figures that are no numbers."""
     loss, value, norm = learned.loss, learned.value, learned.gradient_norm
     return replace(
@@ -106,7 +106,7 @@ def main() -> int:
     go_first()
     asked: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(asked,), name="parent", daemon=True).start()
-    desk = Desk(lambda: os.nice(_NICE))  # Until then somebody may wait for torch.
+    desk = TrainerHost(lambda: os.nice(_NICE))  # Until then somebody may wait for torch.
     limit_memory(memory_bytes)
     with os.fdopen(pipe, "wb") as answers:
         while True:

@@ -11,31 +11,30 @@ from mneme.v1 import learning_service_pb2 as service_pb
 
 from mneme_server.common.clock import MICROSECONDS
 from mneme_server.edge.grpc.conversions import json_of, struct_of_object, to_timestamp
-from mneme_server.features.learning.algorithm import Algorithm, Key
+from mneme_server.features.learning.algorithms.algorithm import Algorithm, ConfigKey
 from mneme_server.features.learning.catalogue import missing
-from mneme_server.features.learning.exporting import Model, file_name
-from mneme_server.features.learning.measuring import Metrics
-from mneme_server.features.learning.messages.spaces import space, space_message
-from mneme_server.features.learning.messages.values import action
-from mneme_server.features.learning.model import Mode, Point, Session
-from mneme_server.features.learning.sessions import NewSession
+from mneme_server.features.learning.export.exports import LearnedModel, file_name
+from mneme_server.features.learning.messages.spaces import action, space, space_message
+from mneme_server.features.learning.model import LearningMode, LearningSession, MetricPoint
+from mneme_server.features.learning.sessions.metrics import SessionMetrics
+from mneme_server.features.learning.sessions.sessions import NewLearningSession
 from mneme_server.features.learning.spaces import Box, OpenLabels, OpenObject
 
 
-def new_session(request: service_pb.LearningServiceStartSessionRequest) -> NewSession:
+def new_session(request: service_pb.LearningServiceStartSessionRequest) -> NewLearningSession:
     """Return the session that a request starts."""
-    return NewSession(
+    return NewLearningSession(
         id=request.session_id,
         algorithm=request.algorithm,
         config=json_of(request, "config"),
         states=space(request.state_space, "state_space", OpenObject()),
         actions=space(request.action_space, "action_space", OpenLabels()),
         seed=request.seed,
-        mode=Mode(request.learning),
+        mode=LearningMode(request.learning),
     )
 
 
-def session(stored: Session, *, with_actions: bool = True) -> pb.LearningSession:
+def session(stored: LearningSession, *, with_actions: bool = True) -> pb.LearningSession:
     """Return the message of a session."""
     definition, counts = stored.definition, stored.counts
     known = () if isinstance(definition.actions, Box) or not with_actions else stored.seen
@@ -62,7 +61,7 @@ def session(stored: Session, *, with_actions: bool = True) -> pb.LearningSession
     )
 
 
-def exported(model: Model) -> pb.ExportedModel:
+def exported(model: LearnedModel) -> pb.ExportedModel:
     """Return the message that says what was exported."""
     export = model.export
     return pb.ExportedModel(
@@ -73,7 +72,7 @@ def exported(model: Model) -> pb.ExportedModel:
     )
 
 
-def average(stored: Session) -> float:
+def average(stored: LearningSession) -> float:
     """Return the mean reward of a session's episodes; 0 without any."""
     counts = stored.counts
     return counts.ended_reward / counts.episodes if counts.episodes else 0.0
@@ -96,7 +95,7 @@ def description(algorithm: Algorithm) -> service_pb.AlgorithmDescription:
     )
 
 
-def _key(key: Key) -> service_pb.AlgorithmKey:
+def _key(key: ConfigKey) -> service_pb.AlgorithmKey:
     message = service_pb.AlgorithmKey(name=key.name, meaning=key.meaning, choices=key.choices)
     if isinstance(key.default, str):
         message.text = key.default
@@ -109,7 +108,7 @@ def _key(key: Key) -> service_pb.AlgorithmKey:
     return message
 
 
-def metrics(found: Metrics) -> pb.LearningMetrics:
+def metrics(found: SessionMetrics) -> pb.LearningMetrics:
     """Return the message of metrics."""
     stored = found.session
     return pb.LearningMetrics(
@@ -128,7 +127,7 @@ def metrics(found: Metrics) -> pb.LearningMetrics:
     )
 
 
-def _point(point: Point) -> pb.MetricsPoint:
+def _point(point: MetricPoint) -> pb.MetricsPoint:
     return pb.MetricsPoint(
         episode=point.episode,
         transitions=point.transitions,

@@ -9,21 +9,20 @@ from mneme.v1 import learning_service_pb2 as service_pb
 from mneme_server.common.canonical import canonical_json
 from mneme_server.common.identity import new_id
 from mneme_server.edge.grpc.conversions import json_of, struct_of, to_timestamp
-from mneme_server.features.learning.acting import Answer, Message
-from mneme_server.features.learning.live import Asked, Chosen
+from mneme_server.features.learning.messages.spaces import action, given, value_of
 from mneme_server.features.learning.messages.trust import baseline, verdict
-from mneme_server.features.learning.messages.values import action, given, value_of
-from mneme_server.features.learning.model import Told, ToldTrajectory, Trajectory
-from mneme_server.features.learning.predicting import Predicted
+from mneme_server.features.learning.model import StepInput, Trajectory, TrajectoryInput
+from mneme_server.features.learning.sessions.policy import ChosenAction, StateInput
+from mneme_server.features.learning.sessions.prediction import ActAnswer, ActMessage, Prediction
 
 
-def asked(request: service_pb.PredictRequest) -> Asked:
+def asked(request: service_pb.PredictRequest) -> StateInput:
     """Return the question of a request."""
     return _asked(request, "")
 
 
-def _asked(message: service_pb.PredictRequest | service_pb.ActState, field: str) -> Asked:
-    return Asked(
+def _asked(message: service_pb.PredictRequest | service_pb.ActState, field: str) -> StateInput:
+    return StateInput(
         state=value_of(message.state, f"{field}state"),
         allowed=[
             value_of(one, f"{field}allowed_actions[{place}]")
@@ -34,9 +33,9 @@ def _asked(message: service_pb.PredictRequest | service_pb.ActState, field: str)
     )
 
 
-def act_message(request: service_pb.ActRequest, session_id: str) -> Message:
+def act_message(request: service_pb.ActRequest, session_id: str) -> ActMessage:
     """Return what a message of a stream says; `session_id` is the stream's."""
-    return Message(
+    return ActMessage(
         session_id=session_id,
         feedback=[told(step, f"feedback[{place}].") for place, step in enumerate(request.feedback)],
         states=[_asked(one, f"states[{place}].") for place, one in enumerate(request.states)],
@@ -46,7 +45,7 @@ def act_message(request: service_pb.ActRequest, session_id: str) -> Message:
     )
 
 
-def act_answer(answer: Answer, *, scores: bool) -> service_pb.ActResponse:
+def act_answer(answer: ActAnswer, *, scores: bool) -> service_pb.ActResponse:
     """Return the message of an answer."""
     response = service_pb.ActResponse(
         predictions=[prediction(made, scores=scores) for made in answer.predictions]
@@ -64,9 +63,9 @@ def act_answer(answer: Answer, *, scores: bool) -> service_pb.ActResponse:
     return response
 
 
-def told(message: pb.Experience | service_pb.FeedbackRequest, field: str) -> Told:
+def told(message: pb.Experience | service_pb.FeedbackRequest, field: str) -> StepInput:
     """Return what a message tells; `field` is its path in the request, with a dot behind it."""
-    return Told(
+    return StepInput(
         reward=message.reward,
         prediction_id=message.prediction_id,
         state=given(message, "state", field),
@@ -89,9 +88,9 @@ def told(message: pb.Experience | service_pb.FeedbackRequest, field: str) -> Tol
 
 def trajectory(
     message: service_pb.RecordExperienceRequest | service_pb.RecordTrajectoriesRequest,
-) -> ToldTrajectory:
+) -> TrajectoryInput:
     """Return the trajectory of a message; without an id it is given one."""
-    return ToldTrajectory(
+    return TrajectoryInput(
         id=message.trajectory_id or new_id(),
         steps=[told(step, f"steps[{place}].") for place, step in enumerate(message.steps)],
         metadata_json=canonical_json(json_of(message, "metadata")),
@@ -110,7 +109,7 @@ def recorded_trajectory(kept: Trajectory) -> pb.Trajectory:
     )
 
 
-def prediction(made: Predicted, *, scores: bool) -> pb.Prediction:
+def prediction(made: Prediction, *, scores: bool) -> pb.Prediction:
     """Return the message of a prediction, with what is thought of each action if `scores`."""
     chosen = made.chosen
     return pb.Prediction(
@@ -124,7 +123,7 @@ def prediction(made: Predicted, *, scores: bool) -> pb.Prediction:
     )
 
 
-def _scores(chosen: Chosen) -> list[pb.ActionScore]:
+def _scores(chosen: ChosenAction) -> list[pb.ActionScore]:
     """Return what is thought of each action, the best first."""
     if not chosen.labels:
         return []

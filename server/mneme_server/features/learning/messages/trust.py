@@ -6,20 +6,18 @@ from mneme.v1 import learning_service_pb2 as service_pb
 from mneme.v1 import learning_trust_pb2 as pb
 
 from mneme_server.common.canonical import canonical_json
-from mneme_server.features.learning.explaining.counterfactuals import Counterfactual
-from mneme_server.features.learning.explaining.parts import Absent, Part, name_of
-from mneme_server.features.learning.explaining_choices import Explained, Named
-from mneme_server.features.learning.gating import Wanted as Baseline
-from mneme_server.features.learning.live import Asked
-from mneme_server.features.learning.messages.values import action, given, value_of
-from mneme_server.features.learning.shaping.shaper import Shaped, Shaping
-from mneme_server.features.learning.shaping_rewards import Wanted
-from mneme_server.features.learning.transfer.carrying import Kind
-from mneme_server.features.learning.transferring import Transferred
-from mneme_server.features.learning.trust.estimates import Estimate
-from mneme_server.features.learning.trust.evaluation import Evaluation, Propensities
-from mneme_server.features.learning.trust.gate import Verdict
-from mneme_server.features.learning.trust.words import summary
+from mneme_server.features.learning.algorithms.reward_shaping import Shaped, Shaping
+from mneme_server.features.learning.explanation.attribution import Absent, Part, name_of
+from mneme_server.features.learning.explanation.counterfactuals import Counterfactual
+from mneme_server.features.learning.explanation.explanation import ActionNames, NamedExplanation
+from mneme_server.features.learning.messages.spaces import action, given, value_of
+from mneme_server.features.learning.sessions.policy import StateInput
+from mneme_server.features.learning.sessions.prediction import BaselineInput
+from mneme_server.features.learning.sessions.shaped_rewards import ShapingInput
+from mneme_server.features.learning.transfer.transfer import TransferKind, TransferResult
+from mneme_server.features.learning.trust.estimates import ValueEstimate
+from mneme_server.features.learning.trust.evaluation import Evaluation, Propensities, summary
+from mneme_server.features.learning.trust.gate import GateVerdict
 
 _PROPENSITIES = {
     Propensities.RECORDED: pb.PROPENSITIES_RECORDED,
@@ -33,9 +31,9 @@ _SHAPING = {
     pb.SHAPING_TYPE_NONE: Shaping.NONE,
 }
 TRANSFERS = {
-    pb.TRANSFER_TYPE_FULL: Kind.FULL,
-    pb.TRANSFER_TYPE_FREEZE_ENCODER: Kind.FREEZE_ENCODER,
-    pb.TRANSFER_TYPE_FINE_TUNE: Kind.FINE_TUNE,
+    pb.TRANSFER_TYPE_FULL: TransferKind.FULL,
+    pb.TRANSFER_TYPE_FREEZE_ENCODER: TransferKind.FREEZE_ENCODER,
+    pb.TRANSFER_TYPE_FINE_TUNE: TransferKind.FINE_TUNE,
 }
 
 
@@ -59,14 +57,14 @@ def evaluation(found: Evaluation, *, steps: int, truncated: bool = False) -> pb.
     )
 
 
-def estimate(found: Estimate | None) -> pb.Estimate | None:
+def estimate(found: ValueEstimate | None) -> pb.Estimate | None:
     """Return the message of an estimate."""
     return None if found is None else pb.Estimate(value=found.value, low=found.low, high=found.high)
 
 
-def explained(request: service_pb.ExplainRequest) -> Asked:
+def explained(request: service_pb.ExplainRequest) -> StateInput:
     """Return the question of a request."""
-    return Asked(
+    return StateInput(
         state=value_of(request.state, "state"),
         allowed=[
             value_of(one, f"allowed_actions[{place}]")
@@ -75,13 +73,13 @@ def explained(request: service_pb.ExplainRequest) -> Asked:
     )
 
 
-def explanation(found: Explained) -> pb.Explanation:
+def explanation(found: NamedExplanation) -> pb.Explanation:
     """Return the message of an explanation."""
     why, named = found.explanation, found.named
     shares = sorted(why.attribution.shares.items(), key=lambda one: -abs(one[1]))
     return pb.Explanation(
-        action=action(named(why.action)),
-        chosen_action=action(named(why.choice.action)),
+        action=action(named.of(why.action)),
+        chosen_action=action(named.of(why.choice.action)),
         confidence=why.choice.confidence,
         measure=why.measure,
         score=why.attribution.score,
@@ -100,13 +98,13 @@ def explanation(found: Explained) -> pb.Explanation:
     )
 
 
-def _counterfactual(found: Counterfactual, named: Named) -> pb.Counterfactual:
+def _counterfactual(found: Counterfactual, named: ActionNames) -> pb.Counterfactual:
     return pb.Counterfactual(
         changes=[
             pb.FeatureChange(feature=name_of(path), value=_part(part))
             for path, part in found.changes.items()
         ],
-        predicted_action=action(named(found.choice.action)),
+        predicted_action=action(named.of(found.choice.action)),
         confidence=found.choice.confidence,
         distance=found.distance,
     )
@@ -116,9 +114,9 @@ def _part(part: Part) -> str:
     return "" if isinstance(part, Absent) else canonical_json(part)
 
 
-def wanted(request: service_pb.ShapeRewardRequest) -> Wanted:
+def wanted(request: service_pb.ShapeRewardRequest) -> ShapingInput:
     """Return the step of a request whose reward is to be shaped."""
-    return Wanted(
+    return ShapingInput(
         state=value_of(request.state, "state"),
         next_state=given(request, "next_state"),
         action=given(request, "action"),
@@ -147,7 +145,7 @@ def shaped(reward: float, found: Shaped) -> service_pb.ShapeRewardResponse:
     )
 
 
-def transferred(found: Transferred) -> service_pb.TransferResponse:
+def transferred(found: TransferResult) -> service_pb.TransferResponse:
     """Return the message of a transfer."""
     alike, before, after = found.similarity, found.before, found.after
     improvement = None
@@ -169,12 +167,12 @@ def transferred(found: Transferred) -> service_pb.TransferResponse:
     )
 
 
-def baseline(request: service_pb.PredictRequest | service_pb.ActRequest) -> Baseline | None:
+def baseline(request: service_pb.PredictRequest | service_pb.ActRequest) -> BaselineInput | None:
     """Return the baseline of a request; None if it asks for the policy."""
     if not request.HasField("only_if_better"):
         return None
     wanted = request.only_if_better
-    return Baseline(
+    return BaselineInput(
         action=given(wanted, "action", "only_if_better."),
         first_steps=wanted.first_steps,
         behaviour=wanted.behaviour,
@@ -183,7 +181,7 @@ def baseline(request: service_pb.PredictRequest | service_pb.ActRequest) -> Base
     )
 
 
-def verdict(found: Verdict | None) -> pb.GateVerdict | None:
+def verdict(found: GateVerdict | None) -> pb.GateVerdict | None:
     """Return the message of what a gate says."""
     if found is None:
         return None

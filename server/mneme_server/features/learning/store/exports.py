@@ -1,4 +1,4 @@
-"""What sessions exported when they ended, in a tenant's database."""
+"""Exports of sessions that ended, in a tenant's database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How recorded steps are forgotten, and what was learned of them."""
+"""Forgetting of recorded steps, and of what was learned of them."""
 
 from __future__ import annotations
 
@@ -36,13 +36,17 @@ from mneme_server.engine.corpus.forgetting import (
 from mneme_server.engine.store.forgetting import Forgets, SqlForgetter, array
 from mneme_server.engine.store.portable import listed
 from mneme_server.engine.store.rows import chunks
-from mneme_server.features.learning.importing.mapping import trajectory_of
-from mneme_server.features.learning.importing.plan import RecordKind
-from mneme_server.features.learning.live import sources_of
-from mneme_server.features.learning.model import Mode, Progress, Step, Trajectory
-from mneme_server.features.learning.recording import sum_of
-from mneme_server.features.learning.recounting import recounted
-from mneme_server.features.learning.skills import skill_id
+from mneme_server.features.learning.export.learned_skills import skill_id
+from mneme_server.features.learning.imports.mapping import trajectory_of
+from mneme_server.features.learning.imports.records import RecordKind
+from mneme_server.features.learning.model import (
+    LearningMode,
+    LearningProgress,
+    RecordedStep,
+    Trajectory,
+)
+from mneme_server.features.learning.sessions.experience import recounted, sum_of
+from mneme_server.features.learning.sessions.policy import sources_of
 from mneme_server.features.learning.store.sessions import SqlLearningSessions
 from mneme_server.features.learning.store.steps import SqlLearningSteps
 from mneme_server.features.learning.store.tables import (
@@ -118,7 +122,7 @@ class LearningForgetter(SqlForgetter):
         if lost := found.get(STEP):
             numbers = {int(step.partition(":")[0]) for step in lost}
             learned = or_(
-                sessions.c.mode == Mode.INLINE,  # In memory it has, whatever was saved.
+                sessions.c.mode == LearningMode.INLINE,  # In memory it has, whatever was saved.
                 sessions.c.learned > 0,
                 sessions.c.number.in_(self._sessions_of(checkpoints)),
                 sessions.c.number.in_(self._sessions_of(exports)),
@@ -315,7 +319,7 @@ class LearningForgetter(SqlForgetter):
         """Have a policy know nothing, so that it learns again what is left."""
         for table in (checkpoints, export_chunks, exports, points):
             self._delete_of(table, number)
-        nothing = Progress()
+        nothing = LearningProgress()
         self._change(
             number,
             {
@@ -344,7 +348,7 @@ class LearningForgetter(SqlForgetter):
         session_id = self._connection.execute(query).scalar_one()
         return SqlLearningSessions(self._connection, self._tenant_id).get(session_id)
 
-    def _left(self, number: int) -> Iterator[Step]:
+    def _left(self, number: int) -> Iterator[RecordedStep]:
         repository = SqlLearningSteps(self._connection, self._tenant_id)
         after = 0
         while page := repository.after(number, after, _PAGE):

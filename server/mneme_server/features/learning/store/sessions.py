@@ -31,16 +31,16 @@ from mneme_server.engine.store.reading import read_first, read_rows
 from mneme_server.engine.store.rows import insert_rows, upsert
 from mneme_server.features.learning.model import (
     Checkpoint,
-    Counts,
     Definition,
-    Mode,
-    Point,
-    Progress,
-    Session,
-    Status,
+    LearningMode,
+    LearningProgress,
+    LearningSession,
+    LearningStatus,
+    MetricPoint,
+    SessionCounts,
 )
-from mneme_server.features.learning.ports import SessionFilter
-from mneme_server.features.learning.space_json import space_of_json, space_to_json
+from mneme_server.features.learning.ports import LearningSessionFilter
+from mneme_server.features.learning.spaces import space_of_json, space_to_json
 from mneme_server.features.learning.store.tables import (
     checkpoints,
     export_chunks,
@@ -63,11 +63,13 @@ class SqlLearningSessions:
         self._connection = connection
         self._tenant_id = tenant_id
 
-    def get(self, session_id: str) -> Session | None:
+    def get(self, session_id: str) -> LearningSession | None:
         given = {"tenant": self._tenant_id, "which": session_id}
         return read_first(self._connection, _by_id(), _session, given, kind=_KIND)
 
-    def page(self, filter_: SessionFilter, before: int | None, limit: int) -> Sequence[Session]:
+    def page(
+        self, filter_: LearningSessionFilter, before: int | None, limit: int
+    ) -> Sequence[LearningSession]:
         query = select(sessions).where(_c.tenant_id == self._tenant_id)
         if filter_.algorithm:
             query = query.where(_c.algorithm == filter_.algorithm)
@@ -78,7 +80,7 @@ class SqlLearningSessions:
         query = query.order_by(_c.number.desc()).limit(limit)
         return read_rows(self._connection, query, _session, kind=_KIND)
 
-    def count(self, status: Status | None = None) -> int:
+    def count(self, status: LearningStatus | None = None) -> int:
         query = select(func.count()).where(_c.tenant_id == self._tenant_id)
         if status is not None:
             query = query.where(_c.status == int(status))
@@ -93,7 +95,7 @@ class SqlLearningSessions:
     def behind(self) -> Sequence[str]:
         query = select(_c.id).where(
             _c.tenant_id == self._tenant_id,
-            _c.mode == int(Mode.BACKGROUND),
+            _c.mode == int(LearningMode.BACKGROUND),
             _c.learned < _c.transitions,
         )
         return list(self._connection.execute(query).scalars())
@@ -102,7 +104,7 @@ class SqlLearningSessions:
         row = _bytes().first(self._connection, {"tenant": self._tenant_id})
         return int(row.taken) if row is not None else 0
 
-    def add(self, session: Session) -> Session:
+    def add(self, session: LearningSession) -> LearningSession:
         definition = session.definition
         row = {
             "tenant_id": self._tenant_id,
@@ -124,7 +126,7 @@ class SqlLearningSessions:
         assert added is not None
         return added
 
-    def update(self, session: Session) -> None:
+    def update(self, session: LearningSession) -> None:
         given = {"mine": self._tenant_id, "which": session.number, **_changing(session)}
         if not self._connection.execute(_update(), given).rowcount:
             raise NotFound(
@@ -157,7 +159,9 @@ class SqlLearningSessions:
         data = bytes(row.data)
         if hashlib.sha256(data).digest() != row.digest:
             raise damaged("checkpoint of the learning session", session.id, "its digest differs")
-        return Checkpoint(Progress(session.learned, session.updates, session.training_us), data)
+        return Checkpoint(
+            LearningProgress(session.learned, session.updates, session.training_us), data
+        )
 
     def save(self, number: int, checkpoint: Checkpoint) -> None:
         mine = {"mine": self._tenant_id, "which": number}
@@ -183,7 +187,7 @@ class SqlLearningSessions:
         row = {"tenant_id": self._tenant_id, "day": day, "training_us": total}
         self._connection.execute(upsert(usage), row)
 
-    def add_points(self, number: int, added: Sequence[Point]) -> None:
+    def add_points(self, number: int, added: Sequence[MetricPoint]) -> None:
         if not added:
             return
         rows = [
@@ -205,21 +209,21 @@ class SqlLearningSessions:
         ]
         insert_rows(self._connection, points, rows)
 
-    def last_points(self, number: int, limit: int) -> Sequence[Point]:
+    def last_points(self, number: int, limit: int) -> Sequence[MetricPoint]:
         given = {"tenant": self._tenant_id, "which": number, "most": limit}
         found = read_rows(
             self._connection, _last_points(), _point, given, kind="training metric", key="episode"
         )
         return found[::-1]
 
-    def points(self, number: int, episodes: Sequence[int]) -> Sequence[Point]:
+    def points(self, number: int, episodes: Sequence[int]) -> Sequence[MetricPoint]:
         given = {"tenant": self._tenant_id, "which": number, "values": json.dumps(list(episodes))}
         return read_rows(
             self._connection, _points(), _point, given, kind="training metric", key="episode"
         )
 
 
-def _changing(session: Session) -> dict[str, Any]:
+def _changing(session: LearningSession) -> dict[str, Any]:
     counts = session.counts
     return {
         "status": int(session.status),
@@ -236,7 +240,7 @@ def _changing(session: Session) -> dict[str, Any]:
     }
 
 
-def _progressed(progress: Progress) -> dict[str, Any]:
+def _progressed(progress: LearningProgress) -> dict[str, Any]:
     return {
         "learned": progress.learned,
         "updates": progress.updates,
@@ -245,10 +249,10 @@ def _progressed(progress: Progress) -> dict[str, Any]:
 
 
 @reads(_KIND)
-def _session(row: Row[Any]) -> Session:
+def _session(row: Row[Any]) -> LearningSession:
     require_times(row.created_at, row.updated_at, row.ended_at)
     config: Mapping[str, Any] = json.loads(row.config)
-    return Session(
+    return LearningSession(
         number=row.number,
         id=row.id,
         definition=Definition(
@@ -257,13 +261,13 @@ def _session(row: Row[Any]) -> Session:
             states=space_of_json(json.loads(row.state_space)),
             actions=space_of_json(json.loads(row.action_space)),
             seed=row.seed,
-            mode=Mode(row.mode),
+            mode=LearningMode(row.mode),
         ),
         version=row.version,
         secret=bytes(row.secret),
-        status=Status(row.status),
+        status=LearningStatus(row.status),
         seen=tuple(json.loads(row.seen)),
-        counts=Counts(
+        counts=SessionCounts(
             transitions=row.transitions,
             episodes=row.episodes,
             total_reward=row.total_reward,
@@ -272,7 +276,7 @@ def _session(row: Row[Any]) -> Session:
             highest=row.highest,
             bytes=row.bytes,
         ),
-        progress=Progress(row.learned, row.updates, row.training_us),
+        progress=LearningProgress(row.learned, row.updates, row.training_us),
         created_us=row.created_at,
         updated_us=row.updated_at,
         ended_us=row.ended_at,
@@ -280,9 +284,9 @@ def _session(row: Row[Any]) -> Session:
 
 
 @reads("training metric", "episode")
-def _point(row: Row[Any]) -> Point:
+def _point(row: Row[Any]) -> MetricPoint:
     require_times(row.recorded_at)
-    return Point(
+    return MetricPoint(
         episode=row.episode,
         transitions=row.transitions,
         reward=float(row.episode_reward),

@@ -15,7 +15,7 @@ from mneme_server.engine.store.guard import Prepared
 from mneme_server.engine.store.portable import listed
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.rows import insert_rows
-from mneme_server.features.learning.model import Step, Trajectory
+from mneme_server.features.learning.model import RecordedStep, Trajectory
 from mneme_server.features.learning.store.tables import steps, trajectories
 
 _c = steps.c
@@ -29,7 +29,7 @@ class SqlLearningSteps:
         self._connection = connection
         self._tenant_id = tenant_id
 
-    def add(self, number: int, added: Sequence[Step]) -> None:
+    def add(self, number: int, added: Sequence[RecordedStep]) -> None:
         rows = [
             {
                 "tenant_id": self._tenant_id,
@@ -56,17 +56,17 @@ class SqlLearningSteps:
         ]
         insert_rows(self._connection, steps, rows)
 
-    def after(self, number: int, step: int, limit: int) -> Sequence[Step]:
+    def after(self, number: int, step: int, limit: int) -> Sequence[RecordedStep]:
         given = {"tenant": self._tenant_id, "which": number, "after": step, "most": limit}
         return self._read(_after(), given)
 
-    def numbered(self, number: int, chosen: Sequence[int]) -> Sequence[Step]:
+    def numbered(self, number: int, chosen: Sequence[int]) -> Sequence[RecordedStep]:
         values = json.dumps(list(chosen))
         given = {"tenant": self._tenant_id, "which": number, "values": values}
         found = {step.number: step for step in self._read(_numbered(), given)}
         return [found[one] for one in chosen if one in found]
 
-    def of_trajectory(self, number: int, trajectory_id: str) -> Sequence[Step]:
+    def of_trajectory(self, number: int, trajectory_id: str) -> Sequence[RecordedStep]:
         given = {"tenant": self._tenant_id, "which": number, "told": trajectory_id}
         return self._read(_of_trajectory(), given)
 
@@ -102,14 +102,14 @@ class SqlLearningSteps:
         given = {"tenant": self._tenant_id, "which": number, "values": values}
         return [str(row.prediction) for row in _used().all(self._connection, given)]
 
-    def _read(self, query: Prepared, given: dict[str, Any]) -> list[Step]:
+    def _read(self, query: Prepared, given: dict[str, Any]) -> list[RecordedStep]:
         return read_rows(self._connection, query, _step, given, kind=_KIND, key="number")
 
 
 @reads(_KIND, "number")
-def _step(row: Row[Any]) -> Step:
+def _step(row: Row[Any]) -> RecordedStep:
     require_times(row.recorded_at)
-    return Step(
+    return RecordedStep(
         state=json.loads(row.state),
         action=json.loads(row.action),
         reward=float(row.reward),

@@ -26,7 +26,7 @@ from mneme_server.engine.store.schema import (
     text_column,
     time_column,
 )
-from mneme_server.features.learning.model import Mode, Status
+from mneme_server.features.learning.model import LearningMode, LearningStatus
 
 
 def _real(name: str, *, nullable: bool = False) -> Column[float]:
@@ -46,9 +46,9 @@ sessions = Table(
     json_column("state_space"),
     json_column("action_space"),
     int64_column("seed"),
-    enum_column("mode", Mode),
+    enum_column("mode", LearningMode),
     Column("secret", LargeBinary, nullable=False),
-    enum_column("status", Status),
+    enum_column("status", LearningStatus),
     json_column("seen"),
     int64_column("transitions"),
     int64_column("episodes"),

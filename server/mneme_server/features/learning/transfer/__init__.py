@@ -1,1 +1,1 @@
-"""What one session has learned, taken over by another: how alike their tasks are, and how."""
+"""Transfer between sessions: how alike their tasks are, and what is taken over."""

@@ -1,4 +1,4 @@
-"""How alike two tasks are, measured: by their spaces and, where both have any, by their data.
+"""The similarity of two tasks: by their spaces and, where both have any, by their data.
 
 Each part is from 0 (nothing in common) to 1 (the same), and the similarity is their geometric mean:
 tasks that have nothing in common in one respect are not alike, however alike they are in others.
@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.features.learning.features import facts
-from mneme_server.features.learning.keys import key_of
-from mneme_server.features.learning.learner import Transition
+from mneme_server.features.learning.algorithms.algorithm import Transition
+from mneme_server.features.learning.features import facts, key_of
 from mneme_server.features.learning.spaces import (
     Box,
     Dict,
@@ -37,7 +36,7 @@ _BINS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ComparedTask:
     """What is known of a session's task.
 
     Args:
@@ -78,7 +77,7 @@ class Similarity:
     why: str
 
 
-def similarity(source: Task, target: Task) -> Similarity:
+def similarity(source: ComparedTask, target: ComparedTask) -> Similarity:
     """Measure how alike two tasks are."""
     features = _shared(source.features, target.features)
     actions = _shared(set(source.actions.values()), set(target.actions.values()))
@@ -132,7 +131,7 @@ def _shared(first: Set[str], second: Set[str]) -> float | None:
     return len(first & second) / len(first | second)
 
 
-def _states(source: Task, target: Task) -> float | None:
+def _states(source: ComparedTask, target: ComparedTask) -> float | None:
     if min(len(source.transitions), len(target.transitions)) < _LEAST_STATES:
         return None
     first, second = _columns(source), _columns(target)
@@ -143,7 +142,7 @@ def _states(source: Task, target: Task) -> float | None:
     return max(0.0, 1 - sum(distances) / len(distances))  # Sums of shares may be above 1.
 
 
-def _columns(task: Task) -> dict[str, list[str | float]]:
+def _columns(task: ComparedTask) -> dict[str, list[str | float]]:
     """Return the values of each feature: numbers, or texts."""
     found: dict[str, list[str | float]] = defaultdict(list)
     for one in task.transitions:
@@ -173,7 +172,7 @@ def _kolmogorov(first: Vector, second: Vector) -> float:
     return float(np.abs(below[0] - below[1]).max())
 
 
-def _rewards(source: Task, target: Task) -> float | None:
+def _rewards(source: ComparedTask, target: ComparedTask) -> float | None:
     transitions = (*source.transitions, *target.transitions)
     # As shares of the largest: the sum of some may be beyond the largest number there is.
     unit = max((abs(one.reward) for one in transitions), default=0.0) or 1.0
@@ -190,7 +189,7 @@ def _rewards(source: Task, target: Task) -> float | None:
     return max(0.0, 1 - apart / spread / sum(counts.values()))
 
 
-def _means(task: Task, unit: float) -> dict[tuple[str, str], tuple[float, int]]:
+def _means(task: ComparedTask, unit: float) -> dict[tuple[str, str], tuple[float, int]]:
     """Return the mean reward of each action in each kind of state, in a unit, and of how many it
     is."""
     rewards: dict[tuple[str, str], list[float]] = defaultdict(list)

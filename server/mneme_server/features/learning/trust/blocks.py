@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TypeAlias
@@ -10,17 +10,24 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.features.learning.learner import Choice, Question, Transition, number_of
+from mneme_server.features.learning.algorithms.algorithm import (
+    ActionQuestion,
+    Choice,
+    Transition,
+    number_of,
+)
 from mneme_server.features.learning.spaces import Space
-from mneme_server.features.learning.trust.clone import estimated
-from mneme_server.features.learning.trust.encoding import Encoder
-from mneme_server.features.learning.trust.episodes import Episode
-from mneme_server.features.learning.trust.estimates import Weighed, discounted
-from mneme_server.features.learning.trust.worth import Steps, fitted
+from mneme_server.features.learning.trust.baselines import estimated
+from mneme_server.features.learning.trust.estimates import WeightedEpisodes, discounted
+from mneme_server.features.learning.trust.regression import (
+    RegressionEncoder,
+    RegressionSteps,
+    fitted,
+)
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
-Ask: TypeAlias = Callable[[Sequence[Question]], Sequence[Choice]]
+Ask: TypeAlias = Callable[[Sequence[ActionQuestion]], Sequence[Choice]]
 """A policy: what it chooses in each of some states."""
 
 _MOST_FITTED = 5_000
@@ -41,7 +48,7 @@ class Basis:
 
 
 @dataclass(slots=True)
-class _Judged:
+class _JudgedDecisions:
     """What is known of some decisions once a policy was asked about them, one row each."""
 
     target: list[Vector] = field(default_factory=list)
@@ -72,18 +79,18 @@ class Blocks:
         )
         self._column = {action: place for place, action in enumerate(self._actions)}
         self._flat = flat
-        self._judged = _Judged()
+        self._judged = _JudgedDecisions()
         if not flat:
             return
-        self._encode = Encoder(basis.space, [one.state for one in flat])
-        self._states = self._encode([one.state for one in flat])
+        self._encoder = RegressionEncoder(basis.space, [one.state for one in flat])
+        self._states = self._encoder.encode([one.state for one in flat])
         self._places = np.array([self._column[number_of(one.action)] for one in flat])
         self._rewards = np.array([one.reward for one in flat])
         self._goes_on = np.array([not one.terminated for one in flat])
         self._following = np.zeros_like(self._states)
         if self._goes_on.any():
             led = [one.next_state for one in flat if not one.terminated]
-            self._following[self._goes_on] = self._encode(led)
+            self._following[self._goes_on] = self._encoder.encode(led)
 
     def judge(self, policy: Ask, first: int, last: int) -> None:
         """Ask a policy that knows only episodes before the one with number `first` about those up
@@ -117,7 +124,7 @@ class Blocks:
         mine = slice(max(0, known - _MOST_FITTED), known)
         if known == 0:
             return lambda states: np.zeros((len(states), len(self._actions)))
-        steps = Steps(
+        steps = RegressionSteps(
             states=self._states[mine],
             places=self._places[mine],
             rewards=self._rewards[mine],
@@ -139,13 +146,13 @@ class Blocks:
             found[goes_on] = self._asked(policy, [self._after_it(one) for one in led])
         return found
 
-    def _at_it(self, one: Transition) -> Question:
-        return Question(one.state, one.available or self._actions, one.actor)
+    def _at_it(self, one: Transition) -> ActionQuestion:
+        return ActionQuestion(one.state, one.available or self._actions, one.actor)
 
-    def _after_it(self, one: Transition) -> Question:
-        return Question(one.next_state, one.allowed or self._actions, one.actor)
+    def _after_it(self, one: Transition) -> ActionQuestion:
+        return ActionQuestion(one.next_state, one.allowed or self._actions, one.actor)
 
-    def _asked(self, policy: Ask, questions: Sequence[Question]) -> Matrix:
+    def _asked(self, policy: Ask, questions: Sequence[ActionQuestion]) -> Matrix:
         """Return the policy's probability of each action, shape (questions, actions)."""
         found = np.zeros((len(questions), len(self._actions)))
         for row, question, choice in zip(found, questions, policy(questions), strict=True):
@@ -179,14 +186,14 @@ class Blocks:
         episodes = np.repeat(np.arange(len(self._episodes)), np.diff(self._starts))
         return estimated(self._states, self._places, episodes, len(self._actions))[self._mine]
 
-    def weighed(self, propensities: Vector) -> Weighed:
+    def weighed(self, propensities: Vector) -> WeightedEpisodes:
         """Return the judged episodes, given with which probability each decision was taken."""
         judged = self._judged
         values, rows = np.concatenate(judged.values), np.arange(len(propensities))
         expected = (np.concatenate(judged.policy) * values).sum(axis=1)
         since = np.zeros((2, len(rows))) if judged.since is None else judged.since
         lengths = np.diff(self._starts)[judged.firsts[0] : judged.last]
-        return Weighed(
+        return WeightedEpisodes(
             ratios=np.concatenate(judged.target) / propensities,
             rewards=self._rewards[self._mine],
             expected=expected,
@@ -195,3 +202,26 @@ class Blocks:
             gained=np.array([discounted(one, lengths, self._basis.discount) for one in since]),
             discount=self._basis.discount,
         )
+
+
+Episode: TypeAlias = Sequence[Transition]
+"""The transitions of an actor from the first to the one that ended it, in their order."""
+
+
+def episodes_of(transitions: Iterable[Transition]) -> list[Episode]:
+    """Return the episodes that have ended, in the order in which they began.
+
+    Args:
+        transitions: in the order in which they were taken; those of several actors may alternate.
+    """
+    begun: list[list[Transition]] = []
+    under_way: dict[str, list[Transition]] = {}
+    for one in transitions:
+        episode = under_way.get(one.actor)
+        if episode is None:
+            episode = under_way[one.actor] = []
+            begun.append(episode)
+        episode.append(one)
+        if one.ends:
+            del under_way[one.actor]
+    return [episode for episode in begun if episode[-1].ends]

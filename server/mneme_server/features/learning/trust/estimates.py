@@ -1,4 +1,4 @@
-"""What a policy is worth, estimated from episodes that another one played.
+"""Estimates of what a policy is worth, from episodes that another one played.
 
 An episode's value is its discounted return. What would have followed one that was broken off does
 not count: it is not among what was earned, which the policy is held against. Both estimators weigh
@@ -29,7 +29,7 @@ Lengths = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class ValueEstimate:
     """An estimate of a value.
 
     Args:
@@ -44,7 +44,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
+class WeightedEpisodes:
     """Episodes with what the policy thinks of them, their steps one after the other.
 
     Args:
@@ -83,7 +83,7 @@ class Weighed:
         found: Vector = np.multiply.reduceat(self.ratios, self.starts)
         return found
 
-    def since(self, first: int) -> Weighed:
+    def since(self, first: int) -> WeightedEpisodes:
         """Return the episodes from the one with number `first` on."""
         steps = int(self.lengths[:first].sum())
         return replace(
@@ -126,7 +126,7 @@ def discounted(values: Vector, lengths: Lengths, discount: float) -> Vector:
     return found
 
 
-def weighted(data: Weighed) -> Vector:
+def weighted(data: WeightedEpisodes) -> Vector:
     """Return the influences of weighted importance sampling, per decision; their mean estimates the
     value. An episode that has ended goes on with its last weight and no reward."""
     longest_first, starts, running = _running(data)
@@ -151,7 +151,7 @@ def weighted(data: Weighed) -> Vector:
     return found
 
 
-def doubly_robust(data: Weighed) -> Vector:
+def doubly_robust(data: WeightedEpisodes) -> Vector:
     """Return the doubly robust value of each episode; their mean estimates the policy's."""
     longest_first, starts, running = _running(data)
     value = np.zeros(len(starts))
@@ -165,7 +165,7 @@ def doubly_robust(data: Weighed) -> Vector:
     return found
 
 
-def _running(data: Weighed) -> tuple[Lengths, Lengths, list[int]]:
+def _running(data: WeightedEpisodes) -> tuple[Lengths, Lengths, list[int]]:
     """Return the episodes, the longest first; where their steps begin, in that order; and how many
     of them each step is in."""
     longest_first = np.argsort(-data.lengths, kind="stable")
@@ -174,7 +174,7 @@ def _running(data: Weighed) -> tuple[Lengths, Lengths, list[int]]:
     return longest_first, data.starts[longest_first], running.tolist()
 
 
-def mean_of(values: Vector, effective: float, spread: float, drift: float = 0.0) -> Estimate:
+def mean_of(values: Vector, effective: float, spread: float, drift: float = 0.0) -> ValueEstimate:
     """Return a mean with its 95 % interval.
 
     Args:
@@ -189,7 +189,7 @@ def mean_of(values: Vector, effective: float, spread: float, drift: float = 0.0)
     chance = float(values.std(ddof=1)) / math.sqrt(len(values))
     error = math.hypot(chance, 0.5 * spread / effective, drift)
     reach = student(0.975, effective - 1) * error
-    return Estimate(center, center - reach, center + reach)
+    return ValueEstimate(center, center - reach, center + reach)
 
 
 def student(probability: float, freedom: float) -> float:

@@ -18,13 +18,12 @@ from itertools import chain, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.features.learning.choosing import chosen
-from mneme_server.features.learning.learner import Learner
-from mneme_server.features.learning.trust.blocks import Ask, Basis, Blocks
-from mneme_server.features.learning.trust.episodes import Episode
+from mneme_server.features.learning.algorithms.algorithm import Learner
+from mneme_server.features.learning.algorithms.choice import chosen
+from mneme_server.features.learning.trust.blocks import Ask, Basis, Blocks, Episode
 from mneme_server.features.learning.trust.estimates import (
-    Estimate,
-    Weighed,
+    ValueEstimate,
+    WeightedEpisodes,
     doubly_robust,
     mean_of,
     weighted,
@@ -74,11 +73,11 @@ class Evaluation:
     effective: float = 0.0
     overlap: float = 0.0
     propensities: Propensities = Propensities.RECORDED
-    behaviour: Estimate | None = None
-    weighted: Estimate | None = None
-    doubly_robust: Estimate | None = None
-    gain: Estimate | None = None
-    modelled: Estimate | None = None
+    behaviour: ValueEstimate | None = None
+    weighted: ValueEstimate | None = None
+    doubly_robust: ValueEstimate | None = None
+    gain: ValueEstimate | None = None
+    modelled: ValueEstimate | None = None
     refused: str = ""
 
 
@@ -152,7 +151,7 @@ def _evaluation(blocks: Blocks) -> Evaluation:
     return _estimates(data, Propensities.RECORDED)
 
 
-def _latest(blocks: Blocks, propensities: Vector) -> Weighed:
+def _latest(blocks: Blocks, propensities: Vector) -> WeightedEpisodes:
     """Return the latest blocks that are enough together, whose policies have learned the most; all
     if none are. Rewards play no part in it."""
     data = blocks.weighed(propensities)
@@ -162,7 +161,7 @@ def _latest(blocks: Blocks, propensities: Vector) -> Weighed:
     return data
 
 
-def _estimates(data: Weighed, propensities: Propensities) -> Evaluation:
+def _estimates(data: WeightedEpisodes, propensities: Propensities) -> Evaluation:
     returns, weights = data.returns, data.weights
     spread = float(np.ptp(returns))
     found = Evaluation(
@@ -172,7 +171,7 @@ def _estimates(data: Weighed, propensities: Propensities) -> Evaluation:
         overlap=min(1.0, float(weights.mean())),
         propensities=propensities,
         behaviour=mean_of(returns, len(returns), spread),
-        modelled=Estimate(float(data.expected[data.starts].mean())),
+        modelled=ValueEstimate(float(data.expected[data.starts].mean())),
     )
     refused = _refused(data)
     if refused:
@@ -186,7 +185,7 @@ def _estimates(data: Weighed, propensities: Propensities) -> Evaluation:
     )
 
 
-def _refused(data: Weighed) -> str:
+def _refused(data: WeightedEpisodes) -> str:
     """Return why there can be no estimates; empty if there can."""
     weights = data.weights
     if data.effective < LEAST_EFFECTIVE:
@@ -202,3 +201,44 @@ def _refused(data: Weighed) -> str:
             "of it."
         )
     return ""
+
+
+_FROM = {
+    Propensities.RECORDED: "the probabilities of what was done are those recorded",
+    Propensities.ESTIMATED: "the probabilities of what was done are estimated",
+    Propensities.PARTLY_ESTIMATED: "some probabilities of what was done are estimated",
+}
+
+
+def summary(found: Evaluation) -> str:
+    """Return what an evaluation says in a few sentences."""
+    if found.doubly_robust is None or found.gain is None:
+        model = (
+            f" A model of the rewards puts the policy at {found.modelled.value:.3g}."
+            if found.modelled is not None
+            else ""
+        )
+        return f"What the policy would have earned is not known. {found.refused}{model}"
+    return (
+        f"The policy would have earned {_told(found.doubly_robust)} per episode, "
+        f"{_verdict(found.gain)}. It was judged by {found.episodes} episodes that it had not "
+        f"learned from, worth {found.effective:.0f} equally weighted ones; "
+        f"{_FROM[found.propensities]}."
+    )
+
+
+def _verdict(gain: ValueEstimate) -> str:
+    assert gain.low is not None
+    assert gain.high is not None
+    more = f"{abs(gain.value):.3g} {'more' if gain.value >= 0 else 'less'} than what was done"
+    if gain.low > 0:
+        return f"{more}, and surely more ({gain.low:.3g} to {gain.high:.3g})"
+    if gain.high < 0:
+        return f"{more}, and surely less ({gain.low:.3g} to {gain.high:.3g})"
+    return f"{more}, but that may be chance ({gain.low:.3g} to {gain.high:.3g})"
+
+
+def _told(estimate: ValueEstimate) -> str:
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.value:.3g}"
+    return f"{estimate.value:.3g} ({estimate.low:.3g} to {estimate.high:.3g})"

@@ -1,4 +1,4 @@
-"""When a learned policy may answer in the place of a baseline.
+"""The gate that lets a learned policy answer in the place of a baseline.
 
 Each decision that was taken with known probabilities is evidence of what the policy gains over the
 baseline, whichever of them answered. Let p and b be how much more often the policy or the baseline
@@ -18,13 +18,20 @@ The policy is asked before the reward is known: it has not learned from what it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mneme_server.features.learning.algorithms.algorithm import (
+    ActionQuestion,
+    Learner,
+    Transition,
+    number_of,
+)
+from mneme_server.features.learning.trust.baselines import PolicyBaseline, probabilities
 from mneme_server.statistics.sequence import LowerBound, Sample
 
 Vector = NDArray[np.float64]
@@ -34,7 +41,7 @@ _WINDOW = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class GateComparison:
     """What a decision will tell about policy and baseline once its reward is known.
 
     Args:
@@ -59,9 +66,9 @@ class Comparison:
             least=max(self.most_policy * center, self.most_baseline * (1 - center)),
         )
 
-    def swapped(self) -> Comparison:
+    def swapped(self) -> GateComparison:
         """Return the comparison of the baseline with the policy."""
-        return Comparison(
+        return GateComparison(
             policy=self.baseline,
             baseline=self.policy,
             difference=self.difference,
@@ -70,7 +77,9 @@ class Comparison:
         )
 
 
-def compare(policy: Vector, baseline: Vector, behaviour: Vector, taken: int) -> Comparison | None:
+def compare(
+    policy: Vector, baseline: Vector, behaviour: Vector, taken: int
+) -> GateComparison | None:
     """Compare two policies in one state; None if the decision can tell nothing about them, because
     one would do what could not happen.
 
@@ -87,7 +96,7 @@ def compare(policy: Vector, baseline: Vector, behaviour: Vector, taken: int) -> 
         return None
     chances = np.where(differ, behaviour, 1.0)
     policy_weights, baseline_weights = more / chances, less / chances
-    return Comparison(
+    return GateComparison(
         policy=float(policy_weights[taken]),
         baseline=float(baseline_weights[taken]),
         difference=float(more.sum()),
@@ -98,7 +107,7 @@ def compare(policy: Vector, baseline: Vector, behaviour: Vector, taken: int) -> 
 
 def compare_taken(
     policy: Vector, baseline: Vector, taken: int, chance: float | None
-) -> Comparison | None:
+) -> GateComparison | None:
     """Compare two policies where only the probability of the action that was taken is known.
 
     A behaviour that was not certain is taken to be able to do anything. None if it was certain, or
@@ -108,10 +117,10 @@ def compare_taken(
     less = np.maximum(baseline - policy, 0.0)
     difference = float(more.sum())
     if difference < 1e-12:
-        return Comparison(0.0, 0.0, 0.0, 0.0, 0.0)
+        return GateComparison(0.0, 0.0, 0.0, 0.0, 0.0)
     if chance is None or chance >= 1:
         return None
-    return Comparison(
+    return GateComparison(
         policy=float(more[taken]) / chance,
         baseline=float(less[taken]) / chance,
         difference=difference,
@@ -121,7 +130,7 @@ def compare_taken(
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class GateVerdict:
     """What the gate says.
 
     Args:
@@ -168,7 +177,7 @@ class Gate:
     losses: LowerBound = field(default_factory=LowerBound)
     recent: LowerBound = field(default_factory=LowerBound)
 
-    def observe(self, comparison: Comparison, reward: float) -> None:
+    def observe(self, comparison: GateComparison, reward: float) -> None:
         """Take a decision into account, now that its reward is known."""
         share = (reward - self.low) / (self.high - self.low)
         self.clipped += not 0.0 <= share <= 1.0
@@ -187,14 +196,14 @@ class Gate:
             self.rewards = 0.0
             self.gains, self.losses, self.recent = LowerBound(), LowerBound(), LowerBound()
 
-    def verdict(self, baseline: str) -> Verdict:
+    def verdict(self, baseline: str) -> GateVerdict:
         """Say who answers.
 
         Args:
             baseline: its name, for the sentence, like "the action 'cache'".
         """
         scale = self.high - self.low
-        found = Verdict(
+        found = GateVerdict(
             trusts_policy=self.trusts_policy,
             decisions=self.gains.count,
             gain=self.gains.mean * scale,
@@ -214,7 +223,7 @@ class Gate:
         """Whether the policy answers."""
         return self.gains.is_positive(self._level)
 
-    def _sentence(self, found: Verdict, baseline: str) -> str:
+    def _sentence(self, found: GateVerdict, baseline: str) -> str:
         if not found.decisions:
             known = "nothing is known yet of what the policy gains over it"
         else:
@@ -240,3 +249,116 @@ class Gate:
 
 
 _BOUNDS = ("gains", "losses", "recent")
+
+
+TRIED = 0.1
+"""The share of exploring answers that are given by the one that is not trusted."""
+_MOST_OPEN = 1_000
+
+
+@dataclass(slots=True)
+class _GatedEpisode:
+    """An episode under way: how much likelier the policy and the baseline are to play it so than
+    what played it, and its discounted return. `known` is whether they can be told."""
+
+    policy: float = 1.0
+    baseline: float = 1.0
+    earned: float = 0.0
+    worth: float = 1.0
+    known: bool = True
+
+
+@dataclass(slots=True)
+class GateAtWork:
+    """A gate with what it needs to judge.
+
+    Args:
+        gate: weighs the evidence.
+        discount: what a reward one step later is worth; None: each step is an episode.
+        baseline: what the policy is held against; None until it is made again after a restart, and
+            no evidence is collected until then.
+        under_way: the episodes under way, by actor.
+    """
+
+    gate: Gate
+    discount: float | None
+    baseline: PolicyBaseline | None = None
+    under_way: dict[str, _GatedEpisode] = field(default_factory=dict)
+
+    def observe(
+        self, learner: Learner, transitions: Sequence[Transition], actions: Sequence[int]
+    ) -> None:
+        """Take transitions into account that the learner has not learned from yet.
+
+        Args:
+            learner: the policy.
+            transitions: in their order.
+            actions: the numbers of all actions that are known.
+        """
+        if self.baseline is None:
+            return
+        questions = [
+            ActionQuestion(one.state, one.available or actions, one.actor) for one in transitions
+        ]
+        for one, question, policy in zip(
+            transitions, questions, probabilities(learner, questions), strict=True
+        ):
+            self._observe(one, question, policy, self.baseline)
+
+    def missed(self, actors: Iterable[str]) -> None:
+        """Note whose episodes are under way, of which nothing was seen so far: what is left of one
+        is no episode, and not judged."""
+        self.under_way = {actor: _GatedEpisode(known=False) for actor in actors}
+
+    def _observe(
+        self, one: Transition, question: ActionQuestion, policy: Vector, baseline: PolicyBaseline
+    ) -> None:
+        # Where the baseline was not allowed, nothing is told of it.
+        may = question.allowed if baseline.answers(question) else ()
+        places = [n for n, number in enumerate(may) if number == number_of(one.action)]
+        other = baseline.probabilities(question) if places else policy
+        if self.discount is None or (one.ends and one.actor not in self.under_way):
+            if places:
+                told = compare_taken(policy, other, places[0], one.probability)
+                if told is not None:
+                    self.gate.observe(told, one.reward)
+            return
+        episode = self.under_way.setdefault(one.actor, _GatedEpisode())
+        if places and one.probability:
+            episode.policy *= float(policy[places[0]]) / one.probability
+            episode.baseline *= float(other[places[0]]) / one.probability
+        certain = one.probability is None or one.probability >= 1
+        if not places or (certain and (policy != other).any()):
+            episode.known = False
+        episode.earned += episode.worth * one.reward
+        episode.worth *= self.discount
+        if one.ends:
+            del self.under_way[one.actor]
+            if episode.known:
+                weights = GateComparison(
+                    episode.policy, episode.baseline, 1.0, float("inf"), float("inf")
+                )
+                self.gate.observe(weights, episode.earned)
+        elif len(self.under_way) > _MOST_OPEN:
+            del self.under_way[next(iter(self.under_way))]
+
+    def mixture(self, policy: Vector, baseline: Vector, *, explore: bool) -> Vector:
+        """Return the probability of each action: that of the one that is trusted or, exploring, now
+        and then of the other one."""
+        now, other = (policy, baseline) if self.gate.trusts_policy else (baseline, policy)
+        return (1 - TRIED) * now + TRIED * other if explore else now
+
+    def verdict(self) -> GateVerdict:
+        """Say who answers, and why."""
+        assert self.baseline is not None
+        return self.gate.verdict(self.baseline.name)
+
+    def dump(self) -> dict[str, Any]:
+        """Return all that it knows but its baseline, as JSON. Episodes under way are left out: see
+        `missed`."""
+        return {"gate": self.gate.dump(), "discount": self.discount}
+
+    @classmethod
+    def load(cls, known: Mapping[str, Any]) -> GateAtWork:
+        """Return the one that `dump` was called on."""
+        return cls(Gate.load(known["gate"]), known["discount"])

@@ -11,13 +11,16 @@ pytest.importorskip("torch", reason="the extra `rl` is not installed")
 
 import torch
 from mneme_server.common.errors import FailedPrecondition, InvalidArgument
+from mneme_server.features.learning.algorithms.algorithm import ActionQuestion, Transition
 from mneme_server.features.learning.deep import frames
 from mneme_server.features.learning.deep.learner import DeepLearner
 from mneme_server.features.learning.deep.setup import Batch, Setup
-from mneme_server.features.learning.deep.training.decision_transformer import DecisionTransformer
-from mneme_server.features.learning.deep.training.episodes import Episodes, Windows
+from mneme_server.features.learning.deep.training.decision_transformer import (
+    DecisionTransformer,
+    EpisodeBuffer,
+    Windows,
+)
 from mneme_server.features.learning.deep.transformer import foretold
-from mneme_server.features.learning.learner import Question, Transition
 from mneme_server.features.learning.spaces import Box, Discrete
 from mneme_server.features.learning.tally import MOST_OPEN
 from support.deep import config_of, learner_of
@@ -48,7 +51,7 @@ def setup(actions: int = 2, inputs: int = 1) -> Setup:
 
 
 def test_episodes_are_kept_whole_with_what_was_still_to_be_gained() -> None:
-    episodes = Episodes(setup(), 1_000)
+    episodes = EpisodeBuffer(setup(), 1_000)
     episodes.add(batch([1, 10, 2, 20], [False, False, True, False], ["a", "b", "a", "b"]))
     assert len(episodes) == 2
     episodes.add(batch([30, 5], [True, True], ["b", "c"]))
@@ -66,7 +69,7 @@ def test_episodes_are_kept_whole_with_what_was_still_to_be_gained() -> None:
 
 
 def test_the_oldest_episodes_make_way_as_a_whole() -> None:
-    episodes = Episodes(setup(), 5)
+    episodes = EpisodeBuffer(setup(), 5)
     for reward in (1, 2, 3):
         episodes.add(batch([reward] * 3, [False, False, True], ["a"] * 3))
 
@@ -76,7 +79,7 @@ def test_the_oldest_episodes_make_way_as_a_whole() -> None:
 
 
 def test_the_episodes_that_were_silent_for_longest_are_not_waited_for() -> None:
-    episodes = Episodes(setup(), 1_000)
+    episodes = EpisodeBuffer(setup(), 1_000)
     for n in range(MOST_OPEN):
         episodes.add(batch([1], [False], [str(n)]))
     episodes.add(batch([1, 1], [False, False], ["0", "new"]))
@@ -161,7 +164,7 @@ def recorded(learner: DeepLearner, episodes: int) -> None:
 def gained(learner: DeepLearner, aim: float | None) -> float:
     chance, total = np.random.default_rng(2), 0.0
     for place in range(4):
-        question = Question([place / 4], [0, 1], "player", aim)
+        question = ActionQuestion([place / 4], [0, 1], "player", aim)
         [choice] = learner.choose([question], explore=False, chance=chance)
         assert isinstance(choice.action, int)
         total += choice.action
@@ -207,7 +210,7 @@ def test_in_a_box_it_foretells_coordinates() -> None:
         )
     learner.train(300)
 
-    questions = [Question([x], target_return=0.0) for x in (-0.8, 0.0, 0.8)]
+    questions = [ActionQuestion([x], target_return=0.0) for x in (-0.8, 0.0, 0.8)]
     found = learner.choose(questions, explore=False, chance=chance)
     actions = [choice.action[0] for choice in found if isinstance(choice.action, tuple)]
     assert actions == pytest.approx([-0.8, 0, 0.8], abs=0.5)

@@ -16,20 +16,19 @@ pytest.importorskip("torchrl", reason="torchrl, which the losses are held agains
 
 import torch
 from mneme_server.features.learning.deep.setup import Setup
-from mneme_server.features.learning.deep.training.a3c import A3c
-from mneme_server.features.learning.deep.training.actor_and_critic import (
-    ActorAndCritic,
+from mneme_server.features.learning.deep.training.ddpg_td3 import Ddpg, Td3
+from mneme_server.features.learning.deep.training.dqn import Dqn
+from mneme_server.features.learning.deep.training.ppo_a3c import (
+    A2c,
+    A3c,
+    ActorCriticNetworks,
+    Ppo,
+    RolloutTensors,
+    advantages,
     squashed_log_density,
 )
-from mneme_server.features.learning.deep.training.actor_critic import ActorCritic
-from mneme_server.features.learning.deep.training.ddpg import Ddpg
-from mneme_server.features.learning.deep.training.dqn import Dqn
-from mneme_server.features.learning.deep.training.on_policy import Experience
-from mneme_server.features.learning.deep.training.ppo import Ppo
-from mneme_server.features.learning.deep.training.replay import Sample
-from mneme_server.features.learning.deep.training.rollouts import advantages
 from mneme_server.features.learning.deep.training.sac import Sac
-from mneme_server.features.learning.deep.training.td3 import Td3
+from mneme_server.features.learning.deep.training.trainer import ReplaySample
 from support.deep import config_of
 
 with warnings.catch_warnings():
@@ -59,7 +58,7 @@ def setup(name: str, actions: int, half: float | None = None, **settings: Any) -
 def test_a_new_action_is_as_probable_as_the_others_on_average_however_sure_the_policy_is(
     known: int,
 ) -> None:
-    networks = ActorAndCritic(setup("ppo", known), torch.Generator().manual_seed(1))
+    networks = ActorCriticNetworks(setup("ppo", known), torch.Generator().manual_seed(1))
     states = torch.randn(N, INPUTS, generator=torch.Generator().manual_seed(2))
     with torch.no_grad():
         networks.policy[-1].bias[0] += 8.0  # Nearly certain.
@@ -68,9 +67,9 @@ def test_a_new_action_is_as_probable_as_the_others_on_average_however_sure_the_p
     assert float(policy[:, known].detach().mean()) == pytest.approx(1 / (known + 1), rel=0.05)
 
 
-def sample(actions: Any) -> Sample:
+def sample(actions: Any) -> ReplaySample:
     chance = torch.Generator().manual_seed(7)
-    return Sample(
+    return ReplaySample(
         states=torch.randn(N, INPUTS, generator=chance),
         actions=actions,
         rewards=torch.randn(N, generator=chance),
@@ -80,7 +79,7 @@ def sample(actions: Any) -> Sample:
     )
 
 
-def as_tensordict(drawn: Sample, actions: Any) -> Any:
+def as_tensordict(drawn: ReplaySample, actions: Any) -> Any:
     done = drawn.goes_on[:, None] == 0
     following = {
         "observation": drawn.next_states,
@@ -130,7 +129,7 @@ def test_actions_that_are_not_allowed_do_not_count_as_what_follows() -> None:
     only_last = torch.zeros(N, 3, dtype=torch.bool)
     only_last[:, 2] = True
 
-    masked = Sample(
+    masked = ReplaySample(
         drawn.states, drawn.actions, drawn.rewards, drawn.next_states, drawn.goes_on, only_last
     )
     _, targets = trainer.errors(masked)
@@ -173,13 +172,13 @@ def test_advantages_are_torchrls_for_each_actor_though_they_come_mixed() -> None
         assert found[order == actor] == pytest.approx(expected[:, 0].numpy(), rel=1e-4, abs=1e-5)
 
 
-def experience(trainer: ActorCritic | Ppo) -> Experience:
+def experience(trainer: A2c | Ppo) -> RolloutTensors:
     chance = torch.Generator().manual_seed(5)
     states = torch.randn(N, INPUTS, generator=chance)
     actions = torch.randint(4, (N,), generator=chance)
     with torch.no_grad():
         likely, _ = trainer.networks.likelihood(states, actions, None)
-    return Experience(
+    return RolloutTensors(
         states=states,
         actions=actions,
         log_probability=likely + 0.3 * torch.randn(N, generator=chance),
@@ -189,7 +188,7 @@ def experience(trainer: ActorCritic | Ppo) -> Experience:
     )
 
 
-def reference_actor(trainer: ActorCritic | Ppo) -> tuple[Any, Any]:
+def reference_actor(trainer: A2c | Ppo) -> tuple[Any, Any]:
     logits = TensorDictModule(trainer.networks.policy, in_keys=["observation"], out_keys=["logits"])
     drawn = Drawn(
         in_keys=["logits"],
@@ -200,7 +199,7 @@ def reference_actor(trainer: ActorCritic | Ppo) -> tuple[Any, Any]:
     return InOrder(logits, drawn), ValueOperator(trainer.networks.critic, ["observation"])
 
 
-def told(had: Experience) -> Any:
+def told(had: RolloutTensors) -> Any:
     return TensorDict(
         {
             "observation": had.states,
@@ -235,14 +234,14 @@ def test_the_clipped_objective_is_torchrls() -> None:
     assert loss.item() == pytest.approx(expected.item(), rel=1e-4, abs=1e-5)
 
 
-@pytest.mark.parametrize("kind", [ActorCritic, A3c])
+@pytest.mark.parametrize("kind", [A2c, A3c])
 def test_the_loss_of_an_actor_and_critic_is_torchrls_where_it_behaved_itself(kind: Any) -> None:
     trainer = kind(setup("actor_critic", 4, entropy_weight=0.01, value_weight=0.7))
     shaken(trainer.networks)
     had = experience(trainer)
     with torch.no_grad():
         likely, _ = trainer.networks.likelihood(had.states, had.actions, None)
-    own = Experience(had.states, had.actions, likely, None, had.advantage, had.worth)
+    own = RolloutTensors(had.states, had.actions, likely, None, had.advantage, had.worth)
     trainer.certainty.note(error=2.5, variance=1.0)
     of_unit_size = replace(own, advantage=had.advantage / trainer.surprise)
 
@@ -256,7 +255,7 @@ def test_the_loss_of_an_actor_and_critic_is_torchrls_where_it_behaved_itself(kin
 
 
 def test_what_another_policy_did_counts_by_the_ratio_and_at_most_once() -> None:
-    trainer = ActorCritic(setup("actor_critic", 4, entropy_weight=0.0, value_weight=0.0))
+    trainer = A2c(setup("actor_critic", 4, entropy_weight=0.0, value_weight=0.0))
     shaken(trainer.networks)
     had = experience(trainer)
 
@@ -455,7 +454,7 @@ def _weights(trainer: Any) -> dict[str, Any]:
     return {name: _flat(module) for name, module in trainer.modules.items()}
 
 
-def _weights_after(trainer: Any, drawn: Sample) -> dict[str, Any]:
+def _weights_after(trainer: Any, drawn: ReplaySample) -> dict[str, Any]:
     trainer.update(drawn)
     return _weights(trainer)
 

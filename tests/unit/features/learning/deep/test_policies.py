@@ -6,16 +6,16 @@ import math
 
 import numpy as np
 import pytest
-from mneme_server.features.learning.deep.exploring import PinkNoise, Trying
+from mneme_server.features.learning.algorithms.algorithm import ActionQuestion, Transition
+from mneme_server.features.learning.deep.exploration import Exploration, PinkNoise
 from mneme_server.features.learning.deep.policies import (
     Categorical,
     Deterministic,
     Gaussian,
-    Policy,
+    NetworkPolicy,
     Values,
     network,
 )
-from mneme_server.features.learning.learner import Question, Transition
 
 ONE = np.ones(1, np.float32)
 STATE = np.zeros((1, 2), np.float32)
@@ -35,13 +35,15 @@ def weights(outputs: list[float], **more: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def always(epsilon: float) -> Trying:
-    return Trying(epsilon, epsilon, count_tries=False)
+def always(epsilon: float) -> Exploration:
+    return Exploration(epsilon, epsilon, count_tries=False)
 
 
-def chances(policy: Policy, explore: bool, allowed: list[int], times: int = 4_000) -> np.ndarray:
+def chances(
+    policy: NetworkPolicy, explore: bool, allowed: list[int], times: int = 4_000
+) -> np.ndarray:
     chance = np.random.default_rng(1)
-    questions = [Question(None, allowed)] * times
+    questions = [ActionQuestion(None, allowed)] * times
     chosen = policy.choose(np.repeat(STATE, times, 0), questions, explore=explore, chance=chance)
     counts = np.bincount([int(one.action) for one in chosen if isinstance(one.action, int)])
     return counts / times
@@ -69,7 +71,7 @@ def test_what_is_worth_most_is_chosen_and_with_epsilon_any() -> None:
     assert chances(policy, False, [0, 2]).tolist() == [0, 0, 1]
 
     chance = np.random.default_rng(1)
-    [choice] = policy.choose(STATE, [Question(None, [2, 1])], explore=False, chance=chance)
+    [choice] = policy.choose(STATE, [ActionQuestion(None, [2, 1])], explore=False, chance=chance)
     assert choice.values.tolist() == [2, 3]
     assert choice.probability == 1
     assert not choice.explored
@@ -77,7 +79,7 @@ def test_what_is_worth_most_is_chosen_and_with_epsilon_any() -> None:
 
 
 def test_an_action_that_the_network_does_not_know_is_tried_first() -> None:
-    policy = Values(Trying(0.0, 0.0, count_tries=True))
+    policy = Values(Exploration(0.0, 0.0, count_tries=True))
     policy.weights = weights([1.0, 3.0], error=np.array(1.0, np.float32))
     policy._trying.note([0] * 30 + [1] * 30, 0)
 
@@ -87,13 +89,13 @@ def test_an_action_that_the_network_does_not_know_is_tried_first() -> None:
 
 
 def test_what_an_actor_tries_it_tries_on_until_its_episode_ends() -> None:
-    policy = Values(Trying(0.5, 0.5, count_tries=False, repeats=0.8))
+    policy = Values(Exploration(0.5, 0.5, count_tries=False, repeats=0.8))
     policy.weights = weights([1.0, 3.0, 2.0], error=np.array(1.0, np.float32))
     policy._trying.chose(["ann"], [2])
     chance = np.random.default_rng(1)
 
     def tried(actor: str, allowed: list[int]) -> list[float]:
-        asked = [Question(None, allowed, actor)]
+        asked = [ActionQuestion(None, allowed, actor)]
         [choice] = policy.choose(STATE, asked, explore=True, chance=chance)
         policy._trying.chose(["ann"], [2])
         return choice.policy.tolist()
@@ -108,9 +110,9 @@ def test_what_an_actor_tries_it_tries_on_until_its_episode_ends() -> None:
 
 
 def test_what_actors_did_last_is_kept_with_what_was_learned() -> None:
-    one, other = (Values(Trying(0.5, 0.5, count_tries=False, repeats=0.8)) for _ in range(2))
+    one, other = (Values(Exploration(0.5, 0.5, count_tries=False, repeats=0.8)) for _ in range(2))
     one.weights = other.weights = weights([1.0, 3.0], error=np.array(1.0, np.float32))
-    asked = [Question(None, [0, 1], f"actor-{n}") for n in range(20)]
+    asked = [ActionQuestion(None, [0, 1], f"actor-{n}") for n in range(20)]
     states = np.repeat(STATE, len(asked), 0)
     one.choose(states, asked, explore=True, chance=np.random.default_rng(1))
     other.load(one.dump())
@@ -129,10 +131,10 @@ def test_what_actors_did_last_is_kept_with_what_was_learned() -> None:
 
 
 def test_epsilon_falls_with_transitions_or_episodes_and_goes_on_where_it_was() -> None:
-    trying = Trying(1.0, 0.0, 100, 20, count_tries=False)
+    trying = Exploration(1.0, 0.0, 100, 20, count_tries=False)
     trying.note([0] * 25, 1)
     assert trying.epsilon == 0.75
-    again = Trying(1.0, 0.0, 100, 20, count_tries=False)
+    again = Exploration(1.0, 0.0, 100, 20, count_tries=False)
     again.load(trying.dump())
     again.note([0] * 25, 14)
 
@@ -146,7 +148,7 @@ def test_a_softmax_is_drawn_from_and_its_most_probable_action_is_the_best() -> N
     assert chances(policy, True, [0, 1]) == pytest.approx([0.25, 0.75], abs=0.03)
     assert chances(policy, False, [0, 1]).tolist() == [0, 1]
     chance = np.random.default_rng(1)
-    [choice] = policy.choose(STATE, [Question(None, [0, 1])], explore=False, chance=chance)
+    [choice] = policy.choose(STATE, [ActionQuestion(None, [0, 1])], explore=False, chance=chance)
     assert choice.confidence == pytest.approx(0.75)
     assert len(choice.values) == 0
 
@@ -156,7 +158,7 @@ def test_before_anything_is_learned_all_actions_are_as_good() -> None:
         assert chances(policy, False, [0, 1, 2, 3]) == pytest.approx([0.25] * 4, abs=0.03)
     policy = Gaussian(ONE, ONE * 2, correlated=False)
     chance = np.random.default_rng(1)
-    questions = [Question(None)] * 4_000
+    questions = [ActionQuestion(None)] * 4_000
     states = np.repeat(STATE, 4_000, 0)
     chosen = policy.choose(states, questions, explore=False, chance=chance)
     drawn = np.array([one.action for one in chosen])
@@ -171,7 +173,7 @@ def test_the_density_of_a_gaussian_policy_is_that_with_which_it_draws() -> None:
     chance = np.random.default_rng(1)
     times = 20_000
     states = np.repeat(STATE, times, 0)
-    chosen = policy.choose(states, [Question(None)] * times, explore=True, chance=chance)
+    chosen = policy.choose(states, [ActionQuestion(None)] * times, explore=True, chance=chance)
 
     actions = np.array([one.action for one in chosen]).ravel()
     density = np.array([one.probability for one in chosen])
@@ -182,7 +184,7 @@ def test_the_density_of_a_gaussian_policy_is_that_with_which_it_draws() -> None:
             expected = density[inside].mean() * (high - low)
             assert count / times == pytest.approx(expected, rel=0.2)
 
-    [best] = policy.choose(STATE, [Question(None)], explore=False, chance=chance)
+    [best] = policy.choose(STATE, [ActionQuestion(None)], explore=False, chance=chance)
     assert best.action == pytest.approx([5 + 2 * math.tanh(0.4)])
     assert best.probability is None
     assert best.confidence == 0.75
@@ -190,13 +192,13 @@ def test_the_density_of_a_gaussian_policy_is_that_with_which_it_draws() -> None:
 
 def test_the_density_that_is_learned_with_is_the_density_that_was_drawn_with() -> None:
     torch = pytest.importorskip("torch", reason="the extra `rl` is not installed")
-    from mneme_server.features.learning.deep.training.actor_and_critic import squashed_log_density
+    from mneme_server.features.learning.deep.training.ppo_a3c import squashed_log_density
 
     policy = Gaussian(ONE * 5, ONE * 2, correlated=False)
     policy.weights = weights([3.0], log_deviation=np.array([0.7], np.float32))
     chance = np.random.default_rng(1)
     states = np.repeat(STATE, 500, 0)
-    chosen = policy.choose(states, [Question(None)] * 500, explore=True, chance=chance)
+    chosen = policy.choose(states, [ActionQuestion(None)] * 500, explore=True, chance=chance)
     actions = np.array([one.action for one in chosen], np.float32)
 
     found = squashed_log_density(
@@ -215,7 +217,7 @@ def test_noise_stays_inside_the_bounds() -> None:
     policy.weights = weights([0.0])
     chance = np.random.default_rng(1)
     states = np.repeat(STATE, 100, 0)
-    chosen = policy.choose(states, [Question(None)] * 100, explore=True, chance=chance)
+    chosen = policy.choose(states, [ActionQuestion(None)] * 100, explore=True, chance=chance)
     assert all(3 <= one.action[0] <= 7 for one in chosen if isinstance(one.action, tuple))
     assert len({one.action for one in chosen}) > 5
 

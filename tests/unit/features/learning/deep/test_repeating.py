@@ -11,9 +11,9 @@ import pytest
 
 pytest.importorskip("torch", reason="the extra `rl` is not installed")
 
+from mneme_server.features.learning.algorithms.algorithm import Transition
 from mneme_server.features.learning.deep.learner import DeepLearner
-from mneme_server.features.learning.encoding import decoded, encoded
-from mneme_server.features.learning.learner import Transition
+from mneme_server.features.learning.sessions.serialization import decoded, encoded
 from mneme_server.features.learning.spaces import OpenLabels, OpenObject, Space
 from support.deep import NAMED, STATES, learner_of
 

@@ -12,10 +12,12 @@ pytest.importorskip("torch", reason="the extra `rl` is not installed")
 
 import torch
 from mneme_server.features.learning.deep.setup import Setup
-from mneme_server.features.learning.deep.training.a3c import A3c
-from mneme_server.features.learning.deep.training.actor_and_critic import ActorAndCritic
-from mneme_server.features.learning.deep.training.actor_critic import ActorCritic
-from mneme_server.features.learning.deep.training.on_policy import Experience
+from mneme_server.features.learning.deep.training.ppo_a3c import (
+    A2c,
+    A3c,
+    ActorCriticNetworks,
+    RolloutTensors,
+)
 from support.deep import config_of
 
 RATE, DECAY, EPSILON, MOST_NORM = 0.01, 0.99, 1e-5, 0.5
@@ -23,7 +25,7 @@ INPUTS, ACTIONS, N = 3, 4, 40
 
 
 def test_actor_critic_steps_by_its_gradient_over_the_root_of_its_mean_square() -> None:
-    trainer = ActorCritic(_setup("actor_critic"))
+    trainer = A2c(_setup("actor_critic"))
     had = _experience()
     expected = _stepped(trainer.networks, _gradient(trainer, had, trainer.networks))
 
@@ -55,9 +57,9 @@ def _setup(name: str) -> Setup:
     return Setup(name, INPUTS, np.zeros(INPUTS, bool), False, ACTIONS, none, none, config, 1)
 
 
-def _experience() -> Experience:
+def _experience() -> RolloutTensors:
     chance = torch.Generator().manual_seed(5)
-    return Experience(
+    return RolloutTensors(
         states=torch.randn(N, INPUTS, generator=chance),
         actions=torch.randint(ACTIONS, (N,), generator=chance),
         log_probability=torch.full((N,), -1.4),
@@ -67,7 +69,7 @@ def _experience() -> Experience:
     )
 
 
-def _move(networks: ActorAndCritic) -> None:
+def _move(networks: ActorCriticNetworks) -> None:
     chance = torch.Generator().manual_seed(3)
     with torch.no_grad():
         for parameter in networks.parameters():
@@ -75,7 +77,7 @@ def _move(networks: ActorAndCritic) -> None:
 
 
 def _gradient(
-    trainer: ActorCritic, had: Experience, networks: ActorAndCritic
+    trainer: A2c, had: RolloutTensors, networks: ActorCriticNetworks
 ) -> list[torch.Tensor]:
     """The gradient of the loss, cut off where it is too long."""
     found = torch.autograd.grad(trainer.loss(had, networks), list(networks.parameters()))
@@ -83,7 +85,7 @@ def _gradient(
     return [one * min(1.0, MOST_NORM / norm) for one in found]
 
 
-def _stepped(networks: ActorAndCritic, gradient: list[torch.Tensor]) -> list[torch.Tensor]:
+def _stepped(networks: ActorCriticNetworks, gradient: list[torch.Tensor]) -> list[torch.Tensor]:
     """The weights after the first step of RMSprop."""
     return [
         weights.detach() - RATE * one / (((1 - DECAY) * one**2).sqrt() + EPSILON)

@@ -13,11 +13,15 @@ pytest.importorskip("torch", reason="the extra `rl` is not installed")
 
 import torch
 from mneme_server.common.errors import FailedPrecondition, InvalidArgument, Reason, WorkFailed
+from mneme_server.features.learning.algorithms.algorithm import (
+    ActionQuestion,
+    Transition,
+    UpdateSummary,
+)
 from mneme_server.features.learning.deep import frames
 from mneme_server.features.learning.deep.learner import DeepLearner
-from mneme_server.features.learning.learner import Learned, Question, Transition
 from mneme_server.features.learning.spaces import Box, Discrete, OpenLabels, OpenObject
-from mneme_server.features.learning.transfer.carrying import Kind, carried
+from mneme_server.features.learning.transfer.transfer import TransferKind, carried
 from support.deep import NAMED, config_of, learner_of, practise, reward, score, tried
 
 pytestmark = pytest.mark.slow
@@ -66,7 +70,7 @@ def test_what_was_dumped_goes_on_exactly_as_what_goes_on(name: str) -> None:
 def test_with_its_encoder_frozen_only_its_last_layers_learn(name: str) -> None:
     source, target = learner_of(name), learner_of(name, seed=2)
     _taught(source)
-    target.load(carried(source.dump(), {0: 0, 1: 1}, Kind.FREEZE_ENCODER)[0])
+    target.load(carried(source.dump(), {0: 0, 1: 1}, TransferKind.FREEZE_ENCODER)[0])
     before = _networks(target)
 
     _taught(target)
@@ -166,7 +170,7 @@ def test_a_new_action_that_is_better_is_found(name: str) -> None:
     def go(steps: int, known: int) -> None:
         for _ in range(steps):
             state = [float(chance.uniform(-1, 1))]
-            question = Question(state, range(known))
+            question = ActionQuestion(state, range(known))
             choice = learner.choose([question], explore=True, chance=chance)[0]
             gained = 1.0 if choice.action == 2 else 0.5 * reward(state[0], choice.action)
             learner.learn(
@@ -176,7 +180,7 @@ def test_a_new_action_that_is_better_is_found(name: str) -> None:
     go(300, 2)
     go(900, 3)
 
-    questions = [Question([float(x)], range(3)) for x in np.linspace(-0.9, 0.9, 20)]
+    questions = [ActionQuestion([float(x)], range(3)) for x in np.linspace(-0.9, 0.9, 20)]
     found = learner.choose(questions, explore=False, chance=chance)
     assert sum(choice.action == 2 for choice in found) >= 16
 
@@ -188,7 +192,7 @@ def test_a_new_action_may_be_there_to_choose_from_long_before_anybody_chooses_it
         learner.learn([Transition([0.1], turn % 2, 1.0, probability=0.3, available=[0, 1, 2])])
 
     [choice] = learner.choose(
-        [Question([0.1], [0, 1, 2])], explore=False, chance=np.random.default_rng(1)
+        [ActionQuestion([0.1], [0, 1, 2])], explore=False, chance=np.random.default_rng(1)
     )
     assert len(choice.policy) == 3
     learner.learn([Transition([0.1], 2, 1.0, probability=0.3, available=[0, 1, 2])])
@@ -199,7 +203,11 @@ def test_only_what_is_allowed_is_chosen_trained_or_not(name: str) -> None:
     learner = learner_of(name, Discrete(4))
     chance = np.random.default_rng(1)
     for _ in range(100):
-        questions = [Question([0.2], [1, 3]), Question([0.3], [2]), Question([0.1], [0, 2, 3])]
+        questions = [
+            ActionQuestion([0.2], [1, 3]),
+            ActionQuestion([0.3], [2]),
+            ActionQuestion([0.1], [0, 2, 3]),
+        ]
         choices = learner.choose(questions, explore=True, chance=chance)
         for question, choice in zip(questions, choices, strict=True):
             assert choice.action in question.allowed
@@ -230,14 +238,14 @@ def test_states_of_any_json_are_learned_from(name: str) -> None:
     states = [{"task": "auth"}, {"task": "parse", "size": 3}]
     for _ in range(500):
         which = int(chance.integers(2))
-        question = Question(states[which], [0, 1])
+        question = ActionQuestion(states[which], [0, 1])
         choice = learner.choose([question], explore=True, chance=chance)[0]
         gained = float(choice.action == which)
         learner.learn(
             [Transition(states[which], choice.action, gained, probability=choice.probability)]
         )
 
-    questions = [Question(state, [0, 1]) for state in states]
+    questions = [ActionQuestion(state, [0, 1]) for state in states]
     found = learner.choose(questions, explore=False, chance=chance)
     assert [choice.action for choice in found] == [0, 1]
 
@@ -296,14 +304,14 @@ def test_networks_learn_scaled_rewards_as_if_they_had_that_size(name: str) -> No
     scaled.learn([replace(one, reward=one.reward * 1_024) for one in told])
 
     assert _same(plain.dump()["weights"], scaled.dump()["weights"])
-    question = [Question([0.5], [0, 1])]
+    question = [ActionQuestion([0.5], [0, 1])]
     one, other = (
         each.choose(question, explore=False, chance=chance)[0] for each in (plain, scaled)
     )
     assert other.values == pytest.approx(1_024 * one.values)
 
 
-def _gathered(learner: DeepLearner, steps: int) -> Learned:
+def _gathered(learner: DeepLearner, steps: int) -> UpdateSummary:
     """Tell it what one actor did evenly."""
     chance = np.random.default_rng(1)
     told = []

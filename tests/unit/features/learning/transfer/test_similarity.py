@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mneme_server.features.learning.learner import Transition
+from mneme_server.features.learning.algorithms.algorithm import Transition
 from mneme_server.features.learning.spaces import Box, Dict, Discrete, OpenObject
-from mneme_server.features.learning.transfer.similarity import Task, features_of, similarity
+from mneme_server.features.learning.transfer.similarity import ComparedTask, features_of, similarity
 
 SPACE = OpenObject()
 ACTIONS = {0: "password", 1: "pkce"}
@@ -24,14 +24,14 @@ def task(
     low: float = 0.0,
     count: int = 300,
     actions: dict[int, str] = ACTIONS,
-) -> Task:
+) -> ComparedTask:
     chance = np.random.default_rng(seed)
     transitions = []
     for _ in range(count):
         state = {"task_type": str(chance.choice(types)), "size": round(low + chance.random(), 1)}
         action = int(chance.integers(2))
         transitions.append(Transition(state, action, float(action == right)))
-    return Task(SPACE, features_of(SPACE, transitions), actions, transitions)
+    return ComparedTask(SPACE, features_of(SPACE, transitions), actions, transitions)
 
 
 def test_the_same_task_is_alike_in_all_parts_and_it_is_said() -> None:
@@ -68,11 +68,11 @@ def test_features_and_actions_are_compared_by_name() -> None:
     assert similarity(task(0), renamed).features == pytest.approx(1 / 3)
 
 
-def rewarded(*rewards: float, kinds: int = 1) -> Task:
+def rewarded(*rewards: float, kinds: int = 1) -> ComparedTask:
     transitions = [
         Transition({"kind": f"{kinds}-{n % kinds}"}, 0, reward) for n, reward in enumerate(rewards)
     ]
-    return Task(SPACE, features_of(SPACE, transitions), ACTIONS, transitions)
+    return ComparedTask(SPACE, features_of(SPACE, transitions), ACTIONS, transitions)
 
 
 @pytest.mark.parametrize("most", [0.1, 1e-320, 1.0, 1.7e308])
@@ -93,14 +93,14 @@ def test_states_of_other_kinds_have_nothing_in_common(kinds: int) -> None:
 
 
 def test_without_data_only_the_spaces_are_compared_and_it_is_said() -> None:
-    empty = Task(SPACE, {"task_type", "size"}, ACTIONS)
+    empty = ComparedTask(SPACE, {"task_type", "size"}, ACTIONS)
     found = similarity(task(0), empty)
     assert (found.overall, found.states, found.rewards) == (1.0, None, None)
     assert found.why.endswith("Not known yet: distributions of states, rewards.")
 
 
 def test_of_open_spaces_that_saw_nothing_nothing_is_known_and_so_nothing_alike() -> None:
-    found = similarity(task(0), Task(SPACE, features_of(SPACE, []), {}))
+    found = similarity(task(0), ComparedTask(SPACE, features_of(SPACE, []), {}))
     assert (found.overall, found.features, found.actions) == (0.0, None, None)
     assert found.why == "Nothing of the tasks can be compared yet: too little was recorded."
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from mneme_server.features.learning.algorithm import Task
+from mneme_server.features.learning.algorithms.algorithm import (
+    ActionQuestion,
+    Learner,
+    LearningTask,
+    Transition,
+)
 from mneme_server.features.learning.catalogue import algorithm_named, configured
-from mneme_server.features.learning.learner import Learner, Question, Transition
 from mneme_server.features.learning.spaces import OpenLabels, OpenObject
 
 SPACE = OpenObject()
@@ -42,7 +46,7 @@ class World:
     def value(self, learner: Learner) -> float:
         """What the learner's policy earns on average."""
         states = [self.state() for _ in range(500)]
-        questions = [Question(state, ACTIONS) for state in states]
+        questions = [ActionQuestion(state, ACTIONS) for state in states]
         chosen = learner.choose(questions, explore=False, chance=self.chance)
         return float(
             np.mean(
@@ -68,7 +72,7 @@ class World:
 
 def learner(name: str = "linucb", seed: int = 0) -> Learner:
     algorithm = algorithm_named(name)
-    return algorithm.make(Task(SPACE, OpenLabels(), configured(algorithm, {}), seed))
+    return algorithm.make(LearningTask(SPACE, OpenLabels(), configured(algorithm, {}), seed))
 
 
 def taught(transitions: Sequence[Transition], name: str = "linucb") -> Learner:

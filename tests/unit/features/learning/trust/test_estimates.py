@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from mneme_server.features.learning.trust.estimates import (
-    Weighed,
+    WeightedEpisodes,
     doubly_robust,
     effective_size,
     mean_of,
@@ -25,9 +25,9 @@ some_rewards = arrays(np.float64, 12, elements=st.floats(-1, 1))
 
 def one_step(
     ratios: np.ndarray, rewards: np.ndarray, expected: float = 0.0, predicted: float = 0.0
-) -> Weighed:
+) -> WeightedEpisodes:
     count = len(ratios)
-    return Weighed(
+    return WeightedEpisodes(
         ratios=ratios,
         rewards=rewards,
         expected=np.full(count, expected),
@@ -63,7 +63,7 @@ def test_a_model_that_is_right_makes_the_doubly_robust_estimate_exact_whatever_t
 
 
 def test_rewards_are_weighed_by_the_decisions_up_to_them_and_not_by_later_ones() -> None:
-    data = Weighed(
+    data = WeightedEpisodes(
         ratios=np.array([2.0, 3.0, 1.0, 1.0]),
         rewards=np.array([1.0, 10.0, 0.0, 2.0]),
         expected=np.zeros(4),
@@ -78,7 +78,7 @@ def test_rewards_are_weighed_by_the_decisions_up_to_them_and_not_by_later_ones()
 
 
 def test_an_episode_that_ended_early_counts_on_with_no_reward() -> None:
-    data = Weighed(
+    data = WeightedEpisodes(
         ratios=np.array([2.0, 1.0, 1.0]),
         rewards=np.array([1.0, 1.0, 1.0]),
         expected=np.zeros(3),
@@ -91,7 +91,7 @@ def test_an_episode_that_ended_early_counts_on_with_no_reward() -> None:
     assert doubly_robust(data) == pytest.approx([2.0, 1 + 1])
 
 
-def in_tables(data: Weighed) -> tuple[np.ndarray, np.ndarray]:
+def in_tables(data: WeightedEpisodes) -> tuple[np.ndarray, np.ndarray]:
     """Both estimates as the papers write them, with a row for each episode and a column for each
     step of the longest."""
     there = np.arange(data.lengths.max()) < data.lengths[:, None]
@@ -122,7 +122,7 @@ def test_episodes_of_any_lengths_are_estimated_as_in_tables_with_a_column_for_ea
 ) -> None:
     chance = np.random.default_rng(seed)
     steps = chance.uniform(0.1, 2.0, (4, sum(lengths)))
-    data = Weighed(*steps, np.array(lengths), np.zeros((2, len(lengths))), 0.9)
+    data = WeightedEpisodes(*steps, np.array(lengths), np.zeros((2, len(lengths))), 0.9)
     by_sampling, robust = in_tables(data)
     assert weighted(data) == pytest.approx(by_sampling)
     assert doubly_robust(data) == pytest.approx(robust)
@@ -137,7 +137,7 @@ def test_one_long_episode_among_many_short_ones_takes_no_table_of_both() -> None
     steps = np.ones((4, 6_000))
     tracemalloc.start()
     try:
-        data = Weighed(*steps, lengths, np.zeros((2, len(lengths))), 1.0)
+        data = WeightedEpisodes(*steps, lengths, np.zeros((2, len(lengths))), 1.0)
         assert len(weighted(data)) == len(doubly_robust(data)) == len(lengths)
         peak = tracemalloc.get_traced_memory()[1]
     finally:

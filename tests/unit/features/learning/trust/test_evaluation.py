@@ -7,11 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from mneme_server.features.learning.learner import Choice, Question, Transition
+from mneme_server.features.learning.algorithms.algorithm import ActionQuestion, Choice, Transition
 from mneme_server.features.learning.spaces import Discrete
-from mneme_server.features.learning.trust.blocks import Basis
-from mneme_server.features.learning.trust.episodes import episodes_of
-from mneme_server.features.learning.trust.estimates import Estimate
+from mneme_server.features.learning.trust.blocks import Basis, episodes_of
+from mneme_server.features.learning.trust.estimates import ValueEstimate
 from mneme_server.features.learning.trust.evaluation import (
     Evaluation,
     Propensities,
@@ -27,7 +26,7 @@ def evaluated(transitions: Sequence[Transition], name: str = "linucb") -> Evalua
     return evaluate_learning(BASIS, episodes_of(transitions), learner(name))
 
 
-def holds(found: Estimate | None, truth: float) -> bool:
+def holds(found: ValueEstimate | None, truth: float) -> bool:
     assert found is not None
     assert found.low is not None
     assert found.high is not None
@@ -88,7 +87,7 @@ def test_a_policy_that_does_what_was_never_done_is_refused() -> None:
         for n in range(400)
     ]
 
-    def always_the_third(questions: Sequence[Question]) -> list[Choice]:
+    def always_the_third(questions: Sequence[ActionQuestion]) -> list[Choice]:
         policy = np.array([0.4, 0.0, 0.6])
         return [Choice(2, np.zeros(0), policy, 0.6, 1.0, False) for _ in questions]
 
@@ -112,7 +111,7 @@ def test_the_policy_is_asked_about_episodes_before_it_learns_from_them() -> None
         def __getattr__(self, name: str) -> object:
             return getattr(self._inner, name)
 
-        def choose(self, questions: Sequence[Question], **how: object) -> list[Choice]:
+        def choose(self, questions: Sequence[ActionQuestion], **how: object) -> list[Choice]:
             if len(seen) < 500:  # Then it is compared with what it was.
                 assert not {id(one.state) for one in questions} & set(seen)
             return self._inner.choose(questions, **how)  # type: ignore[arg-type]
@@ -133,7 +132,7 @@ def test_the_interval_of_a_policy_that_goes_on_changing_is_wider() -> None:
         def __init__(self, last: int) -> None:
             self._last, self._known = last, 0
 
-        def choose(self, questions: Sequence[Question], **_how: object) -> list[Choice]:
+        def choose(self, questions: Sequence[ActionQuestion], **_how: object) -> list[Choice]:
             action = self._last if self._known == 500 else 0
             policy = np.eye(len(ACTIONS))[action]
             return [Choice(action, np.zeros(0), policy, 1.0, 1.0, False) for _ in questions]
@@ -177,7 +176,7 @@ def test_tasks_of_several_steps_are_evaluated_by_their_returns() -> None:
     chance = np.random.default_rng(0)
     target = 0.8
 
-    def policy(questions: Sequence[Question]) -> list[Choice]:
+    def policy(questions: Sequence[ActionQuestion]) -> list[Choice]:
         probabilities = np.array([1 - target, target])
         return [Choice(1, np.zeros(0), probabilities, target, 1.0, False) for _ in questions]
 
@@ -200,7 +199,7 @@ def test_episodes_that_were_broken_off_are_no_gain_where_actions_make_no_differe
 ) -> None:
     chance = np.random.default_rng(0)
 
-    def policy(questions: Sequence[Question]) -> list[Choice]:
+    def policy(questions: Sequence[ActionQuestion]) -> list[Choice]:
         return [Choice(1, np.zeros(0), np.array([0.0, 1.0]), 1.0, 1.0, False) for _ in questions]
 
     episodes = [

@@ -9,9 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mneme_server.common.errors import InvalidArgument
-from mneme_server.features.learning.learner import Question, number_of
-from mneme_server.features.learning.trust.baselines import Behaviour, FixedAction, Version
-from mneme_server.features.learning.trust.clone import Clone
+from mneme_server.features.learning.algorithms.algorithm import ActionQuestion, number_of
+from mneme_server.features.learning.trust.baselines import (
+    BehaviourBaseline,
+    BehaviourClone,
+    FixedBaseline,
+    VersionBaseline,
+)
 from mneme_server.features.learning.trust.gate import Gate, compare
 from mneme_server.statistics.sequence import LowerBound, Sample
 from unit.features.learning.trust.bandits import ACTIONS, SPACE, World, taught
@@ -138,18 +142,18 @@ def test_before_anything_was_seen_the_bound_says_nothing() -> None:
 def test_baselines_are_a_fixed_action_an_earlier_version_or_a_fit_of_what_was_done() -> None:
     world = World(0)
     transitions = world.logged(2_000, favourite=0.7)
-    question = Question({"task_type": "ui", "complexity": 0.5}, ACTIONS)
-    fixed = FixedAction(2, "cache")
+    question = ActionQuestion({"task_type": "ui", "complexity": 0.5}, ACTIONS)
+    fixed = FixedBaseline(2, "cache")
     assert fixed.name == NAME
     assert fixed.probabilities(question).tolist() == [0, 0, 1, 0]
     with pytest.raises(InvalidArgument, match="not among the allowed actions"):
-        fixed.probabilities(Question(question.state, [0, 1]))
-    version = Version(taught(transitions), 3)
+        fixed.probabilities(ActionQuestion(question.state, [0, 1]))
+    version = VersionBaseline(taught(transitions), 3)
     assert version.name == "version 3"
     assert version.probabilities(question).sum() == pytest.approx(1)
     done = [number_of(one.action) for one in transitions]
-    clone = Clone(SPACE, [one.state for one in transitions], done)
-    behaviour = Behaviour(clone, len(transitions))
+    clone = BehaviourClone(SPACE, [one.state for one in transitions], done)
+    behaviour = BehaviourBaseline(clone, len(transitions))
     assert "2000 recorded decisions" in behaviour.name
     assert behaviour.probabilities(question) == pytest.approx([0.1, 0.7, 0.1, 0.1], abs=0.1)
-    assert behaviour.probabilities(Question(question.state, [7])).tolist() == [1.0]
+    assert behaviour.probabilities(ActionQuestion(question.state, [7])).tolist() == [1.0]

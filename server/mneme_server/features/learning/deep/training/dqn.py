@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import mse_loss
 
+from mneme_server.features.learning.algorithms.algorithm import UpdateSummary
 from mneme_server.features.learning.deep.setup import Batch, Setup
 from mneme_server.features.learning.deep.training.networks import (
     Arrays,
@@ -29,10 +30,7 @@ from mneme_server.features.learning.deep.training.networks import (
     follow,
     step,
 )
-from mneme_server.features.learning.deep.training.off_policy import OffPolicy
-from mneme_server.features.learning.deep.training.replay import Sample
-from mneme_server.features.learning.deep.training.trainer import Update
-from mneme_server.features.learning.learner import Learned
+from mneme_server.features.learning.deep.training.trainer import OffPolicy, ReplaySample, Update
 
 _LAST_RATE = 0.1
 _FIRST_MEAN, _LAST_MEAN = 10, 0.002
@@ -40,7 +38,7 @@ _FIRST_MEAN, _LAST_MEAN = 10, 0.002
 
 
 class Dqn(OffPolicy):
-    """See the module."""
+    """Learns what actions are worth from kept transitions."""
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
@@ -56,7 +54,7 @@ class Dqn(OffPolicy):
         self.optimisers = {"values": self.optimiser}
         self._met = self._ended = 0
 
-    def learn(self, batch: Batch) -> Learned:
+    def learn(self, batch: Batch) -> UpdateSummary:
         """See `Trainer`."""
         self._met += len(batch)
         self._ended += int(batch.ends.sum())
@@ -66,7 +64,7 @@ class Dqn(OffPolicy):
         self.optimiser.param_groups[0]["lr"] = slower * self.setup.number("learning_rate")
         return super().learn(batch)
 
-    def update(self, sample: Sample) -> Update:
+    def update(self, sample: ReplaySample) -> Update:
         """See `OffPolicy`."""
         worth, targets = self.errors(sample)
         loss = mse_loss(worth, targets)
@@ -79,7 +77,7 @@ class Dqn(OffPolicy):
         self.certainty.note(error, float(targets.var(correction=0)))
         return Update(loss.item(), worth.mean().item(), norm)
 
-    def errors(self, sample: Sample) -> tuple[Tensor, Tensor]:
+    def errors(self, sample: ReplaySample) -> tuple[Tensor, Tensor]:
         """Return what the actions are thought to be worth, and what they are to be, shape (n,)."""
         states, following = self.scaling(sample.states), self.scaling(sample.next_states)
         with torch.no_grad():

@@ -14,14 +14,13 @@ from torch.nn.functional import softplus
 
 from mneme_server.features.learning.deep.policies import LOG_DEVIATION
 from mneme_server.features.learning.deep.setup import Setup
+from mneme_server.features.learning.deep.training.ddpg_td3 import OffPolicyActorCritic
 from mneme_server.features.learning.deep.training.networks import adam
-from mneme_server.features.learning.deep.training.replay import Sample
-from mneme_server.features.learning.deep.training.trainer import Update
-from mneme_server.features.learning.deep.training.twin_critics import ActorCritics
+from mneme_server.features.learning.deep.training.trainer import ReplaySample, Update
 
 
-class Sac(ActorCritics):
-    """See the module."""
+class Sac(OffPolicyActorCritic):
+    """Learns a policy that is good and undecided, and by how much its entropy is to count."""
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup, critics=2, outputs=2)
@@ -32,7 +31,7 @@ class Sac(ActorCritics):
         self.modules["temperature"] = self.temperature
         self.optimisers["temperature"] = self.temperature_optimiser
 
-    def update(self, sample: Sample) -> Update:
+    def update(self, sample: ReplaySample) -> Update:
         """See `OffPolicy`."""
         states = self.scaling(sample.states)
         shape = (2, len(states), self.setup.actions)
@@ -48,7 +47,7 @@ class Sac(ActorCritics):
         return Update(loss, value, norm)
 
     @torch.no_grad()
-    def worth(self, sample: Sample, noise: Tensor) -> Tensor:
+    def worth(self, sample: ReplaySample, noise: Tensor) -> Tensor:
         """Return what the actions of a sample are to be worth, shape (n,); `noise` is standard
         normal, shape (n, coordinates)."""
         states = self.scaling(sample.next_states)

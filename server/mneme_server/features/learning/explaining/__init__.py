@@ -1,1 +1,0 @@
-"""Why a policy chooses an action: what speaks for it, and what would have to differ."""

@@ -1,0 +1,1 @@
+"""Explanations of choices: what speaks for an action, and what would have to differ."""

@@ -1,0 +1,1 @@
+"""The end of a session: what it has learned as an exported model, and as a skill."""

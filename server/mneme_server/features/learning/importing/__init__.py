@@ -1,1 +1,0 @@
-"""Learning from what was recorded before: sessions of agents with their events, and episodes."""

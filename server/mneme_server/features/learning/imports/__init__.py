@@ -1,0 +1,1 @@
+"""Imports of what was recorded before: sessions of agents with their events, and episodes."""

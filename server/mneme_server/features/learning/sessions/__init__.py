@@ -1,0 +1,1 @@
+"""Learning sessions: started, told experience, asked for actions, trained, measured."""

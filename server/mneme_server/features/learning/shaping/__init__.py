@@ -1,1 +1,0 @@
-"""Rewards of its own that an agent gets for what is new, surprising or promising."""
