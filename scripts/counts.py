@@ -176,12 +176,18 @@ def _as_memory(code: Code) -> Count:
     )
 
 
-@_count("docstrings", "docstrings of modules, classes and functions")
+@_count("module_docstrings", "docstrings of modules")
+def _module_docstrings(code: Code) -> Count:
+    return Count.of(str(m.path) for m in code.modules if ast.get_docstring(m.tree) is not None)
+
+
+@_count("docstrings", "docstrings of classes and functions")
 def _docstrings(code: Code) -> Count:
     return Count.of(
-        module.at(node, getattr(node, "name", "(module)"))
+        module.at(node, node.name)
         for module in code.modules
         for node, _ in module.documented()
+        if isinstance(node, DEFINITIONS)
     )
 
 
