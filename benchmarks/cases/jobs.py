@@ -11,8 +11,7 @@ from mneme import MnemeClient
 from mneme.messages import RecallRequest
 from mneme_server.common.progress import Cancelled
 from mneme_server.engine.scheduling.foreground import Foreground
-from mneme_server.engine.scheduling.jobs.jobs import Jobs
-from mneme_server.engine.scheduling.jobs.processes import InWorker
+from mneme_server.engine.scheduling.jobs import InWorker, Jobs
 
 from benchmarks import memories
 from benchmarks.context import Context

@@ -28,9 +28,9 @@ from mneme_server.edge.http.serving import HttpServer
 from mneme_server.edge.local.folder import only_process_in
 from mneme_server.engine.reindexing import Reindexer
 from mneme_server.engine.runtime import Runtime
-from mneme_server.engine.scheduling.repeating import Repeating
+from mneme_server.engine.scheduling.periodic import Repeating
 from mneme_server.engine.settings import ServerSettings, split_origins
-from mneme_server.engine.tenants.kept import where_kept
+from mneme_server.engine.tenants.backends import where_kept
 from mneme_server.engine.tenants.reserve import Reserve
 from mneme_server.engine.tracing import Spans, spans_of_process
 from mneme_server.features.admin.authentication import KeyAuthenticator

@@ -21,9 +21,9 @@ from mneme_server.engine.runtime import Runtime
 from mneme_server.engine.scheduling.turns import TenantWorker
 from mneme_server.engine.settings import ServerSettings
 from mneme_server.engine.store.forgetting import Forgets
-from mneme_server.engine.store.kinds import MemoryKinds, Shown
+from mneme_server.engine.store.memories import MemoryKinds, Shown
 from mneme_server.engine.store.unit import Repository, Seal
-from mneme_server.engine.tenants.following import DurableFollower
+from mneme_server.engine.tenants.feed_followers import DurableFollower
 
 T = TypeVar("T")
 

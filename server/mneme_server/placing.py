@@ -7,13 +7,13 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from mneme_server.engine.cluster.answering import same_answers
 from mneme_server.engine.cluster.moving_served import MoveServed, Tenants
-from mneme_server.engine.cluster.placed import Elsewhere, PlacedStores
+from mneme_server.engine.cluster.placements import Elsewhere, PlacedStores
+from mneme_server.engine.cluster.same_answers import same_answers
 from mneme_server.engine.settings import ServerSettings
-from mneme_server.engine.store.database import Database
+from mneme_server.engine.store.connections import Database
 from mneme_server.engine.store.unit import TenantSchema
-from mneme_server.engine.tenants.kept import Kept, require_driver
+from mneme_server.engine.tenants.backends import Kept, require_driver
 from mneme_server.features.admin.store.catalog import Catalog, SqlPlacements
 from mneme_server.features.admin.store.moves import SqlMoves
 from mneme_server.features.admin.tenant_operations import Moving

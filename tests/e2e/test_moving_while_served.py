@@ -13,7 +13,7 @@ from mneme import MnemeClient, errors
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme_server.common.errors import Unavailable
 from mneme_server.engine.cluster.moving_served import MoveServed
-from mneme_server.engine.store.moving import copy_rows
+from mneme_server.engine.store.tenant_copy import copy_rows
 from support.postgres import PostgresServer
 from support.server import (
     ADMIN_KEY,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from mneme_server.engine.corpus.feed import FeedRow, numbers_of
-from mneme_server.engine.tenants.following import FollowerWorker
+from mneme_server.engine.tenants.feed_followers import FollowerWorker
 from support.api import Api
 from support.making import event, lesson, record
 from support.server import LocalServer, local_server

@@ -13,7 +13,7 @@ from google.protobuf.message_factory import GetMessageClass
 from mneme.v1 import auth_pb2, options_pb2
 from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import reflection_pb2 as reflection_pb
-from mneme_server.engine.store import driver
+from mneme_server.engine.store import connections
 from sqlalchemy import Connection
 from support.api import Api
 from support.contexts import eventually
@@ -49,7 +49,7 @@ class Writes:
         self.threads: list[str] = []
 
     def note(self, connection: Connection) -> None:
-        (reads_only,) = driver.sqlite_of(connection).execute("PRAGMA query_only").fetchone()
+        (reads_only,) = connections.sqlite_of(connection).execute("PRAGMA query_only").fetchone()
         if not reads_only:
             self.threads.append(threading.current_thread().name)
 
@@ -62,13 +62,15 @@ class Writes:
 def writes(monkeypatch: pytest.MonkeyPatch) -> Writes:
     """Notes all writes of the process. Not by an event of SQLAlchemy's: a listener that comes or
     goes fails what begins meanwhile, such as a watch that its caller has left."""
-    noted, begin = Writes(), driver.begin
+    noted, begin = Writes(), connections.begin
 
     def begin_and_note(connection: Connection, sql: str) -> None:
+        in_one = connections.driver_of(connection).in_transaction
         begin(connection, sql)
-        noted.note(connection)
+        if not in_one:  # Else SQLAlchemy's begins in the driver's.
+            noted.note(connection)
 
-    monkeypatch.setattr(driver, "begin", begin_and_note)
+    monkeypatch.setattr(connections, "begin", begin_and_note)
     return noted
 
 

@@ -18,7 +18,7 @@ from mneme.v1 import knowledge_pb2 as knowledge_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme_server.capabilities import tenant_schema
 from mneme_server.common.errors import FailedPrecondition, Reason
-from mneme_server.engine.store import sqlite_store, tables
+from mneme_server.engine.store import schema, sqlite_store
 from mneme_server.engine.store.engine import SqliteDatabase
 from mneme_server.engine.store.migrate import migrate, schema_versions
 from mneme_server.engine.store.unit import CORE_MIGRATIONS
@@ -168,7 +168,7 @@ def test_the_next_revision_upgrades_what_the_first_release_wrote(tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("folders", "defined"),
-    [(TENANT, [tables.metadata]), (CATALOG, CATALOG_TABLES)],
+    [(TENANT, [schema.metadata]), (CATALOG, CATALOG_TABLES)],
     ids=["tenant", "catalog"],
 )
 def test_the_tables_are_those_that_the_migrations_make(

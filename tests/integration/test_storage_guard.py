@@ -12,12 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mneme_server.capabilities import tenant_schema
 from mneme_server.engine.store import guard
-from mneme_server.engine.store.binding import tenant_parameters
-from mneme_server.engine.store.guard import Prepared, TenantNotBound
+from mneme_server.engine.store.guard import Prepared, TenantNotBound, tenant_parameters
+from mneme_server.engine.store.portable import unindexed
 from mneme_server.engine.store.rows import insert_rows
 from mneme_server.engine.store.schema import metadata
 from mneme_server.engine.store.sqlite_store import SqliteTenantStore
-from mneme_server.engine.store.unindexed import unindexed
 from sqlalchemy import (
     Connection,
     Table,

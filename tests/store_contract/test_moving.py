@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from mneme_server.capabilities import tenant_schema
 from mneme_server.engine.corpus.tenant_store import TenantStore
-from mneme_server.engine.store.moving import contents, copy, sizes
 from mneme_server.engine.store.sqlite_store import SqliteStores
+from mneme_server.engine.store.tenant_copy import contents, copy, sizes
 from mneme_server.features.events.event_types import EVENT
 from store_contract.conftest import document, fill
 

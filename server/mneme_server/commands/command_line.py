@@ -89,12 +89,12 @@ def _migrate(settings: Settings, arguments: Mapping[str, Any]) -> int:
 
 
 def _nodes(settings: Settings, arguments: Mapping[str, Any]) -> int:
-    from mneme_server.engine.tenants.kept import reaching, require_driver
+    from mneme_server.engine.tenants.backends import reaching, require_driver
 
     if settings.database_url is None:
         return _complain("without MNEME_DATABASE_URL there is one server only", _USAGE)
     require_driver()
-    from mneme_server.engine.store.postgres.places import forget_place, places_of
+    from mneme_server.engine.store.postgres.node_schema import forget_place, places_of
 
     url, gone = settings.database_url.get_secret_value(), arguments["gone"]
     with reaching("MNEME_DATABASE_URL"):

@@ -16,13 +16,13 @@ from mneme_server.capabilities import catalog_migrations, tenant_schema
 from mneme_server.common.errors import FailedPrecondition, InvalidArgument, Reason
 from mneme_server.edge.grpc.logging import configure_logging
 from mneme_server.edge.local.folder import only_process_in
-from mneme_server.engine.cluster.answering import same_answers
 from mneme_server.engine.cluster.moving import CatalogRows, Moved, MoveTenants, Place
-from mneme_server.engine.cluster.placed import HOME, PlacedStores, Placement
+from mneme_server.engine.cluster.placements import HOME, PlacedStores, Placement
+from mneme_server.engine.cluster.same_answers import same_answers
 from mneme_server.engine.corpus.tenant_store import TenantStores
 from mneme_server.engine.settings import ServerSettings
 from mneme_server.engine.store.unit import TenantSchema, Unit
-from mneme_server.engine.tenants.kept import Kept, in_folder, reaching, require_driver
+from mneme_server.engine.tenants.backends import Kept, in_folder, reaching, require_driver
 from mneme_server.features.admin.store.catalog import MIGRATIONS, Catalog
 from mneme_server.features.admin.store.moves import SqlMoves
 from mneme_server.features.events.verification import same_chains
@@ -194,7 +194,7 @@ def _in_postgres(
     """Open a PostgreSQL, not as a server that serves from it: as one that lets none."""
     require_driver()
     from mneme_server.engine.store.postgres.catalog import PostgresCatalog
-    from mneme_server.engine.store.postgres.moving import held_alone, require_this_version
+    from mneme_server.engine.store.postgres.schema import held_alone, require_this_version
     from mneme_server.engine.store.postgres.store import PostgresStores
 
     stores = PostgresStores(url, schema)

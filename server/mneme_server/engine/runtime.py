@@ -27,14 +27,14 @@ from mneme_server.engine.embedding.remote import RemoteEmbedder
 from mneme_server.engine.embedding.soon import SoonEmbedder
 from mneme_server.engine.index.settings import IndexSettings
 from mneme_server.engine.scheduling.foreground import Foreground
-from mneme_server.engine.scheduling.jobs.jobs import Jobs
-from mneme_server.engine.scheduling.repeating import Repeating
+from mneme_server.engine.scheduling.jobs import Jobs
+from mneme_server.engine.scheduling.periodic import Repeating
 from mneme_server.engine.scheduling.steps import Steps
 from mneme_server.engine.scheduling.turns import TenantWorker
 from mneme_server.engine.settings import ServerSettings
 from mneme_server.engine.store.unit import EmbeddingModel, TenantSchema, Unit
 from mneme_server.engine.tenants.embedding import EmbeddingPipeline
-from mneme_server.engine.tenants.following import DurableFollower, FollowerWorker
+from mneme_server.engine.tenants.feed_followers import DurableFollower, FollowerWorker
 from mneme_server.engine.tenants.local_disk import LocalDisk
 from mneme_server.engine.tenants.opening import Projecting, TenantOpener
 from mneme_server.engine.tenants.registry import TenantRegistry

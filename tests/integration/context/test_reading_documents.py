@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from mneme_server.capabilities import tenant_schema
-from mneme_server.engine.store import tables
-from mneme_server.engine.store.document_rows import select_documents
+from mneme_server.engine.store import schema
+from mneme_server.engine.store.documents import select_documents
 from mneme_server.engine.store.engine import SqliteDatabase
 from mneme_server.engine.store.sqlite_store import FILE_NAME, SqliteTenantStore
 from sqlalchemy import text
@@ -16,7 +16,7 @@ def test_a_handful_of_documents_is_looked_up_not_searched_for(tmp_path: Path) ->
     SqliteTenantStore(tmp_path, "t", tenant_schema()).close()
     database = SqliteDatabase(tmp_path / FILE_NAME)
     with database.read() as connection:
-        query = select_documents("t").where(tables.documents.c.doc_id.in_(list(range(1, 9))))
+        query = select_documents("t").where(schema.documents.c.doc_id.in_(list(range(1, 9))))
         asked = query.compile(connection, compile_kwargs={"literal_binds": True})
         plan = connection.execute(text(f"EXPLAIN QUERY PLAN {asked}")).all()
     database.close()

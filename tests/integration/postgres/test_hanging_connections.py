@@ -12,7 +12,7 @@ import pytest
 from mneme.v1 import event_service_pb2 as event_pb
 from mneme_server.capabilities import tenant_schema
 from mneme_server.common.errors import Unavailable
-from mneme_server.engine.store.postgres import hanging
+from mneme_server.engine.store.postgres import driver
 from mneme_server.engine.store.postgres.store import PostgresStores
 from store_contract.samples import session
 from support.making import event, record
@@ -77,9 +77,9 @@ def test_what_a_connection_that_hangs_had_locked_is_free_and_undone(
 def test_a_statement_that_takes_long_is_waited_for(
     stores: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hanging, "SILENT_S", 0.1)
+    monkeypatch.setattr(driver, "SILENT_S", 0.1)
     asked: list[bool] = []
-    hangs = hanging.hangs
+    hangs = driver.hangs
 
     def noted(*about: Any) -> bool:
         asked.append(hangs(*about))
@@ -87,8 +87,8 @@ def test_a_statement_that_takes_long_is_waited_for(
 
     monkeypatch.setattr("mneme_server.engine.store.postgres.driver.hangs", noted)
     with stores.open("acme").read() as unit:
-        driver = unit._connection.connection.driver_connection
-        assert driver.execute("SELECT 1 FROM pg_sleep(1.5)").fetchall() == [(1,)]
+        connection = unit._connection.connection.driver_connection
+        assert connection.execute("SELECT 1 FROM pg_sleep(1.5)").fetchall() == [(1,)]
     assert asked
     assert not any(asked)
 

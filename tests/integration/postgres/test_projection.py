@@ -25,8 +25,8 @@ from mneme_server.common.clock import END_US, now_us
 from mneme_server.engine.corpus.document import Memory
 from mneme_server.engine.corpus.projection import Projection, Shown
 from mneme_server.engine.corpus.tenant import OpenTenant
-from mneme_server.engine.store.postgres.pool import Begin, Pool
-from mneme_server.engine.store.shown import ShownRows
+from mneme_server.engine.store.postgres.connections import Begin, Pool
+from mneme_server.engine.store.projection_reader import ShownRows
 from mneme_server.engine.tenants.local_disk import LocalDisk
 from mneme_server.engine.tenants.opening import SHOWN_FOLDER as FOLDER
 from mneme_server.features.skills.model import SKILL

@@ -13,9 +13,9 @@ from mneme_server.common import deadline
 from mneme_server.engine.corpus.document import DocumentFilter
 from mneme_server.engine.store.guard import TenantNotBound
 from mneme_server.engine.store.postgres import scanning
-from mneme_server.engine.store.postgres.copying import copying
 from mneme_server.engine.store.postgres.driver import postgres_of
-from mneme_server.engine.store.tables import documents
+from mneme_server.engine.store.postgres.scanning import copying
+from mneme_server.engine.store.schema import documents
 from sqlalchemy import select
 from store_contract.conftest import document
 from support.postgres import PostgresServer, emptied

@@ -236,9 +236,9 @@ def test_the_version_before_refuses_to_forget_what_it_does_not_know(
 def test_a_contraction_waits_until_nobody_serves_who_needs_what_it_takes(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mneme_server.engine.store.postgres import upgrading
+    from mneme_server.engine.store.postgres import schema
 
-    monkeypatch.setattr(upgrading, "_PATIENCE_S", 0.5)
+    monkeypatch.setattr(schema, "_PATIENCE_S", 0.5)
     both = branch(tmp_path / "notes", NOTES, CONTRACTING)
     old = place.serve()
     fill_two(old)
@@ -368,7 +368,7 @@ def test_the_next_revision_upgrades_what_the_first_release_wrote(
 
 
 def test_the_tables_are_those_that_are_defined(postgres: PostgresServer, place: Place) -> None:
-    from mneme_server.engine.store.postgres.connecting import engine_of
+    from mneme_server.engine.store.postgres.connections import engine_of
     from mneme_server.engine.store.postgres.schema import tables
 
     postgres.execute(recorded("postgres", VERSIONS[-1]), database=place.name)

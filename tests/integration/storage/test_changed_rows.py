@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mneme_server.capabilities import tenant_schema
-from mneme_server.engine.store.moving import catch_up, copy_rows, rows_of
 from mneme_server.engine.store.sqlite_store import FILE_NAME, SqliteStores, SqliteTenantStore
+from mneme_server.engine.store.tenant_copy import catch_up, copy_rows, rows_of
 from mneme_server.features.skills.model import Skill
 from store_contract.conftest import document, fill
 from store_contract.samples import event, lesson, session

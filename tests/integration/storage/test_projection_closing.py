@@ -13,7 +13,7 @@ from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.corpus.feed import START
 from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.corpus.projection import Shown
-from mneme_server.engine.store.kinds import MemoryKinds
+from mneme_server.engine.store.memories import MemoryKinds
 from mneme_server.engine.store.projection import projecting
 from mneme_server.engine.store.sqlite_store import SqliteTenantStore
 from mneme_server.engine.store.unit import TenantSchema, Unit

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mneme_server.common.errors import DataLoss
 from mneme_server.engine.corpus.feed import START, Position
-from mneme_server.engine.store.projection_file import ProjectionFile
-from mneme_server.engine.store.shown import ShownRow
+from mneme_server.engine.store.projection import ProjectionFile
+from mneme_server.engine.store.projection_reader import ShownRow
 
 LAYOUT = "of the tests"
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)

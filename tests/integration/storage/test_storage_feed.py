@@ -23,8 +23,8 @@ from mneme_server.engine.corpus.feed import (
 )
 from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.store.feed import SqlFeed
+from mneme_server.engine.store.schema import feed
 from mneme_server.engine.store.sqlite_store import FILE_NAME, SqliteTenantStore
-from mneme_server.engine.store.tables import feed
 from mneme_server.engine.store.unit import EmbeddingModel, TenantSchema
 from sqlalchemy import func, select
 

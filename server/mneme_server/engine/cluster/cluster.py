@@ -22,7 +22,7 @@ from mneme_server.engine.corpus.feed import Position
 from mneme_server.engine.corpus.freshness import FOLLOWED_S
 from mneme_server.engine.corpus.nodes import TRAINING, Head, Node
 from mneme_server.engine.corpus.tenant import OpenTenant
-from mneme_server.engine.tenants import places
+from mneme_server.engine.tenants import local_disk
 from mneme_server.engine.tenants.registry import TenantRegistry
 
 ASKED_EVERY_S = 0.05
@@ -127,7 +127,7 @@ class Cluster:
         self._dropping: set[str] = set()
         self._failing = False
         self._others = 0
-        places.enter(node.erasures, root.parent)  # Before it counts as alive: then it is known.
+        local_disk.enter(node.erasures, root.parent)  # Before it counts as alive: then it is known.
         self._beat(time.monotonic())  # Before anybody asks for a lease.
         self.erasing = Erasing(node.erasures, tenants, root, known.get)
         self.elsewhere = Elsewhere(node.erasures)
@@ -336,7 +336,7 @@ class Cluster:
             gone = head.generation is None
             with self._tenants.removing(head.tenant_id, replaced=not gone):
                 if gone:
-                    places.remove_folder(self._root / head.tenant_id)
+                    local_disk.remove_folder(self._root / head.tenant_id)
         except (MnemeError, OSError) as error:
             _log.warning("a tenant that is gone is still in use", tenant=head.tenant_id,
                          error=str(error))  # fmt: skip
@@ -356,7 +356,7 @@ class Cluster:
             except NotFound:
                 try:
                     with self._tenants.removing(folder.name, timeout_s=0.0):
-                        places.remove_folder(folder)
+                        local_disk.remove_folder(folder)
                 except MnemeError:
                     continue  # It is in use, or being deleted here; it goes the next time.
                 except OSError as error:

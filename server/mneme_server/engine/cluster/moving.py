@@ -16,8 +16,8 @@ from typing import Any, Protocol
 from mneme_server.common.errors import AlreadyExists, DataLoss, MnemeError, NotFound
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant_store import TenantStore, TenantStores
-from mneme_server.engine.store.living import ACTIVE, ARRIVING, GUEST, MOVED
-from mneme_server.engine.store.moving import Content, Told, contents, copy, sizes
+from mneme_server.engine.store.tenant_copy import Content, Told, contents, copy, sizes
+from mneme_server.engine.store.tenant_states import ACTIVE, ARRIVING, GUEST, MOVED
 from mneme_server.engine.store.unit import Unit
 
 CatalogRows = Mapping[str, Sequence[Mapping[str, Any]]]

@@ -28,10 +28,9 @@ from mneme_server.common.errors import (
 from mneme_server.common.identity import new_id
 from mneme_server.common.progress import Step
 from mneme_server.engine.cluster.moving import Check
-from mneme_server.engine.cluster.placed import HOME, PlacedStores, Placement
+from mneme_server.engine.cluster.placements import HOME, PlacedStores, Placement
 from mneme_server.engine.corpus.tenant_store import TenantStore
-from mneme_server.engine.store.living import MOVED
-from mneme_server.engine.store.moving import (
+from mneme_server.engine.store.tenant_copy import (
     CaughtUp,
     catch_up,
     copy_rows,
@@ -40,6 +39,7 @@ from mneme_server.engine.store.moving import (
     rows_of,
     sizes,
 )
+from mneme_server.engine.store.tenant_states import MOVED
 from mneme_server.engine.store.unit import Unit
 
 _FEW = 200

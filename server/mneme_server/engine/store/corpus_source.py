@@ -13,14 +13,14 @@ from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.corpus.feed import FeedRow, Position, ranges
 from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.corpus.ports import VectorBatch
-from mneme_server.engine.store.database import Database
-from mneme_server.engine.store.document_rows import document_reader, select_documents
+from mneme_server.engine.store.connections import Database
+from mneme_server.engine.store.documents import document_reader, select_documents
 from mneme_server.engine.store.feed import SqlFeed
+from mneme_server.engine.store.portable import unindexed
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.rows import chunks
-from mneme_server.engine.store.said_before import in_context
-from mneme_server.engine.store.tables import documents, vectors
-from mneme_server.engine.store.unindexed import unindexed
+from mneme_server.engine.store.schema import documents, vectors
+from mneme_server.engine.store.seen_messages import in_context
 from mneme_server.engine.store.vectors import SELECT_VECTORS, vector_batch, vector_bytes
 
 _log = structlog.get_logger(__name__)

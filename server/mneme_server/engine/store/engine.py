@@ -30,12 +30,9 @@ from mneme_server.common.errors import (
     ResourceExhausted,
     Unavailable,
 )
-from mneme_server.engine.store import driver
-from mneme_server.engine.store.connections import Connections
-from mneme_server.engine.store.database import Database
-from mneme_server.engine.store.driver import TRANSLATE
+from mneme_server.engine.store import connections
+from mneme_server.engine.store.connections import TRANSLATE, Connections, Database, Statements
 from mneme_server.engine.store.reading import not_utf8
-from mneme_server.engine.store.statements import Statements
 
 BUSY_TIMEOUT_S = 10.0
 """How long a writer waits for the one before it, in seconds."""
@@ -129,7 +126,7 @@ class SqliteDatabase(Database):
             with self._writers.transaction() as connection:
                 yield connection
                 interpreter.leave_turn()  # It waits for the disk.
-                driver.commit(connection)
+                connections.commit(connection)
         finally:
             self._turn.release()
 
@@ -168,7 +165,7 @@ class SqliteDatabase(Database):
         """
         with self.read() as connection:
             mode, free, pages = (
-                driver.sqlite_of(connection).execute(f"PRAGMA {name}").fetchone()[0]
+                connections.sqlite_of(connection).execute(f"PRAGMA {name}").fetchone()[0]
                 for name in ("auto_vacuum", "freelist_count", "page_count")
             )
         if mode != _INCREMENTAL:
@@ -191,7 +188,7 @@ class SqliteDatabase(Database):
         """Write what no transaction can hold."""
         interpreter.leave_turn()
         with self._turn, self._writers.transaction() as connection:
-            writer = driver.sqlite_of(connection)
+            writer = connections.sqlite_of(connection)
             writer.rollback()
             try:
                 yield writer
@@ -257,7 +254,7 @@ def _engine(path: Path, begin: str, busy_timeout_s: float, *, read_only: bool = 
 
     @event.listens_for(engine, "begin")
     def start(connection: Connection) -> None:
-        driver.begin(connection, begin)
+        connections.begin(connection, begin)
 
     @event.listens_for(engine, "handle_error")
     def translate(context: ExceptionContext) -> MnemeError | None:

@@ -24,7 +24,7 @@ from mneme_server.engine.corpus.feed import (
 from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.store.guard import Prepared
 from mneme_server.engine.store.rows import insert_rows, upsert
-from mneme_server.engine.store.tables import feed, followers, settings
+from mneme_server.engine.store.schema import feed, followers, settings
 
 KEPT = 50_000
 """Rows that are kept at least; more only for durable followers that are behind."""

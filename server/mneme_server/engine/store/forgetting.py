@@ -36,7 +36,7 @@ from mneme_server.engine.corpus.forgetting import (
 from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.store.portable import json_items, listed
 from mneme_server.engine.store.rows import chunks
-from mneme_server.engine.store.tables import (
+from mneme_server.engine.store.schema import (
     documents,
     embedding_queue,
     feed,

@@ -1,32 +1,33 @@
-"""Memories as they are shown: documents, and what their kinds tell of them."""
+"""Memories as they are shown: documents, and what the kinds of the capabilities tell of them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import structlog
-from sqlalchemy import BindParameter, Connection, Row, bindparam, select
+from sqlalchemy import BindParameter, Column, Connection, Row, bindparam, select
 
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.errors import DataLoss
 from mneme_server.common.stored import reads
 from mneme_server.engine.corpus.document import Document, Memory
-from mneme_server.engine.corpus.kinds import MemoryKind
-from mneme_server.engine.store.document_rows import document_reader, select_documents
+from mneme_server.engine.corpus.kinds import MAX_KINDS, MemoryKind
+from mneme_server.engine.store.documents import document_reader, select_documents
 from mneme_server.engine.store.guard import Prepared
-from mneme_server.engine.store.kinds import Details, MemoryKinds
 from mneme_server.engine.store.portable import array_of, listed
 from mneme_server.engine.store.reading import read_rows
-from mneme_server.engine.store.tables import documents
+from mneme_server.engine.store.schema import documents
 
 _log = structlog.get_logger(__name__)
-
 _TENANT: BindParameter[Any] = bindparam("tenant")
 _DOC_IDS = listed(bindparam("ids"), numbers=True)
 _SOURCE_IDS = listed(bindparam("ids"))
+Told: TypeAlias = Callable[[Document], JsonObject]
+"""Makes the details of a kind whose documents tell all that is shown; raises as `decode` does."""
 
 
 class SqlMemories:
@@ -116,3 +117,67 @@ def _reading(kinds: MemoryKinds) -> tuple[Prepared, Callable[[Row[Any]], Memory]
         return Memory(document, kinds.told(document))
 
     return Prepared(select_documents(_TENANT).where(documents.c.doc_id.in_(_DOC_IDS))), memory_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Details:
+    """What is shown of a kind's memories beside their documents: columns of one table.
+
+    Args:
+        key: the column that holds the documents' `source_id`s; its table has a `tenant_id`.
+        columns: what `decode` reads.
+        decode: makes the details of the values of `columns`, in their order. What it raises of
+            `common.stored.UNREADABLE` says that the row is damaged.
+        followed: whether each change of `columns` changes the memory's document, too, in the same
+            transaction (`DocumentWriter.set_archived` with what it is does), so that the feed names
+            it: then servers on PostgreSQL show these memories from copies of their own. The values
+            are such as JSON has.
+    """
+
+    key: Column[str]
+    columns: tuple[Column[Any], ...]
+    decode: Callable[..., JsonObject]
+    followed: bool = False
+
+
+Shown: TypeAlias = Details | Told | None
+"""What is shown of a kind's memories; None: nothing but their documents."""
+
+
+class MemoryKinds:
+    """All kinds of memory.
+
+    Args:
+        brought: what each capability brings.
+
+    Raises:
+        ValueError: two kinds have one name, or there are too many.
+    """
+
+    def __init__(self, brought: Iterable[Mapping[MemoryKind, Shown]]) -> None:
+        self.by_name: dict[str, MemoryKind] = {}
+        self._details: dict[str, Details] = {}
+        self._told: dict[str, Told] = {}
+        for kinds in brought:
+            for kind, shown in kinds.items():
+                self._add(kind, shown)
+
+    def details(self, kind: MemoryKind) -> Details | None:
+        """Return how the details of a kind are read; None: they are in no table."""
+        return self._details.get(kind.name)
+
+    def told(self, document: Document) -> JsonObject:
+        """Return the details that a document tells."""
+        told = self._told.get(document.kind.name)
+        return {} if told is None else told(document)
+
+    def _add(self, kind: MemoryKind, shown: Shown) -> None:
+        if kind.name in self.by_name:
+            raise ValueError(f"two kinds of memory are called {kind.name}")
+        if len(self.by_name) == MAX_KINDS:
+            raise ValueError(f"there may be {MAX_KINDS} kinds of memory at most")
+        self.by_name[kind.name] = kind
+        if isinstance(shown, Details):
+            self._details[kind.name] = shown
+        elif shown is not None:
+            self._told[kind.name] = shown

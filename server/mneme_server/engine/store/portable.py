@@ -6,23 +6,31 @@ beyond words, e.g. what begins a transaction, is the affair of the database that
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
-from sqlalchemy import BigInteger, BindParameter, LargeBinary, Select, Text, column, select
+from sqlalchemy import (
+    BigInteger,
+    BindParameter,
+    ColumnElement,
+    LargeBinary,
+    Select,
+    Text,
+    column,
+    select,
+)
 from sqlalchemy.dialects.postgresql import Insert, insert
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.sql.selectable import TableValuedAlias
-
-from mneme_server.engine.store.unindexed import unindexed
+from sqlalchemy.sql.visitors import InternalTraversal
 
 # SQLite took ON CONFLICT from PostgreSQL, and its compiler writes PostgreSQL's construct; the other
 # way round SQLAlchemy's does not work.
 __all__ = [
     "ELEMENTS", "Insert", "array_of", "ending", "greatest", "insert", "joined", "json_array",
-    "json_items", "least", "listed",
+    "json_items", "least", "listed", "unindexed",
 ]  # fmt: skip
 
 
@@ -73,8 +81,33 @@ class joined(FunctionElement[bytes]):  # noqa: N801
     type = LargeBinary()
 
 
-ELEMENTS = frozenset({unindexed, _Items, _Numbers, least, greatest, ending, json_array, joined})
+class Unindexed(ColumnElement[Any]):
+    """A column that SQLite's planner must not look up in an index; the column itself elsewhere.
+
+    In a tenant's own file `tenant_id` has one value, but the planner takes it for selective and
+    reads a whole index of it, where a key stands in the same condition.
+    """
+
+    inherit_cache = True
+
+    def __init__(self, column: ColumnElement[Any]) -> None:
+        self.column = column
+        self.type = column.type
+
+    def get_children(self, **_: Any) -> Iterator[ColumnElement[Any]]:
+        """Return the column: the statement's tables are found by it."""
+        return iter((self.column,))
+
+
+Unindexed._traverse_internals = [("column", InternalTraversal.dp_clauseelement)]
+
+ELEMENTS = frozenset({Unindexed, _Items, _Numbers, least, greatest, ending, json_array, joined})
 """What statements may consist of beside what SQLAlchemy has."""
+
+
+def unindexed(column: ColumnElement[Any]) -> ColumnElement[Any]:
+    """Return a column that SQLite's planner must not look up in an index; see `Unindexed`."""
+    return Unindexed(column)
 
 
 def json_items(array: Any) -> TableValuedAlias:
@@ -183,3 +216,13 @@ def _group_concat(element: joined, compiler: Any, **options: Any) -> str:
 def _string_agg_of_bytes(element: joined, compiler: Any, **options: Any) -> str:
     (value,) = _arguments(element, compiler, options)
     return f"string_agg(convert_to(CAST({value} AS TEXT), 'UTF8'), CAST('\\x00' AS BYTEA))"
+
+
+@compiles(Unindexed)
+def _plain(element: Unindexed, compiler: Any, **options: Any) -> str:
+    return str(compiler.process(element.column, **options))
+
+
+@compiles(Unindexed, "sqlite")
+def _with_plus(element: Unindexed, compiler: Any, **options: Any) -> str:
+    return f"+{compiler.process(element.column, **options)}"

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Executable, Row
 
 from mneme_server.common.errors import DataLoss
 from mneme_server.common.stored import damaged
-from mneme_server.engine.store.driver import sqlite_of
+from mneme_server.engine.store.connections import sqlite_of
 
 T = TypeVar("T")
 

@@ -1,17 +1,20 @@
-"""What keeps a tenant on SQLite: a file in its folder, opened, migrated, and read in units."""
+"""A tenant's store on SQLite: a file in its folder, opened, migrated, and read in units."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+
+from sqlalchemy import Connection
 
 from mneme_server.common.identity import check_tenant_id
 from mneme_server.common.progress import Step
+from mneme_server.engine.corpus.ports import CorpusSource
+from mneme_server.engine.store.connections import Database
 from mneme_server.engine.store.corpus_source import SqlCorpusSource
 from mneme_server.engine.store.engine import SqliteDatabase, address_of, domain_error
-from mneme_server.engine.store.frozen import FrozenStore
 from mneme_server.engine.store.guard import require_tenant
 from mneme_server.engine.store.migrate import migrate
 from mneme_server.engine.store.schema import metadata
@@ -97,7 +100,7 @@ class SqliteTenantStore:
             yield Unit(connection, self._tenant_id, self._schema)
 
     def note_changes(self) -> None:
-        """Note from now on which rows change, for who copies them; see `changed_rows`."""
+        """Note from now on which rows change, for who copies them; see `SqlChangedRows`."""
         with self.write() as unit:
             unit.changed_rows.begin()
 
@@ -166,3 +169,60 @@ class SqliteTenantStore:
     def close(self) -> None:
         """Close the files."""
         self._database.close()
+
+
+class FrozenStore:
+    """Implements `engine.corpus.tenant_store.TenantStore[Unit]` on one transaction that reads,
+    whatever is written meanwhile. It is for one thread, and ends with the transaction.
+
+    Args:
+        connection: in a transaction that reads.
+        tenant_id: whose store it is.
+        schema: what the database is made of.
+    """
+
+    memory_bytes = 0
+
+    def __init__(self, connection: Connection, tenant_id: str, schema: TenantSchema) -> None:
+        self._connection, self._tenant_id, self._schema = connection, tenant_id, schema
+        kinds = schema.kinds.by_name
+        self.source: CorpusSource = SqlCorpusSource(_OneMoment(connection), tenant_id, kinds)
+
+    @contextmanager
+    def read(self) -> Iterator[Unit]:
+        """Read what there was."""
+        yield Unit(self._connection, self._tenant_id, self._schema)
+
+    def write(self) -> AbstractContextManager[Unit]:
+        """Refuse: what was does not change."""
+        raise TypeError("a frozen store cannot be written to")
+
+    def compact(self, worth_rewriting: float) -> bool:
+        """Do nothing."""
+        return False
+
+    def scrub(self) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing: it ends with its transaction."""
+
+
+class _OneMoment(Database):
+    """Reads in one transaction that another opened and ends."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        yield self._connection
+
+    def write(self) -> AbstractContextManager[Connection]:
+        raise TypeError("a frozen store cannot be written to")
+
+    def scrub(self) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""

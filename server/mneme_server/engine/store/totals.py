@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Table, bindparam, func, select
 
 from mneme_server.engine.store.guard import Prepared
 from mneme_server.engine.store.portable import array_of, insert, listed
-from mneme_server.engine.store.tables import totals
+from mneme_server.engine.store.schema import totals
 
 
 def total(connection: Connection, tenant_id: str, *names: str) -> int:

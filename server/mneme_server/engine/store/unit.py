@@ -13,19 +13,17 @@ from sqlalchemy import Connection, bindparam, delete, literal, select
 from mneme_server.common.clock import now_us
 from mneme_server.engine.corpus.forgetting import Forgetter
 from mneme_server.engine.corpus.kinds import MemoryKind
-from mneme_server.engine.store.changed_rows import SqlChangedRows
+from mneme_server.engine.store.connections import sqlite_of
 from mneme_server.engine.store.documents import SqlDocuments
-from mneme_server.engine.store.driver import sqlite_of
-from mneme_server.engine.store.embedding_queue import SqlEmbeddingQueue
 from mneme_server.engine.store.feed import SqlFeed
 from mneme_server.engine.store.forgetting import CORPUS_FORGETS, Forgets
 from mneme_server.engine.store.guard import Prepared
-from mneme_server.engine.store.kinds import MemoryKinds, Shown
-from mneme_server.engine.store.memories import SqlMemories
+from mneme_server.engine.store.memories import MemoryKinds, Shown, SqlMemories
 from mneme_server.engine.store.portable import insert
-from mneme_server.engine.store.shown import SqlShown
-from mneme_server.engine.store.tables import documents, embedding_queue, settings, vectors
-from mneme_server.engine.store.tenant_rows import SqlRows
+from mneme_server.engine.store.projection_reader import SqlShown
+from mneme_server.engine.store.schema import documents, embedding_queue, settings, vectors
+from mneme_server.engine.store.tenant_rows import SqlChangedRows, SqlRows
+from mneme_server.engine.store.vectors import SqlEmbeddingQueue
 
 Repository: TypeAlias = Callable[[Connection, str], object]
 """Makes a repository for a transaction of a tenant: from the connection, and the tenant's id."""

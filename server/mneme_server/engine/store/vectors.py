@@ -1,21 +1,36 @@
-"""Between vectors and their rows."""
+"""Vectors as rows, and the queue of the documents that wait for theirs."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Row, Select, bindparam, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    bindparam,
+    delete,
+    func,
+    select,
+    update,
+)
 
 from mneme_server.common.texts import composed
+from mneme_server.engine.corpus.change import CorpusChange
+from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.corpus.ports import Matrix, VectorBatch
+from mneme_server.engine.corpus.tenant_store import QueuedText
 from mneme_server.engine.store.guard import Prepared
-from mneme_server.engine.store.numbering import take_numbers
-from mneme_server.engine.store.rows import insert_rows
-from mneme_server.engine.store.tables import settings, vectors
+from mneme_server.engine.store.portable import unindexed
+from mneme_server.engine.store.reading import all_rows
+from mneme_server.engine.store.rows import chunks, insert_rows, take_numbers, written_out
+from mneme_server.engine.store.schema import documents, embedding_queue, settings, vectors
+from mneme_server.engine.store.seen_messages import readable
 
 STORED_VECTOR = np.dtype("<f4")
 """How vectors lie in the database."""
@@ -25,6 +40,13 @@ _DIMENSIONS = Prepared(
     select(settings.c.value).where(
         settings.c.tenant_id == bindparam("tenant"), settings.c.key == "embedding_dimensions"
     )
+)
+# Only what failed waits for a time: a clock that is set back must not stop the queue.
+_AT_ONCE = 0
+_DEPTH = Prepared(
+    select(func.count())
+    .select_from(embedding_queue)
+    .where(embedding_queue.c.tenant_id == bindparam("tenant"))
 )
 
 
@@ -88,3 +110,130 @@ def vector_batch(rows: Sequence[Row[Any]], length: int | None) -> VectorBatch:
         np.array([row.doc_id for row in rows], dtype=np.int64),
         np.frombuffer(joined, STORED_VECTOR).reshape(len(rows), -1),
     )
+
+
+class SqlEmbeddingQueue:
+    """Implements `EmbeddingQueue`."""
+
+    def __init__(self, connection: Connection, tenant_id: str, changes: CorpusChange) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+        self._changes = changes
+
+    def due(self, now: int, limit: int) -> Sequence[QueuedText]:
+        query = (
+            select(embedding_queue.c.doc_id, embedding_queue.c.attempts, documents.c.text)
+            .join(
+                documents,
+                (unindexed(documents.c.tenant_id) == embedding_queue.c.tenant_id)
+                & (documents.c.doc_id == embedding_queue.c.doc_id),
+            )
+            .where(embedding_queue.c.tenant_id == self._tenant_id, embedding_queue.c.due_at <= now)
+            .order_by(embedding_queue.c.doc_id)
+            .limit(limit)
+        )
+        rows = all_rows(self._connection, query).rows
+        # A damaged text is embedded as far as it can be read: it must not hold up the others.
+        return [QueuedText(row.doc_id, row.attempts, readable(row.text)) for row in rows]
+
+    def next_due_us(self) -> int | None:
+        query = select(func.min(embedding_queue.c.due_at)).where(
+            embedding_queue.c.tenant_id == self._tenant_id
+        )
+        earliest: int | None = self._connection.execute(query).scalar_one()
+        return earliest
+
+    def depth(self) -> int:
+        found = _DEPTH.first(self._connection, {"tenant": self._tenant_id})
+        assert found is not None
+        return int(found[0])
+
+    def waiting_of(self, doc_ids: Sequence[int]) -> int:
+        return sum(self._count(embedding_queue.c.doc_id.in_(some)) for some in chunks(doc_ids))
+
+    def known_vectors(self, texts: Sequence[str]) -> Mapping[str, Matrix]:
+        hashes = {text: content_hash(text) for text in texts}
+        rows: list[Row[Any]] = []
+        for some in chunks(set(hashes.values())):
+            query = select(vectors.c.content_hash, vectors.c.vector).where(
+                vectors.c.tenant_id == self._tenant_id, vectors.c.content_hash.in_(some)
+            )
+            rows += self._connection.execute(query)
+        length = vector_bytes(self._connection, self._tenant_id) if rows else None
+        found = {
+            row.content_hash: np.frombuffer(row.vector, STORED_VECTOR)
+            for row in rows
+            if length is None or is_whole(row.vector, length)  # Else it is damaged.
+        }
+        return {text: found[hash_] for text, hash_ in hashes.items() if hash_ in found}
+
+    def finish(self, embedded: Sequence[QueuedText], matrix: Matrix) -> None:
+        doc_ids = [item.doc_id for item in embedded]
+        left: set[int] = set()
+        for some in chunks(doc_ids):
+            mine = (
+                embedding_queue.c.tenant_id == self._tenant_id,
+                embedding_queue.c.doc_id.in_(some),
+            )
+            left.update(
+                self._connection.execute(select(embedding_queue.c.doc_id).where(*mine)).scalars()
+            )
+            self._connection.execute(delete(embedding_queue).where(*mine))
+        rows = [row for row, doc_id in enumerate(doc_ids) if doc_id in left]
+        if not rows:
+            return
+        pairs = [(embedded[row].doc_id, embedded[row].text) for row in rows]
+        self._changes.vectors.append(
+            insert_vectors(self._connection, self._tenant_id, pairs, matrix[rows])
+        )
+        self._changes.queued -= len(rows)
+
+    def defer(self, doc_ids: Sequence[int], *, until_us: int, error: str) -> None:
+        statement = (
+            update(embedding_queue)
+            .where(
+                embedding_queue.c.tenant_id == self._tenant_id,
+                embedding_queue.c.doc_id == bindparam("which"),
+            )
+            .values(
+                attempts=embedding_queue.c.attempts + 1, due_at=until_us, last_error=error[:1000]
+            )
+        )
+        self._connection.execute(statement, [{"which": doc_id} for doc_id in doc_ids])
+
+    def give_up(self, doc_ids: Sequence[int]) -> None:
+        for some in chunks(doc_ids):
+            gone = self._connection.execute(
+                delete(embedding_queue).where(
+                    embedding_queue.c.tenant_id == self._tenant_id,
+                    embedding_queue.c.doc_id.in_(some),
+                )
+            )
+            self._changes.queued -= gone.rowcount
+
+    def failed(self) -> int:
+        """Return how many documents wait after an attempt that failed."""
+        return self._count(embedding_queue.c.attempts > written_out(0))
+
+    def _count(self, condition: ColumnElement[bool]) -> int:
+        query = (
+            select(func.count())
+            .select_from(embedding_queue)
+            .where(embedding_queue.c.tenant_id == self._tenant_id, condition)
+        )
+        return self._connection.execute(query).scalar_one()
+
+
+def enqueue(connection: Connection, tenant_id: str, queued: Sequence[Document]) -> None:
+    """Have these documents embedded, in their order."""
+    rows = [
+        {
+            "tenant_id": tenant_id,
+            "doc_id": document.doc_id,
+            "attempts": 0,
+            "due_at": _AT_ONCE,
+            "last_error": "",
+        }
+        for document in queued
+    ]
+    insert_rows(connection, embedding_queue, rows)

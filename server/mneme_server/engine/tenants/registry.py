@@ -19,24 +19,22 @@ from mneme_server.common import deadline, interpreter
 from mneme_server.common.errors import NotFound, Reason, Unavailable
 from mneme_server.engine.corpus.tenant import OpenTenant
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
+from mneme_server.engine.store.unit import Unit
 
 U = TypeVar("U", bound=CorpusUnit)
-
 _MEASURED_EVERY_S = 1.0
 """How often it is measured what an open tenant takes: it grows with what is written."""
-
 _WORTH = 10
 _QUICK_S = 0.05
 """For want of memory a tenant is closed that was not used for so many times what opening it took;
 at once if that was quick."""
-
 _SWEEP_S = 5.0
 _PAUSE_S = 0.02
-
 _CLOSE_S = 2.0
 """How long closing waits for tenants that are lent: no call runs any more by then."""
-
 _log = structlog.get_logger(__name__)
+LONGEST_CALL_S = 30.0
+"""How long calls may go on that began before something was hidden: as long as most may last."""
 
 
 class _Slot(Generic[U]):
@@ -355,3 +353,24 @@ class TenantRegistry(Generic[U]):
 
 def _busy(problem: str) -> Unavailable:
     return Unavailable(f"{problem}; try again", reason=Reason.TRANSACTION_FAILED, retry_after_s=1.0)
+
+
+class Scrubber:
+    """Leaves nothing of what was deleted in tenants' files; implements
+    `features.admin.forgetting.erasure.Files`.
+
+    Args:
+        registry: lends the tenants.
+    """
+
+    def __init__(self, registry: TenantRegistry[Unit]) -> None:
+        self._registry = registry
+
+    def settle(self, tenant_id: str) -> None:
+        """Wait until the calls have ended that are under way."""
+        self._registry.wait_for_leases(tenant_id, LONGEST_CALL_S)
+
+    def scrub(self, tenant_id: str) -> None:
+        """Rewrite the tenant's database and index without what was deleted."""
+        with self._registry.open(tenant_id) as tenant:
+            tenant.scrub()

@@ -10,7 +10,7 @@ from mneme.v1 import alert_service_pb2
 from mneme_server.capability import Capability, Gauge, Host, Parts
 from mneme_server.edge.grpc.service import Service
 from mneme_server.engine.settings import ServerSettings
-from mneme_server.engine.store.database import Database
+from mneme_server.engine.store.connections import Database
 from mneme_server.features.admin.keys import KeyWatch
 from mneme_server.features.admin.ports import ServerInfo
 from mneme_server.features.admin.tenants import Tenants

@@ -20,8 +20,7 @@ from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.index.scratch import new_folder, remove
 from mneme_server.engine.scheduling.foreground import Foreground, Size
-from mneme_server.engine.scheduling.jobs.jobs import Jobs
-from mneme_server.engine.scheduling.jobs.processes import InWorker
+from mneme_server.engine.scheduling.jobs import InWorker, Jobs
 from mneme_server.features.causal.edges import refuse_circle
 from mneme_server.features.causal.episode_table import EpisodeTable
 from mneme_server.features.causal.estimation import EffectEstimate, Problem, write_problem

@@ -15,7 +15,7 @@ from mneme_server.edge.grpc.service import Service
 from mneme_server.engine.corpus.forgetting import Items
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.settings import ServerSettings
-from mneme_server.engine.store.database import Database
+from mneme_server.engine.store.connections import Database
 from mneme_server.features.admin.tenant_operations import Moving
 from mneme_server.features.learning.catalogue import algorithms, find_algorithm
 from mneme_server.features.learning.explanation.explanation import Explain

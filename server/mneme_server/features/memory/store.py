@@ -37,8 +37,8 @@ from mneme_server.common.stored import reads
 from mneme_server.engine.corpus.forgetting import TAG, Items
 from mneme_server.engine.store.forgetting import Forgets, Rows, SqlForgetter
 from mneme_server.engine.store.guard import Prepared
-from mneme_server.engine.store.kinds import Details
-from mneme_server.engine.store.portable import array_of, joined, listed
+from mneme_server.engine.store.memories import Details
+from mneme_server.engine.store.portable import array_of, joined, listed, unindexed
 from mneme_server.engine.store.reading import decoded, read_rows
 from mneme_server.engine.store.rows import (
     chunks,
@@ -50,6 +50,7 @@ from mneme_server.engine.store.rows import (
     upsert,
 )
 from mneme_server.engine.store.schema import (
+    documents,
     enum_column,
     int64_column,
     json_column,
@@ -58,10 +59,9 @@ from mneme_server.engine.store.schema import (
     tenant_key,
     text_column,
     time_column,
+    vectors,
 )
-from mneme_server.engine.store.tables import documents, vectors
 from mneme_server.engine.store.totals import add_to_total, known, total
-from mneme_server.engine.store.unindexed import unindexed
 from mneme_server.features.memory.memories import remove
 from mneme_server.features.memory.model import (
     MEMORY,

@@ -9,7 +9,7 @@ from mneme.v1 import operation_service_pb2
 from mneme_server.capability import Capability, Host, Parts
 from mneme_server.edge.grpc.service import Service
 from mneme_server.engine.settings import ServerSettings
-from mneme_server.engine.store.database import Database
+from mneme_server.engine.store.connections import Database
 from mneme_server.features.operations.messages import OperationKinds
 from mneme_server.features.operations.operations import Operations
 from mneme_server.features.operations.service import OperationServicer

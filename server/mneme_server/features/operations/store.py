@@ -30,7 +30,7 @@ from mneme_server.common.errors import NotFound, Reason, ResourceExhausted
 from mneme_server.common.identity import KeyScope
 from mneme_server.common.progress import Progress
 from mneme_server.common.stored import reads
-from mneme_server.engine.store.database import Database
+from mneme_server.engine.store.connections import Database
 from mneme_server.features.operations.model import (
     UNFINISHED,
     Operation,

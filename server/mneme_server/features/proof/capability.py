@@ -10,7 +10,7 @@ from mneme.v1 import proof_service_pb2, recall_service_pb2
 from mneme_server.capability import Capability, Figure, Gauge, Host, Parts
 from mneme_server.edge.grpc.service import Service
 from mneme_server.engine.settings import ServerSettings
-from mneme_server.engine.store.database import Database
+from mneme_server.engine.store.connections import Database
 from mneme_server.engine.store.unit import Unit
 from mneme_server.features.admin.forgetting.erasure import Signing
 from mneme_server.features.admin.ports import ServerInfo

@@ -10,7 +10,7 @@ from mneme_server.capability import Capability, Parts
 from mneme_server.edge.grpc.service import Service
 from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.corpus.kinds import MAX_KINDS, MemoryKind
-from mneme_server.engine.store.kinds import MemoryKinds
+from mneme_server.engine.store.memories import MemoryKinds
 from mneme_server.engine.store.unit import TenantSchema
 from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.events.store.events import event_details

@@ -7,7 +7,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mneme_server.engine.store.postgres.inserting import statements
+from mneme_server.engine.store.postgres.driver import statements
 
 ONE_ROW = "INSERT INTO events (id, data, at) VALUES (%s::VARCHAR, %s, %s::DOUBLE PRECISION)"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from mneme_server.engine.store.connections import Statements
 from mneme_server.engine.store.engine import SqliteDatabase
-from mneme_server.engine.store.statements import Statements
 from sqlalchemy import Column, Integer, MetaData, Table, insert, select
 from sqlalchemy.sql.compiler import SQLCompiler
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from mneme_server.capabilities import tenant_schema
 from mneme_server.common.errors import FailedPrecondition, Unavailable
-from mneme_server.engine.tenants.kept import where_kept
+from mneme_server.engine.tenants.backends import where_kept
 from support.server import settings_of
 
 pytest.importorskip("psycopg")

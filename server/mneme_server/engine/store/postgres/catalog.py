@@ -10,13 +10,19 @@ from psycopg import sql
 from sqlalchemy import Connection
 
 from mneme_server.common import fencing
-from mneme_server.engine.store import driver
-from mneme_server.engine.store.database import Database
+from mneme_server.engine.store import connections
+from mneme_server.engine.store.connections import Database
 from mneme_server.engine.store.migrate import revisions_of
-from mneme_server.engine.store.postgres.connecting import CATALOG, connect, engine_of, vacuum
+from mneme_server.engine.store.postgres.connections import (
+    CATALOG,
+    Begin,
+    Pool,
+    connect,
+    engine_of,
+    vacuum,
+)
 from mneme_server.engine.store.postgres.database import lease_required
-from mneme_server.engine.store.postgres.pool import Begin, Pool
-from mneme_server.engine.store.postgres.upgrading import upgrade
+from mneme_server.engine.store.postgres.schema import upgrade
 
 _CONNECTIONS = 4
 _MAKING = "mneme: catalog schema"
@@ -41,7 +47,7 @@ class PostgresCatalog(Database):
 
     Raises:
         Unavailable: it cannot be reached now.
-        FailedPrecondition: SCHEMA_ERROR, it cannot be brought to this version; see `upgrading`.
+        FailedPrecondition: SCHEMA_ERROR, it cannot be brought to this version; see `upgrade`.
     """
 
     shared = True
@@ -71,7 +77,7 @@ class PostgresCatalog(Database):
             begin = Begin("", statements)
         with self.pool.transaction(begin) as connection:
             yield connection
-            driver.commit(connection)
+            connections.commit(connection)
 
     def scrub(self) -> None:
         """See `Database`."""

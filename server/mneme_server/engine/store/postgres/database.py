@@ -18,13 +18,19 @@ from sqlalchemy import Connection
 from mneme_server.common import deadline, interpreter
 from mneme_server.common.errors import Reason, Unavailable
 from mneme_server.common.fencing import Fence, fence_of
-from mneme_server.engine.store import driver
-from mneme_server.engine.store.database import Database
+from mneme_server.engine.store import connections
+from mneme_server.engine.store.connections import Database
 from mneme_server.engine.store.guard import require_tenant
-from mneme_server.engine.store.numbering import COUNTER
-from mneme_server.engine.store.postgres.connecting import ROLE, SCHEMA, engine_of, vacuum
-from mneme_server.engine.store.postgres.pool import Begin, Pool
-from mneme_server.engine.store.postgres.tenancy import TENANT_SETTING
+from mneme_server.engine.store.postgres.connections import (
+    ROLE,
+    SCHEMA,
+    Begin,
+    Pool,
+    engine_of,
+    vacuum,
+)
+from mneme_server.engine.store.postgres.schema import TENANT_SETTING
+from mneme_server.engine.store.rows import COUNTER
 from mneme_server.engine.store.schema import metadata
 
 READERS, WRITERS = 14, 8
@@ -134,7 +140,7 @@ class TenantDatabase(Database):
             with self._database.writers.transaction(begin) as connection:
                 yield connection
                 interpreter.leave_turn()  # It waits for the disk.
-                driver.commit(connection)
+                connections.commit(connection)
         finally:
             self._turn.release()
 
@@ -188,9 +194,9 @@ def lease_required(fence: Fence, *, hold: bool = False) -> sql.Composable:
 
 
 def take_numbers(connection: Connection, tenant_id: str, table: str, count: int) -> int:
-    """Take numbers from the tenant's counter; see `engine.store.numbering`."""
+    """Take numbers from the tenant's counter; see `engine.store.rows`."""
     row = (
-        driver.driver_of(connection)
+        connections.driver_of(connection)
         .execute(
             "INSERT INTO numbers AS n (tenant_id, name, value) VALUES (%s, %s, %s)"
             " ON CONFLICT (tenant_id, name) DO UPDATE SET value = n.value + excluded.value"
@@ -203,4 +209,4 @@ def take_numbers(connection: Connection, tenant_id: str, table: str, count: int)
 
 
 def _tenant_of(connection: Connection) -> str:
-    return str(driver.driver_of(connection).tenant_id)  # type: ignore[attr-defined]
+    return str(connections.driver_of(connection).tenant_id)  # type: ignore[attr-defined]

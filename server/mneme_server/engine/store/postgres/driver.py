@@ -1,10 +1,13 @@
-"""What goes straight to psycopg, and what its errors mean to the domain."""
+"""The connection of psycopg that statements go straight to, and what its errors mean here."""
 
 from __future__ import annotations
 
+import re
+import threading
 import time
-from collections.abc import Callable, Generator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import cached_property, lru_cache
+from itertools import chain, count
 from typing import Any, TypeVar
 
 import psycopg
@@ -24,14 +27,10 @@ from mneme_server.common.errors import (
     Unavailable,
 )
 from mneme_server.common.fencing import LeaseLost
-from mneme_server.engine.store.postgres.hanging import hangs, watched
-from mneme_server.engine.store.postgres.inserting import statements
 
 APPLICATION = "mneme"
 """What the database knows its connections by."""
-
 T = TypeVar("T")
-
 _SOON_S = 0.5
 _DISK_FULL_RETRY_S = 30.0
 _LOST_RETRY_S = 1.0
@@ -40,10 +39,46 @@ LEASE_LOST, GENERATION_GONE, UNSETTLED = "MN002", "MN003", "MN004"
 """The SQLSTATEs of transactions that begin on behalf of work that another server has taken over, of
 a tenant whose rows are not those any more that were known, see `node_schema`; or of a server where
 calls go on that may have read what was erased without it, see `places`."""
+_AT_ONCE = (64, 16, 4)
+"""Rows of a statement: of a few sizes, for statements to be those that are prepared already."""
+_ONE_ROW = re.compile(r"(INSERT INTO [^()]+ \([^()]+\) VALUES )\((%s(?:::[A-Z ]+)?(?:, )?)+\)")
+"""What inserts a row and does nothing else. What is to be done where there is one may not meet the
+same row twice in a statement."""
+KEPT_ALIVE: dict[str, int] = {
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 6_000,
+}
+"""How libpq has TCP find out that nobody is there any more, unless a URL says otherwise: within 11
+seconds of silence, and within 6 of something that was sent. It also keeps a NAT from forgetting."""
+KEPT_ALIVE_THERE = (
+    "SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3;"
+    " SET tcp_user_timeout = 6000; SET client_connection_check_interval = '5s'"
+)
+"""The same for the database's end: what a machine that is gone had locked is free as soon."""
+SILENT_S = 2.0
+"""How long an answer is waited for before one asks, in seconds; each time twice as long."""
+_LATEST_S = 30.0
+_CONNECT_S = 3
+_IDLE_S = 1.0
+"""How long the database must have been waiting for us by its own clock, in seconds: an answer may
+be on its way."""
+_SAME_AGE_S = 5.0
+"""By how much a session's age may differ, there and here: another machine, which took over, has
+sessions of the same numbers."""
+_asking = threading.BoundedSemaphore(4)
+"""Connections at once that ask, of this process: a slow database is asked by few."""
+_SESSION = (
+    "SELECT state LIKE 'idle%%' AND state_change < clock_timestamp() - %s * interval '1 s'"
+    " FROM pg_stat_activity WHERE pid = %s AND application_name = %s"
+    " AND abs(extract(epoch FROM clock_timestamp() - backend_start) - %s) < %s"
+)
+R = TypeVar("R")
 
 
 class DriverConnection(psycopg.Connection[Any]):  # type: ignore[misc]  # Any to the checker
-    """Implements `engine.store.driver.DriverConnection`."""
+    """Implements `engine.store.connections.DriverConnection`."""
 
     failures = (psycopg.Error,)
 
@@ -221,3 +256,98 @@ _MEANINGS: Sequence[tuple[Any, Callable[[BaseException], MnemeError]]] = (
     (errors.IdleInTransactionSessionTimeout, _lost),
 )
 """The first that fits says what is meant."""
+
+
+def statements(
+    one_row: str, rows: Sequence[Sequence[object]]
+) -> Iterator[tuple[str, list[object]]]:
+    """Yield statements that insert these rows in their order, with numbered parameters, and their
+    values; nothing where `one_row` is none that could take several. PostgreSQL takes a third less
+    time for rows of one statement than for as many statements."""
+    if _of_rows(one_row, 1) is None:
+        return
+    done = 0
+    while done < len(rows):
+        left = len(rows) - done
+        size = next((size for size in _AT_ONCE if size <= left), 1)
+        statement = _of_rows(one_row, size)
+        assert statement is not None
+        yield statement, list(chain.from_iterable(rows[done : done + size]))
+        done += size
+
+
+@lru_cache(maxsize=512)
+def _of_rows(one_row: str, rows: int) -> str | None:
+    found = _ONE_ROW.fullmatch(one_row)
+    if found is None:
+        return None
+    start = found.end(1)
+    numbers = count(1)
+    each = (_numbered(one_row[start:], numbers) for _ in range(rows))
+    return one_row[:start] + ", ".join(each)
+
+
+def _numbered(values: str, numbers: Iterator[int]) -> str:
+    return re.sub("%s", lambda _: f"${next(numbers)}", values)
+
+
+def watched(
+    waiting: Generator[Any, Any, R], is_asking: Callable[[], bool], look: Callable[[], None]
+) -> Generator[Any, Any, R]:
+    """Do what a generator of psycopg's does; look after the connection while it waits in silence.
+
+    That tells a connection that hangs from a database that is busy. A machine that was paused, a
+    NAT that forgot: what is sent on such a connection is never answered, and nothing says so. TCP
+    notices where nothing acknowledges what was sent; where a proxy does, nobody would. So whoever
+    waits in silence asks by a new connection what the database knows of theirs (`hangs`): one that
+    is at work there is waited for, one that waits there for us, too, or is not there, hangs.
+
+    Args:
+        waiting: yields what it waits for, and is sent 0 where that has not come for a moment.
+        is_asking: whether something was asked that has to be answered.
+        look: is called after `SILENT_S` without a byte, then each time after twice as long; raises
+            to have nobody wait any more.
+    """
+    patience, until = SILENT_S, 0.0
+    try:
+        wanted = next(waiting)
+        while True:
+            ready = yield wanted
+            if ready:
+                until = 0.0
+            elif not until:
+                until = time.monotonic() + patience
+            elif time.monotonic() >= until and is_asking():
+                look()
+                patience = min(_LATEST_S, 2 * patience)
+                until = time.monotonic() + patience
+            wanted = waiting.send(ready)
+    except StopIteration as ended:
+        return ended.value  # type: ignore[no-any-return]
+
+
+def hangs(url: str, pid: int, name: str, age_s: float) -> bool:
+    """Return whether a connection hangs, and end it at the other end: what it locked there is free.
+
+    Args:
+        url: where the database is.
+        pid: the process that served it, as the database numbers them.
+        name: its application's.
+        age_s: for how long it has been open, in seconds.
+    """
+    with _asking:
+        try:
+            asking = psycopg.connect(
+                url, autocommit=True, connect_timeout=_CONNECT_S, application_name="mneme-asks"
+            )
+        except errors.ConnectionTimeout:
+            return True  # Nobody answers a new one either.
+        except psycopg.OperationalError:
+            return False  # It is there, and takes no more: it says nothing of this one.
+        with asking:
+            row = asking.execute(_SESSION, (_IDLE_S, pid, name, age_s, _SAME_AGE_S)).fetchone()
+            if row is None:
+                return True
+            if row[0]:
+                asking.execute("SELECT pg_terminate_backend(%s)", (pid,))
+            return bool(row[0])

@@ -22,12 +22,11 @@ from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.erasures import Erasure
 from mneme_server.engine.corpus.feed import Position
 from mneme_server.engine.corpus.nodes import TRAINING, Head
-from mneme_server.engine.store.driver import driver_of
-from mneme_server.engine.store.postgres.connecting import CATALOG, SCHEMA, connect
+from mneme_server.engine.store.connections import driver_of
+from mneme_server.engine.store.postgres.connections import CATALOG, SCHEMA, connect
 from mneme_server.engine.store.postgres.database import PostgresDatabase, TenantDatabase
 from mneme_server.engine.store.postgres.driver import DriverConnection, meaning
-from mneme_server.engine.store.postgres.node_schema import serve_beside_others
-from mneme_server.engine.store.postgres.places import Places
+from mneme_server.engine.store.postgres.node_schema import Places, serve_beside_others
 
 LIVES_S = 8.0
 """How long a server counts as alive after it said so last."""

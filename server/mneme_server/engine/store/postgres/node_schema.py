@@ -1,11 +1,27 @@
-"""What servers that share a database know of each other, as tables and functions."""
+"""The tables and functions of servers that share a database: their leases, folders and erasures.
+
+Each data folder has a row, for good; what is erased has a row for each folder, which goes once
+nothing is left of it there. Nothing here holds content, and so it stands outside of row-level
+security.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import psycopg
+
 from mneme_server.common.errors import FailedPrecondition, Reason
-from mneme_server.engine.store.postgres.connecting import ROLE, SCHEMA
-from mneme_server.engine.store.postgres.driver import GENERATION_GONE, LEASE_LOST, DriverConnection
-from mneme_server.engine.store.postgres.places import make_place_tables
+from mneme_server.engine.corpus.erasures import WHOLE, Awaited, Erasure
+from mneme_server.engine.store.postgres.connections import ROLE, SCHEMA, connect
+from mneme_server.engine.store.postgres.driver import (
+    GENERATION_GONE,
+    LEASE_LOST,
+    UNSETTLED,
+    DriverConnection,
+    meaning,
+)
 
 _THERE = "leases"
 SERVING = "mneme: node"
@@ -47,6 +63,33 @@ _STATEMENTS = (
     " WHERE s.tenant_id = of_tenant AND s.key = 'generation';"
     " RETURN NEXT; END LOOP; END $$",
 )
+_FOLDER_STATEMENTS = (
+    f"CREATE TABLE {SCHEMA}.places (id TEXT PRIMARY KEY, name TEXT NOT NULL, mark TEXT NOT NULL,"
+    " node TEXT NOT NULL)",
+    f'CREATE TABLE {SCHEMA}.erasures (tenant_id TEXT COLLATE "C", id TEXT COLLATE "C",'
+    f" place TEXT REFERENCES {SCHEMA}.places ON DELETE CASCADE,"
+    " settled BOOLEAN NOT NULL DEFAULT FALSE, number BIGINT,"
+    " passed BOOLEAN NOT NULL DEFAULT FALSE, PRIMARY KEY (tenant_id, id, place))",
+    f"CREATE INDEX erasures_of_place ON {SCHEMA}.erasures (place)",
+    f"GRANT SELECT ON {SCHEMA}.erasures TO {ROLE}",
+    # Once the tenant's writers wait for the transaction: what was written before is erased, too.
+    f"CREATE FUNCTION {SCHEMA}.require_settled(of_place TEXT) RETURNS VOID"
+    " STABLE LANGUAGE plpgsql AS $$ BEGIN"
+    f" IF EXISTS (SELECT 1 FROM {SCHEMA}.erasures AS e WHERE"
+    " e.tenant_id = current_setting('mneme.tenant') AND e.place = of_place"
+    f" AND e.passed AND NOT e.settled) THEN RAISE EXCEPTION 'late' USING ERRCODE = '{UNSETTLED}';"
+    " END IF; END $$",
+)
+_LIVES = (
+    f"EXISTS (SELECT 1 FROM {SCHEMA}.nodes AS n WHERE n.id = p.node"
+    " AND n.alive_until > clock_timestamp())"
+)
+_AWAITED = (
+    f"SELECT p.name, e.settled, {_LIVES} FROM {SCHEMA}.erasures AS e"
+    f" JOIN {SCHEMA}.places AS p ON p.id = e.place WHERE e.tenant_id = %s AND e.id = %s"
+    " ORDER BY p.name"
+)
+_DUE = f"SELECT tenant_id, id, settled, number FROM {SCHEMA}.erasures WHERE place = %s"
 
 
 def make_node_tables(connection: DriverConnection) -> None:
@@ -75,3 +118,150 @@ def serve_beside_others(connection: DriverConnection) -> None:
             " server may serve meanwhile: start once `mneme-server migrate` has ended",
             reason=Reason.INITIALIZATION_FAILED,
         )
+
+
+def make_place_tables(connection: DriverConnection) -> None:
+    """Make them where they are not there yet, in the caller's transaction, as the schema's
+    owner."""
+    found = connection.execute("SELECT to_regclass(%s)", (f"{SCHEMA}.erasures",)).fetchone()
+    if found is None or found[0] is None:
+        for statement in _FOLDER_STATEMENTS:
+            connection.execute(statement)
+
+
+class Places:
+    """Implements `engine.corpus.erasures.Erasures`. Each call has a connection of its own while it
+    takes: they are seldom.
+
+    Args:
+        url: where the database is.
+        node: what names this server while its process lives.
+    """
+
+    def __init__(self, url: str, node: str) -> None:
+        self._url = url
+        self._node = node
+        self._place = ""
+
+    @property
+    def place(self) -> str:
+        """The place of this server; empty before it has entered."""
+        return self._place
+
+    def mark_of(self, place: str) -> tuple[str, bool] | None:
+        """See `Erasures`."""
+        with self._asking() as connection:
+            row = connection.execute(
+                f"SELECT p.mark, {_LIVES} FROM {SCHEMA}.places AS p WHERE p.id = %s", (place,)
+            ).fetchone()
+        return None if row is None else (str(row[0]), bool(row[1]))
+
+    def is_first(self) -> bool:
+        """See `Erasures`."""
+        with self._asking() as connection:
+            return connection.execute(f"SELECT 1 FROM {SCHEMA}.places LIMIT 1").fetchone() is None
+
+    def enter(self, place: str, name: str, mark: str) -> None:
+        """See `Erasures`."""
+        with self._asking() as connection:
+            connection.execute(
+                f"INSERT INTO {SCHEMA}.places VALUES (%s, %s, %s, %s) ON CONFLICT (id) DO UPDATE"
+                " SET name = excluded.name, mark = excluded.mark, node = excluded.node",
+                (place, name, mark, self._node),
+            )
+        self._place = place
+
+    def ask(self, tenant_id: str, erasure_id: str) -> None:
+        """See `Erasures`. A deletion takes the place of what else is owed of the tenant."""
+        whole = erasure_id == WHOLE
+        with self._asking() as connection, connection.transaction():
+            if whole:
+                connection.execute(
+                    f"DELETE FROM {SCHEMA}.erasures WHERE tenant_id = %s", (tenant_id,)
+                )
+            connection.execute(
+                f"INSERT INTO {SCHEMA}.erasures SELECT %s, %s, id, %s, %s FROM {SCHEMA}.places"
+                " WHERE id <> %s ON CONFLICT DO NOTHING",
+                (tenant_id, erasure_id, whole, 0 if whole else None, self._place),
+            )
+
+    def erased(self, tenant_id: str, erasure_id: str, number: int) -> None:
+        """See `Erasures`."""
+        with self._asking() as connection:
+            connection.execute(
+                f"UPDATE {SCHEMA}.erasures SET number = %s WHERE tenant_id = %s AND id = %s",
+                (number, tenant_id, erasure_id),
+            )
+
+    def awaited(self, tenant_id: str, erasure_id: str) -> Awaited:
+        """See `Erasures`."""
+        with self._asking() as connection:
+            rows = connection.execute(_AWAITED, (tenant_id, erasure_id)).fetchall()
+        return Awaited(
+            unsettled=[str(name) for name, settled, lives in rows if lives and not settled],
+            living=[str(name) for name, _, lives in rows if lives],
+            absent=[str(name) for name, _, lives in rows if not lives],
+        )
+
+    def go_on(self, tenant_id: str, erasure_id: str) -> None:
+        """See `Erasures`."""
+        with self._asking() as connection:
+            connection.execute(
+                f"UPDATE {SCHEMA}.erasures SET passed = TRUE"
+                " WHERE tenant_id = %s AND id = %s AND NOT settled",
+                (tenant_id, erasure_id),
+            )
+
+    def settle(self, owed: Erasure) -> None:
+        """See `Erasures`."""
+        self._change("UPDATE {} SET settled = TRUE", owed)
+
+    def done(self, owed: Erasure) -> None:
+        """See `Erasures`."""
+        self._change("DELETE FROM {}", owed)
+
+    def due(self, connection: DriverConnection) -> Sequence[Erasure]:
+        """Return what this server's place owes, by a connection that is there."""
+        return [Erasure(*row) for row in connection.execute(_DUE, (self._place,)).fetchall()]
+
+    def _change(self, statement: str, owed: Erasure) -> None:
+        with self._asking() as connection:
+            connection.execute(
+                statement.format(f"{SCHEMA}.erasures")
+                + " WHERE tenant_id = %s AND id = %s AND place = %s",
+                (owed.tenant_id, owed.id, self._place),
+            )
+
+    @contextmanager
+    def _asking(self) -> Iterator[DriverConnection]:
+        try:
+            with connect(self._url) as connection:
+                yield connection
+        except psycopg.Error as error:
+            raise meaning(error) or error from error
+
+
+def places_of(url: str) -> Sequence[tuple[str, str, bool, int]]:
+    """Return the places that are known: id, name, whether a server lives that has it, and how many
+    erasures it owes.
+
+    Raises:
+        Unavailable: the database cannot be reached now.
+    """
+    with connect(url) as connection:
+        rows = connection.execute(
+            f"SELECT p.id, p.name, {_LIVES}, (SELECT count(*) FROM {SCHEMA}.erasures AS e"
+            f" WHERE e.place = p.id) FROM {SCHEMA}.places AS p ORDER BY p.name, p.id"
+        ).fetchall()
+    return [(str(place), str(name), bool(lives), int(owes)) for place, name, lives, owes in rows]
+
+
+def forget_place(url: str, place: str) -> bool:
+    """Know no more of a place whose disk is gone, and of what it owes; tell whether it was known,
+    and no server lives that has it."""
+    with connect(url) as connection:
+        found = connection.execute(
+            f"DELETE FROM {SCHEMA}.places AS p WHERE p.id = %s AND NOT {_LIVES} RETURNING id",
+            (place,),
+        ).fetchone()
+    return found is not None

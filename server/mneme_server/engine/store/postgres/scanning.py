@@ -1,5 +1,5 @@
-"""A tenant's rows, read as fast as PostgreSQL gives them: for questions that come before there is
-an index.
+"""The scan of a tenant's rows, as fast as PostgreSQL gives them: for questions that come before
+there is an index, and for building it.
 
 Neither an index over all tenants' rows nor an extension is used. `@@`, as most operators of text
 search, may not look at a row before row-level security has, so that its index is of no use; and an
@@ -10,26 +10,39 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, LargeBinary, Select, bindparam, func, literal, or_, select
+from psycopg import Copy
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    LargeBinary,
+    Select,
+    bindparam,
+    func,
+    literal,
+    or_,
+    select,
+)
+from sqlalchemy.sql.compiler import SQLCompiler
 
 from mneme_server.common import deadline
 from mneme_server.engine.corpus.cold_search import TextPage
 from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.kinds import MemoryKind
-from mneme_server.engine.corpus.ports import VectorBatch
-from mneme_server.engine.store.database import Database
-from mneme_server.engine.store.document_rows import document_reader, select_documents
+from mneme_server.engine.corpus.ports import Rows, VectorBatch
+from mneme_server.engine.store.connections import Database
+from mneme_server.engine.store.corpus_source import SqlCorpusSource
+from mneme_server.engine.store.documents import document_reader, select_documents
+from mneme_server.engine.store.guard import TenantNotBound, tenant_parameters
 from mneme_server.engine.store.portable import listed
-from mneme_server.engine.store.postgres.copying import copying
 from mneme_server.engine.store.postgres.driver import postgres_of
-from mneme_server.engine.store.postgres.source import bigints, integers
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.rows import encode_tags
-from mneme_server.engine.store.tables import documents
-from mneme_server.engine.store.vectors import STORED_VECTOR
+from mneme_server.engine.store.schema import documents, metadata
+from mneme_server.engine.store.vectors import NO_VECTORS, STORED_VECTOR, commonest
 
 _PAGE_BYTES = 125_000
 """What comes as one value. Many small ones cost more; for those of 128 KiB and more malloc takes
@@ -52,6 +65,20 @@ _ALL_VECTORS = """COPY (
 ) TO STDOUT (FORMAT binary)"""
 """As the result of a query they would take PostgreSQL three times as long."""
 _NONE = np.empty(0, np.int64)
+_BIGINT, _INTEGER = np.dtype(">i8"), np.dtype(">i4")
+"""How PostgreSQL sends whole numbers."""
+_AS_ONE_ROW = """
+    SELECT string_agg(int8send(seq), ''::bytea), string_agg(int8send(doc_id), ''::bytea),
+        string_agg(int4send(octet_length(vector)), ''::bytea), string_agg(vector, ''::bytea)
+"""
+_AFTER = f"""{_AS_ONE_ROW} FROM (
+        SELECT seq, doc_id, vector FROM vectors WHERE tenant_id = %(tenant)s AND seq > %(after)s
+        ORDER BY seq LIMIT %(limit)s
+    ) AS page
+"""
+_OF = f"""{_AS_ONE_ROW} FROM vectors
+    WHERE tenant_id = %(tenant)s AND doc_id = ANY(CAST(%(ids)s AS bigint[]))
+"""
 
 
 class PostgresScan:
@@ -233,3 +260,76 @@ def _conditions(wanted: DocumentFilter) -> Iterator[ColumnElement[bool]]:
     if not wanted.include_archived:
         kept = sorted(kind.name for kind in wanted.archived_kinds)
         yield (column.archived == False) | column.kind.in_(kept)  # noqa: E712  # SQL's.
+
+
+@contextmanager
+def copying(connection: Connection, query: Select[Any]) -> Iterator[Copy]:
+    """Lend what reads the rows of a query, in the database's own format for binary ones: one
+    by one as they are found, and in a third of the time where they are large.
+
+    Raises:
+        TenantNotBound: the query does not say whose rows it means, or means those of another tenant
+            than the transaction is by.
+    """
+    compiled = query.compile(
+        dialect=connection.dialect, compile_kwargs={"render_postcompile": True}
+    )
+    assert isinstance(compiled, SQLCompiler)
+    driver, values = postgres_of(connection), compiled.params
+    for name in tenant_parameters(compiled, metadata.tables.keys()):
+        if values[name] != driver.tenant_id:
+            raise TenantNotBound(f"another tenant is bound in: {compiled}")
+    given = [values[name] for name in compiled.positiontup or ()]
+    with driver.cursor().copy(f"COPY ({compiled}) TO STDOUT (FORMAT binary)", given) as sent:
+        yield sent
+
+
+def bigints(sent: bytes) -> Rows:
+    """Return what `int8send` gave, one after the other."""
+    return np.frombuffer(sent, _BIGINT).astype(np.int64)
+
+
+def integers(sent: bytes) -> Rows:
+    """Return what `int4send` gave, one after the other."""
+    return np.frombuffer(sent, _INTEGER).astype(np.int64)
+
+
+class PostgresCorpusSource(SqlCorpusSource):
+    """Implements `CorpusSource`; each call reads its own snapshot.
+
+    Vectors come as one row: a row for each would cost several times as much.
+    """
+
+    def vectors_after(self, seq: int, limit: int) -> VectorBatch:
+        """See `CorpusSource`."""
+        return self._vectors(_AFTER, {"after": seq, "limit": limit})
+
+    def vectors_of(self, doc_ids: Sequence[int]) -> VectorBatch:
+        """See `CorpusSource`."""
+        return self._vectors(_OF, {"ids": list(doc_ids)})
+
+    def _vectors(self, query: str, wanted: dict[str, object]) -> VectorBatch:
+        wanted["tenant"] = self._tenant_id
+        with self._database.read() as connection:
+            row = postgres_of(connection).execute(query, wanted, binary=True).fetchone()
+            length = self._length(connection)
+        return NO_VECTORS if row is None or row[0] is None else _batch(*row, length=length)
+
+
+def _batch(
+    seqs: bytes, doc_ids: bytes, sizes: bytes, vectors: bytes, *, length: int | None
+) -> VectorBatch:
+    """Return the vectors that are whole; see `vector_batch`."""
+    lengths = integers(sizes)
+    kept = np.flatnonzero(lengths == (commonest(lengths.tolist()) if length is None else length))
+    if not kept.size:
+        return NO_VECTORS
+    if kept.size < lengths.size:
+        ends = np.cumsum(lengths)
+        parts = zip((ends - lengths)[kept].tolist(), ends[kept].tolist(), strict=True)
+        vectors = b"".join([vectors[start:end] for start, end in parts])
+    return VectorBatch(
+        bigints(seqs)[kept],
+        bigints(doc_ids)[kept],
+        np.frombuffer(vectors, STORED_VECTOR).reshape(kept.size, -1),
+    )

@@ -11,10 +11,8 @@ from mneme_server.engine.corpus.feed import START
 from mneme_server.engine.store.feed import SqlFeed, stored_generation
 from mneme_server.engine.store.migrate import revisions_of
 from mneme_server.engine.store.postgres.database import PostgresDatabase, TenantDatabase
-from mneme_server.engine.store.postgres.scanning import PostgresScan
-from mneme_server.engine.store.postgres.schema import prepare, remove_rows, unknown_tables
-from mneme_server.engine.store.postgres.sizes import bytes_of
-from mneme_server.engine.store.postgres.source import PostgresCorpusSource
+from mneme_server.engine.store.postgres.scanning import PostgresCorpusSource, PostgresScan
+from mneme_server.engine.store.postgres.schema import bytes_of, prepare, remove_rows, unknown_tables
 from mneme_server.engine.store.unit import TenantSchema, Unit
 
 _RETRY_S = 1.0

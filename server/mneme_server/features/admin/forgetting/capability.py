@@ -15,10 +15,10 @@ from mneme_server.edge.grpc.service import Service
 from mneme_server.engine.corpus.forgetting import Items
 from mneme_server.engine.corpus.tenant_store import TenantStores
 from mneme_server.engine.settings import ServerSettings
-from mneme_server.engine.store.database import Database
+from mneme_server.engine.store.connections import Database
 from mneme_server.engine.store.unit import Unit
+from mneme_server.engine.tenants.registry import Scrubber
 from mneme_server.engine.tenants.reserve import Reserve
-from mneme_server.engine.tenants.scrubbing import Scrubber
 from mneme_server.features.admin.forgetting.erasure import FORGET, Erase, Signing
 from mneme_server.features.admin.forgetting.forgetting import POLICY, Forget
 from mneme_server.features.admin.forgetting.ports import NoOtherServers

@@ -27,7 +27,7 @@ from sqlalchemy import (
 
 from mneme_server.common.canonical import JsonObject, canonical_json
 from mneme_server.common.stored import reads
-from mneme_server.engine.store.database import Database
+from mneme_server.engine.store.connections import Database
 from mneme_server.engine.store.forgetting import Forgets, SqlForgetter
 from mneme_server.engine.store.portable import insert
 from mneme_server.engine.store.rows import upsert

@@ -33,12 +33,12 @@ from sqlalchemy.exc import IntegrityError
 from mneme_server.common.errors import AlreadyExists, NotFound
 from mneme_server.common.identity import Caller, KeyScope
 from mneme_server.common.pages import parts
-from mneme_server.engine.cluster.placed import HOME, Placement
-from mneme_server.engine.store.database import Database
+from mneme_server.engine.cluster.placements import HOME, Placement
+from mneme_server.engine.store.connections import Database
 from mneme_server.engine.store.engine import SqliteDatabase
-from mneme_server.engine.store.living import ACTIVE, ARRIVING, DELETING, GUEST, MOVED
 from mneme_server.engine.store.migrate import migrate
 from mneme_server.engine.store.rows import chunks
+from mneme_server.engine.store.tenant_states import ACTIVE, ARRIVING, DELETING, GUEST, MOVED
 from mneme_server.features.admin.model import ApiKey, Tenant
 from mneme_server.features.admin.ports import KeyFilter
 

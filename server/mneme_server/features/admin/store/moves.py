@@ -25,8 +25,8 @@ from sqlalchemy.exc import IntegrityError
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists, DataLoss
 from mneme_server.engine.cluster.moving import CatalogRows, Standing
-from mneme_server.engine.store.database import Database
-from mneme_server.engine.store.living import ACTIVE, ARRIVING, GUEST, MOVED
+from mneme_server.engine.store.connections import Database
+from mneme_server.engine.store.tenant_states import ACTIVE, ARRIVING, GUEST, MOVED
 from mneme_server.features.admin.store.catalog import api_keys, moves, places, tenants
 
 _OWN = frozenset({tenants.name, moves.name})

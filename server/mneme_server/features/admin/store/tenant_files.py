@@ -30,15 +30,15 @@ from mneme_server.engine.corpus.tenant_store import TenantStores
 from mneme_server.engine.index.files import sync_folder
 from mneme_server.engine.runtime import Runtime
 from mneme_server.engine.store.examination import first_damage
-from mneme_server.engine.store.moving import number_after, numbers
 from mneme_server.engine.store.sqlite_store import FILE_NAME, SqliteTenantStore
+from mneme_server.engine.store.tenant_copy import number_after, numbers
 from mneme_server.engine.store.unit import TenantSchema, Unit
 from mneme_server.engine.tenants.opening import INDEX_FOLDERS, require_model
 from mneme_server.engine.tenants.registry import TenantRegistry
 from mneme_server.features.admin.ports import Backup, TenantStats
 
 _EXAMINED_FOR_S = 30.0
-_CORE_TABLES = "mneme_server.engine.store.tables"
+_CORE_TABLES = "mneme_server.engine.store.schema"
 _COPIES = "mneme_server.engine.store.copies"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from sqlalchemy import BigInteger, Column, MetaData, String, Table, delete, select
 
-from mneme_server.engine.store.database import Database
+from mneme_server.engine.store.connections import Database
 from mneme_server.engine.store.portable import insert
 
 metadata = MetaData()

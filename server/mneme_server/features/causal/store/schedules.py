@@ -23,7 +23,7 @@ from sqlalchemy import (
 
 from mneme_server.common.canonical import canonical_json
 from mneme_server.common.stored import reads, require_times
-from mneme_server.engine.store.database import Database
+from mneme_server.engine.store.connections import Database
 from mneme_server.engine.store.portable import insert
 from mneme_server.features.causal.model import DiscoveryQuestion
 from mneme_server.features.causal.nightly import DiscoverySchedule

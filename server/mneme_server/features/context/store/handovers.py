@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, select
 from mneme_server.common.stored import reads
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.rows import chunks, read_with, upsert
-from mneme_server.engine.store.served import sessions_of_user
+from mneme_server.engine.store.schema import sessions_of_user
 from mneme_server.features.context.model import Collected, Decision, Handover, LockedContext, Todo
 from mneme_server.features.context.store.tables import handovers
 

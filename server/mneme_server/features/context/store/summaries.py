@@ -19,11 +19,10 @@ from sqlalchemy import (
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.stored import reads
 from mneme_server.engine.store.guard import Prepared
-from mneme_server.engine.store.kinds import Details
-from mneme_server.engine.store.portable import insert
+from mneme_server.engine.store.memories import Details
+from mneme_server.engine.store.portable import insert, unindexed
 from mneme_server.engine.store.rows import chunks, read_with, upsert
-from mneme_server.engine.store.tables import documents
-from mneme_server.engine.store.unindexed import unindexed
+from mneme_server.engine.store.schema import documents
 from mneme_server.features.context.model import (
     QueuedSummary,
     SessionError,

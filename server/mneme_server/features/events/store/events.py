@@ -10,11 +10,15 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, select, tuple_
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.stored import reads, require_enum, require_times
 from mneme_server.engine.corpus.document import Document
-from mneme_server.engine.store.numbering import insert_numbered
+from mneme_server.engine.store.portable import unindexed
 from mneme_server.engine.store.reading import read_rows
-from mneme_server.engine.store.rows import equal_where_given, read_with, written_out
+from mneme_server.engine.store.rows import (
+    equal_where_given,
+    insert_numbered,
+    read_with,
+    written_out,
+)
 from mneme_server.engine.store.totals import add_to_total, total
-from mneme_server.engine.store.unindexed import unindexed
 from mneme_server.features.events.event_types import require_name
 from mneme_server.features.events.model import Event, EventFilter, Severity
 from mneme_server.features.events.store.tables import events, sessions

@@ -28,7 +28,7 @@ from mneme_server.engine.store.forgetting import Forgets, Rows, SqlForgetter
 from mneme_server.engine.store.guard import Prepared
 from mneme_server.engine.store.portable import array_of, insert, listed
 from mneme_server.engine.store.rows import chunks, equal_where_given, insert_rows
-from mneme_server.engine.store.tables import documents
+from mneme_server.engine.store.schema import documents
 from mneme_server.features.events.chain import ForgottenPlace, ForgottenSession, digest_of
 from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.events.model import user_in_json

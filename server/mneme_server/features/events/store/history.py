@@ -20,11 +20,10 @@ from sqlalchemy import (
     tuple_,
 )
 
-from mneme_server.engine.store.portable import ending
+from mneme_server.engine.store.portable import ending, unindexed
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.rows import chunks, decode_tags, equal_where_given
 from mneme_server.engine.store.totals import total
-from mneme_server.engine.store.unindexed import unindexed
 from mneme_server.features.events.event_types import ALERT_TYPES, ERROR_TYPES, EventPart, playing
 from mneme_server.features.events.history import (
     ESCAPE,

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row
 
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.stored import reads
-from mneme_server.engine.store.kinds import Details
+from mneme_server.engine.store.memories import Details
 from mneme_server.engine.store.rows import decode_tags, encode_tags, read_with
 from mneme_server.features.learn.model import KnowledgeEntry, KnowledgeType, SuccessRate
 from mneme_server.features.learn.store.tables import knowledge

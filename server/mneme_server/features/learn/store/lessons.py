@@ -24,7 +24,7 @@ from sqlalchemy import (
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.counting import MAX_COUNT, counted
 from mneme_server.common.stored import reads
-from mneme_server.engine.store.kinds import Details
+from mneme_server.engine.store.memories import Details
 from mneme_server.engine.store.portable import greatest, insert, least
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.rows import (

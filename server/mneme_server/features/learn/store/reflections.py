@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, sel
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.stored import reads
 from mneme_server.engine.corpus.ports import Matrix
-from mneme_server.engine.store.kinds import Details
+from mneme_server.engine.store.memories import Details
 from mneme_server.engine.store.portable import insert
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.rows import (
@@ -22,7 +22,7 @@ from mneme_server.engine.store.rows import (
     equal_where_given,
     read_with,
 )
-from mneme_server.engine.store.served import sessions_of_user
+from mneme_server.engine.store.schema import sessions_of_user
 from mneme_server.engine.store.totals import add_to_total, total
 from mneme_server.engine.store.vectors import STORED_VECTOR
 from mneme_server.features.events.model import Outcome

@@ -25,10 +25,9 @@ from mneme_server.common.clock import now_us
 from mneme_server.common.errors import NotFound, Reason
 from mneme_server.common.stored import damaged, reads, require_times
 from mneme_server.engine.store.guard import Prepared
-from mneme_server.engine.store.numbering import insert_numbered
 from mneme_server.engine.store.portable import listed
 from mneme_server.engine.store.reading import read_first, read_rows
-from mneme_server.engine.store.rows import insert_rows, upsert
+from mneme_server.engine.store.rows import insert_numbered, insert_rows, upsert
 from mneme_server.features.learning.model import (
     Checkpoint,
     Definition,

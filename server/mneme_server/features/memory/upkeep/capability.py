@@ -8,7 +8,7 @@ from mneme_server.capability import Capability, Host, Parts
 from mneme_server.edge.grpc.service import Service
 from mneme_server.engine.embedding.cache import Owner, VectorCache
 from mneme_server.engine.settings import ServerSettings
-from mneme_server.engine.store.database import Database
+from mneme_server.engine.store.connections import Database
 from mneme_server.engine.store.migrate import newest_versions
 from mneme_server.features.admin.store.tenant_files import BackupFiles
 from mneme_server.features.admin.tenant_operations import Moving

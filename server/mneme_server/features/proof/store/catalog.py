@@ -22,7 +22,7 @@ from sqlalchemy import (
     update,
 )
 
-from mneme_server.engine.store.database import Database
+from mneme_server.engine.store.connections import Database
 from mneme_server.engine.store.portable import insert
 from mneme_server.features.proof.keys import KnownLog, LogKey, SignedHead
 

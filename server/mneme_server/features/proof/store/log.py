@@ -28,7 +28,7 @@ from mneme_server.engine.corpus.ports import MemoryReader
 from mneme_server.engine.store.guard import Prepared
 from mneme_server.engine.store.portable import array_of, json_items, listed
 from mneme_server.engine.store.rows import chunks, insert_rows, upsert
-from mneme_server.engine.store.tables import documents
+from mneme_server.engine.store.schema import documents
 from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.proof.merkle import (
     TILE_WIDTH,

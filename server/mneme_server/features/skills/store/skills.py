@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, delete
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.stored import reads, require_times
 from mneme_server.engine.store.guard import Prepared
-from mneme_server.engine.store.kinds import Details
+from mneme_server.engine.store.memories import Details
 from mneme_server.engine.store.portable import array_of, insert, listed
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.rows import (

@@ -5,7 +5,7 @@ thread, when nobody else wants the processor; it has no socket and no more memor
 it ends with the process that started it, however that one ends. What it finds out it tells through
 a pipe, a line of JSON each time: progress, then a result or an error.
 
-The process that starts it is `processes.py`'s side.
+The process that starts it is `jobs.py`'s side.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where the tenants and the catalog are kept: in the data folder, or in PostgreSQL."""
+"""The backends that keep tenants and the catalog: the data folder, or PostgreSQL."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from mneme_server.common.lending import Lending
 from mneme_server.engine.corpus.nodes import Node
 from mneme_server.engine.corpus.tenant_store import TenantStores
 from mneme_server.engine.settings import ServerSettings
-from mneme_server.engine.store.database import Database
-from mneme_server.engine.store.living import tenants_live_in
+from mneme_server.engine.store.connections import Database
 from mneme_server.engine.store.sqlite_store import SqliteStores
+from mneme_server.engine.store.tenant_states import tenants_live_in
 from mneme_server.engine.store.unit import TenantSchema, Unit
 from mneme_server.engine.tenants.opening import Projecting
 

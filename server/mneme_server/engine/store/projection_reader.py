@@ -12,17 +12,16 @@ from mneme_server.common.errors import DataLoss
 from mneme_server.common.stored import UNREADABLE, reads
 from mneme_server.engine.corpus.document import Document, Memory
 from mneme_server.engine.corpus.kinds import MemoryKind
-from mneme_server.engine.store.document_rows import (
+from mneme_server.engine.store.documents import (
     COLUMNS,
     document_reader,
     document_row,
     select_documents,
 )
-from mneme_server.engine.store.kinds import MemoryKinds
-from mneme_server.engine.store.memories import select_details
+from mneme_server.engine.store.memories import MemoryKinds, select_details
 from mneme_server.engine.store.portable import array_of, listed
 from mneme_server.engine.store.reading import read_rows
-from mneme_server.engine.store.tables import documents
+from mneme_server.engine.store.schema import documents
 
 _TENANT: BindParameter[Any] = bindparam("tenant")
 _DOC_IDS = listed(bindparam("ids"), numbers=True)

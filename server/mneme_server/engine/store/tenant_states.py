@@ -1,4 +1,4 @@
-"""What a catalog says of where a tenant lives."""
+"""The states of a tenant in a catalog: they say where it lives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copying all that a tenant keeps from one store into another, and comparing the two.
+"""A copy of all that a tenant keeps from one store into another, and comparing the two.
 
 A row is the same row where its values are, whatever the database.
 """
@@ -74,7 +74,7 @@ def catch_up(source: Unit, target: TenantStore[Unit], after: int) -> CaughtUp:
     large tenant is copied more may change than memory holds.
 
     Args:
-        source: notes which rows change; see `changed_rows`.
+        source: notes which rows change; see `SqlChangedRows`.
         target: the copy.
         after: the last note that it has.
 

@@ -1,4 +1,4 @@
-"""What is said just before a document in its session: its context."""
+"""Messages seen just before a document in its session: its context."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mneme_server.engine.corpus.document import CONTEXT_DOCUMENTS, Document
 from mneme_server.engine.store.guard import Prepared
 from mneme_server.engine.store.portable import array_of, listed
 from mneme_server.engine.store.reading import all_rows
-from mneme_server.engine.store.tables import documents
+from mneme_server.engine.store.schema import documents
 
 # Recording a batch runs it for each session.
 _TEXTS_BEFORE = Prepared(

@@ -1,1 +1,0 @@
-"""Work beside the calls: short work on threads, heavy work in processes of its own."""
