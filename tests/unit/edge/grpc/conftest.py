@@ -26,6 +26,20 @@ def make_edge(tmp_path: Path) -> Iterator[MakeEdge]:
         edge.close()
 
 
+@pytest.fixture(scope="module")
+def _shared_edge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Edge]:
+    edge = Edge(tmp_path_factory.mktemp("shared")).start()
+    yield edge
+    edge.close()
+
+
+@pytest.fixture
+def shared_edge(_shared_edge: Edge) -> Iterator[Edge]:
+    """The server of all tests of a file that choose nothing of it; connections end with a test."""
+    yield _shared_edge
+    _shared_edge.disconnect()
+
+
 @pytest.fixture
 def edge(make_edge: MakeEdge) -> Edge:
     return make_edge()

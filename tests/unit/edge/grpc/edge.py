@@ -116,10 +116,14 @@ class Edge:
         self.address = self.server.start()
         return self
 
+    def disconnect(self) -> None:
+        """Close the connections that were opened here."""
+        while self._channels:
+            self._channels.pop().close()
+
     def close(self) -> None:
         """Stop serving and release everything."""
-        for channel in self._channels:
-            channel.close()
+        self.disconnect()
         if self.server is not None:
             self.server.stop(0)
         self.catalog.close()

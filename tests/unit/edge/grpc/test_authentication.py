@@ -175,8 +175,10 @@ ALSO_READ = (
 
 
 @pytest.mark.parametrize("path", ALSO_READ)
-def test_what_also_reads_is_refused_to_a_key_that_may_not(edge: Edge, path: str) -> None:
-    refusal = edge.client(edge.key(scopes=ALL_SCOPES - {KeyScope.READ}).secret).refusal(path)
+def test_what_also_reads_is_refused_to_a_key_that_may_not(shared_edge: Edge, path: str) -> None:
+    refusal = shared_edge.client(
+        shared_edge.key(scopes=ALL_SCOPES - {KeyScope.READ}).secret
+    ).refusal(path)
     assert refusal.code is grpc.StatusCode.PERMISSION_DENIED
     assert refusal.info.metadata["required_scope"] == "read"
 
@@ -191,17 +193,19 @@ def test_the_table_of_scopes_names_every_rpc() -> None:
 @pytest.mark.parametrize("scope", KeyScope)
 @pytest.mark.parametrize("path", ANY_KEY)
 def test_what_any_key_may_call_needs_a_key_and_no_scope(
-    edge: Edge, path: str, scope: KeyScope
+    shared_edge: Edge, path: str, scope: KeyScope
 ) -> None:
-    holder = edge.client(edge.key(scopes={scope}).secret)
+    holder = shared_edge.client(shared_edge.key(scopes={scope}).secret)
     assert holder.code(path) in (grpc.StatusCode.OK, grpc.StatusCode.INVALID_ARGUMENT)
-    assert edge.client(None).refusal(path).reason == "API_KEY_MISSING"
+    assert shared_edge.client(None).refusal(path).reason == "API_KEY_MISSING"
 
 
 @pytest.mark.parametrize(("path", "scope"), SCOPES.items())
-def test_an_rpc_is_open_to_its_scope_and_to_no_other(edge: Edge, path: str, scope: str) -> None:
+def test_an_rpc_is_open_to_its_scope_and_to_no_other(
+    shared_edge: Edge, path: str, scope: str
+) -> None:
     needed = KeyScope[scope.upper()]
-    others = edge.client(edge.key(scopes=ALL_SCOPES - {needed}).secret)
+    others = shared_edge.client(shared_edge.key(scopes=ALL_SCOPES - {needed}).secret)
     refusal = others.refusal(path)
     assert (refusal.code, refusal.reason) == (
         grpc.StatusCode.PERMISSION_DENIED,
@@ -209,13 +213,13 @@ def test_an_rpc_is_open_to_its_scope_and_to_no_other(edge: Edge, path: str, scop
     )
     assert refusal.info.metadata["required_scope"] == scope
     scopes = {needed, KeyScope.READ} if path in ALSO_READ else {needed}
-    holder = edge.client(edge.key(scopes=scopes).secret)
+    holder = shared_edge.client(shared_edge.key(scopes=scopes).secret)
     assert holder.code(path) in (grpc.StatusCode.OK, grpc.StatusCode.INVALID_ARGUMENT)
 
 
 @pytest.mark.parametrize("path", SCOPES)
-def test_no_rpc_answers_without_a_key(edge: Edge, path: str) -> None:
-    refusal = edge.client().refusal(path)
+def test_no_rpc_answers_without_a_key(shared_edge: Edge, path: str) -> None:
+    refusal = shared_edge.client().refusal(path)
     assert (refusal.code, refusal.reason) == (grpc.StatusCode.UNAUTHENTICATED, "API_KEY_MISSING")
 
 
@@ -230,9 +234,9 @@ def test_no_rpc_answers_without_a_key(edge: Edge, path: str) -> None:
     ],
 )
 def test_an_authorization_that_is_no_key_is_refused(
-    edge: Edge, authorization: str, reason: str
+    shared_edge: Edge, authorization: str, reason: str
 ) -> None:
-    refusal = edge.client(authorization=authorization).refusal(GET, REQUEST)
+    refusal = shared_edge.client(authorization=authorization).refusal(GET, REQUEST)
     assert (refusal.code, refusal.reason) == (grpc.StatusCode.UNAUTHENTICATED, reason)
 
 
