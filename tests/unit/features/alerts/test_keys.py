@@ -55,7 +55,7 @@ def test_a_webhook_that_was_called_off_before_is_not_called() -> None:
 
 
 class Holding:
-    """A send that holds what it is given until it is told what becomes of it."""
+    """A sender that holds what it is given until it is told what becomes of it."""
 
     def __init__(self) -> None:
         self.begun = threading.Event()
@@ -63,7 +63,7 @@ class Holding:
         self.sent: list[str] = []
         self.state = Delivered.WAITING
 
-    def __call__(self, delivery: Delivery, secret: Secret, off: CalledOff) -> Delivery:
+    def send(self, delivery: Delivery, secret: Secret, off: CalledOff) -> Delivery:
         self.begun.set()
         assert self.go_on.wait(PATIENCE_S)
         self.sent.append(delivery.id)
