@@ -210,7 +210,9 @@ def test_what_has_no_session_has_no_turns(talk: Api) -> None:
 
 
 def test_the_turns_of_a_hundred_long_results_fit_a_message(api: Api) -> None:
-    long = [event(f"{'word ' * 1_500}{chr(97 + n % 26) * 3}{n}x", id=str(n)) for n in range(120)]
+    # Of few tokens, which are quick to embed.
+    filler = "x" * 7_500
+    long = [event(f"word {filler} {chr(97 + n % 26) * 3}{n}x", id=str(n)) for n in range(120)]
     record(api, *long, wait=True)
     answer = recall(api, "word", limit=100, context_turns=3)
     assert len(answer.results) == 100

@@ -125,22 +125,25 @@ WRITES: dict[str, Callable[[Api], object]] = {
 
 
 @pytest.mark.parametrize("retryable", [True, False])
-@pytest.mark.parametrize("write", WRITES)
 def test_what_is_written_while_it_is_down_is_found_by_its_words_and_embedded_later(
-    write: str, retryable: bool, api: Api, remote: Remote
+    retryable: bool, server: LocalServer, remote: Remote
 ) -> None:
+    apis = {write: server.keys.tenant() for write in WRITES}
     remote.down(retryable=retryable)
-    WRITES[write](api)
-    found = recall(api, "rye")
-    assert len(found.results) == 1
-    assert found.words_only
-    assert found.pending_count == 1
-    assert not found.results[0].HasField("similarity")
+    found = {}
+    for write, api in apis.items():
+        WRITES[write](api)
+        found[write] = recall(api, "rye")
+        assert len(found[write].results) == 1, write
+        assert found[write].words_only, write
+        assert found[write].pending_count == 1, write
+        assert not found[write].results[0].HasField("similarity"), write
     remote.up()
-    healed = eventually(lambda: recall(api, "rye"), lambda seen: not seen.pending_count)
-    assert healed.results[0].source_id == found.results[0].source_id
-    answer = recall(api, "rye", mode=DENSE)
-    assert answer.results[0].HasField("similarity")
+    for write, api in apis.items():
+        healed = eventually(lambda api=api: recall(api, "rye"), lambda seen: not seen.pending_count)
+        assert healed.results[0].source_id == found[write].results[0].source_id, write
+        answer = recall(api, "rye", mode=DENSE)
+        assert answer.results[0].HasField("similarity"), write
 
 
 def test_an_update_while_it_is_down_replaces_the_words_that_a_lesson_is_found_by(
