@@ -8,7 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import signature
-from types import SimpleNamespace
+from pkgutil import iter_modules
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import grpc
@@ -87,14 +88,26 @@ def call(servicer: Any, method: MethodDescriptor, request: Message) -> tuple[Any
     return answer, code, message
 
 
-PARTS = ("PatternCalls", "UpkeepCalls", "CertificateServicer", "ForgettingCalls")
+PARTS = (
+    "PatternCalls", "UpkeepCalls", "CertificateServicer", "ForgettingCalls",
+    "SessionCalls", "PolicyCalls", "ExperienceCalls", "TrustCalls",
+)  # fmt: skip
 """What serves some of the calls of a service."""
+
+
+def modules_of(name: str) -> list[ModuleType]:
+    """The modules that serve a feature: one, or a folder of several."""
+    if find_spec(name) is None:
+        return []
+    module = import_module(name)
+    parts = iter_modules(getattr(module, "__path__", ()))
+    return [module, *(import_module(f"{name}.{part.name}") for part in parts)]
 
 
 def failing(method: MethodDescriptor, error: BaseException) -> Any:
     """A servicer of a method, whose use cases fail."""
     names = [f"mneme_server.features.{name}.service" for name in NAMES]
-    modules = [import_module(name) for name in names if find_spec(name) is not None]
+    modules = [module for name in names for module in modules_of(name)]
     # Another capability may serve some of a service's calls.
     own = f"{method.containing_service.name}r"
     classes = [found for name in (own, *PARTS) for one in modules if (found := vars(one).get(name))]
