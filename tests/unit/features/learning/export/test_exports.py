@@ -28,7 +28,7 @@ class Kept:
         self.begin()
         self.export(MODEL)
         tenants: Any = self
-        self.download = DownloadModel(tenants)
+        self.download = DownloadModel(tenants).download
 
     @contextmanager
     def open(self, _tenant_id: str) -> Iterator[Any]:
