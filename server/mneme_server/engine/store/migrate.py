@@ -15,7 +15,7 @@ that file.
 
 A revision adds what servers of the version before can do without, unless it says
 `phase = "contract"`. Where many servers share a database, those are held back until none of the
-version before serves from it; see `postgres.upgrading`.
+version before serves from it; see `postgres.schema.upgrade`.
 """
 
 from __future__ import annotations

@@ -170,13 +170,12 @@ class OnBehalf(Protocol):
 
 
 class KeyWatch:
-    """Looks again and again whether the keys are still good that let in what goes on: one look in
-    the catalog for all of it, and none while nothing does.
+    """Looks again and again whether the keys are still good that let in what goes on, which ends
+    soon after its key is good no longer: one look in the catalog for all of it, and none while
+    nothing does.
 
     Args:
         keys: the catalog's.
-
-    What goes on in the name of keys, and ends soon after a key is good no longer.
     """
 
     def __init__(self, keys: KeyCatalog) -> None:

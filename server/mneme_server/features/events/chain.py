@@ -221,9 +221,8 @@ def digest_of(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ForgottenPlace:
-    """The place of a forgotten event. `session` and `event` are what `digest_of` returns.
-
-    What is left of a forgotten event: its place in the chain.
+    """What is left of a forgotten event: its place in the chain. `session` and `event` are what
+    `digest_of` returns.
 
     Neither the event's id nor its session's is kept, since callers choose them and may put
     anybody's name there: their SHA-256 is, so that who knows one can ask for it.

@@ -115,12 +115,11 @@ class HistoryReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What events come to. `first_us` is the time of the oldest; None without any.
+    """What the events of a while come to, added up, for those who watch it. `first_us` is the time
+    of the oldest; None without any.
 
     `timed` of them say how long they took, together `duration_us`; the messages of `matches` errors
     match a pattern.
-
-    What the record of a while comes to, added up: for those who watch it.
     """
 
     count: int = 0
@@ -181,8 +180,6 @@ class EventDigest:
     """An event as far as a summary of its session needs it.
 
     `payload_json` is empty where it was too large.
-
-    What sessions held, and when they were active: for those who sum them up.
     """
 
     id: str

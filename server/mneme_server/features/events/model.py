@@ -206,10 +206,8 @@ class EventFilter:
 
 
 class Outcome(IntEnum):
-    """How it ended. The numbers are stored; they are those of `mneme.v1.Outcome`.
-
-    How a session or an attempt ended.
-    """
+    """How a session or an attempt ended. The numbers are stored; they are those of
+    `mneme.v1.Outcome`."""
 
     UNKNOWN = 0
     SUCCESS = 1
@@ -269,10 +267,8 @@ def _said(metadata: dict[str, Any]) -> Outcome | None:
 
 
 def user_in(metadata: JsonObject) -> str:
-    """Return the user that metadata names; empty when it names none that could be a `user_id`.
-
-    Whose user a session or an event is, where only its metadata says so.
-    """
+    """Return the user that the metadata of a session or an event names, where only it says so;
+    empty when it names none that could be a `user_id`."""
     for key in _KEYS:
         value = metadata.get(key)
         if isinstance(value, int | float) and not isinstance(value, bool):

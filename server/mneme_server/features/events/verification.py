@@ -157,9 +157,11 @@ class _Only:
 
 
 def same_chains(tenant_id: str, old: TenantStore[Any], new: TenantStore[Any]) -> str:
-    """Walk all chains of events in both places, and compare the ends of the feed and of the log.
+    """Check that the chains of a tenant's events are the same in two places that keep it: walk all
+    of them, and compare the ends of the feed and of the log. Return what was checked, in words.
 
-    Whether the chains of a tenant's events are the same in two places that keep it.
+    Raises:
+        DataLoss: they differ.
     """
     here, there = (VerifyEvents(_Only(one)).verify(tenant_id) for one in (old, new))
     if here != there:

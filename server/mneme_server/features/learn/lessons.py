@@ -142,7 +142,7 @@ class Lessons:
     def update(
         self, tenant_id: str, lesson_id: str, changes: Mapping[str, Any], *, etag: str = ""
     ) -> Lesson:
-        """Change the given fields, of those in `lesson_model.CONTENT_FIELDS`.
+        """Change the given fields, of those in `model.CONTENT_FIELDS`.
 
         What others change meanwhile is kept; with an `etag` it is the reason to refuse.
 

@@ -1,4 +1,5 @@
-"""Translation between the messages of LearnService and the domain."""
+"""Translation between the messages of LearnService and the domain: of lessons, reflections and the
+knowledge log."""
 
 from __future__ import annotations
 
@@ -159,9 +160,6 @@ def changed_fields_only(given: pb.Lesson, named: Iterable[str]) -> pb.Lesson:
     return message
 
 
-# Between the messages of reflections and the domain.
-
-
 def new_reflection(request: reflection_pb.StoreReflectionRequest) -> Reflection:
     """Return the reflection that a request stores."""
     return Reflection(
@@ -252,9 +250,6 @@ def _metrics(metrics: ReflectionMetrics) -> reflection_pb.ReflectionMetrics:
     )
 
 
-# Between the messages of the knowledge log and the domain.
-
-
 def new_entry(request: knowledge_pb.LogKnowledgeRequest) -> KnowledgeEntry:
     """Return the entry that a request logs."""
     rate = request.success_rate if request.HasField("success_rate") else None
@@ -310,6 +305,3 @@ def _found(found: FoundKnowledge) -> knowledge_pb.FoundKnowledge:
         similarity=found.similarity,
         success_lower_bound=found.success_lower_bound,
     )
-
-
-# Between the messages of learning and the domain.

@@ -142,10 +142,7 @@ class FoundLesson:
 
 @dataclass(frozen=True, slots=True)
 class Reflection:
-    """What an agent concluded from one attempt at a task. `attempt_number` 0: to be counted.
-
-    Reflections: what an agent concluded from an attempt.
-    """
+    """What an agent concluded from one attempt at a task. `attempt_number` 0: to be counted."""
 
     id: str
     session_id: str
@@ -329,10 +326,7 @@ class SuccessRate:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeEntry:
-    """One line of the log. `timestamp_us` 0: not given.
-
-    The knowledge log: one line of experience at a time.
-    """
+    """One line of the knowledge log: of experience. `timestamp_us` 0: not given."""
 
     project: str
     type: KnowledgeType

@@ -274,8 +274,6 @@ def themes_of(sayings: Sequence[Saying], vectors: Matrix, limit: int) -> list[Th
 
     The most frequent wordings found groups, and each later one joins the nearest founder that is
     near enough, so that the result does not depend on the order of the sayings.
-
-    Grouping sayings by meaning.
     """
     if not sayings:
         return []
@@ -366,10 +364,8 @@ class ReflectionTotals:
 
 
 def metrics_of(counts: Mapping[str, int]) -> ReflectionMetrics:
-    """Return the metrics that these counters give.
-
-    What reflections were good for, counted: in each tenant's database, and since the start.
-    """
+    """Return what reflections were good for, as these counters give it: in each tenant's database,
+    and since the start."""
     searched = counts.get(ReflectionCounter.SEARCHED, 0)
     rates = [
         counts.get(won, 0) / counts[tried] if counts.get(tried) else None

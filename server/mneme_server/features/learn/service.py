@@ -242,10 +242,7 @@ class KnowledgeCalls:
 
 
 class LearnServicer(LessonCalls, ReflectionCalls, KnowledgeCalls):
-    """Serves `mneme.v1.LearnService`.
-
-    LearnService, told by what its calls concern: lessons, reflections, the knowledge log.
-    """
+    """Serves `mneme.v1.LearnService`: lessons, reflections, the knowledge log."""
 
     def __init__(
         self,

@@ -259,11 +259,10 @@ def _do_all(steps: Sequence[Callable[[], object]]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Similar:
-    """Finds memories that hold and are close to one, of the same user.
+    """Finds memories that hold and are close to one that comes in, of the same user, for its caller
+    to see what it may replace.
 
     Of no user, they are those of no user that have the same agent and project, where it has some.
-
-    Memories close to one that comes in, for its caller to see what it may replace.
     """
 
     scale: CosineScale = USUAL
@@ -312,10 +311,8 @@ class KnownTexts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """Where the vectors of texts come from: the cache, the tenant's own, else the model.
-
-    Vectors of texts that are to be stored, and where they came from.
-    """
+    """The vectors of texts that are to be stored: from the cache, the tenant's own, else the
+    model."""
 
     embedder: TextEmbedder
     lately: KnownTexts

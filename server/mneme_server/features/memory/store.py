@@ -130,9 +130,6 @@ memory_values = Table(
 )
 
 
-# Memories in a tenant's database.
-
-
 _TOTAL = "memories"
 _PartKey: TypeAlias = tuple[MemoryFilter, MemoryPart | None]
 
@@ -463,9 +460,6 @@ def _memory_row(memory: Memory, tenant_id: str) -> dict[str, Any]:
     }
 
 
-# What is shown of a recalled memory beside its text.
-
-
 def _shown_fields(
     tags: str, metadata: str, importance: int, *times: *tuple[int, int | None, str]
 ) -> JsonObject:
@@ -503,9 +497,6 @@ MEMORY_DETAILS = Details(
 )
 
 
-# How memories are forgotten.
-
-
 class MemoryForgetter(SqlForgetter):
     """Forgets memories. What a forgotten one superseded is passed on, as when it is deleted."""
 
@@ -537,6 +528,3 @@ FORGETS = Forgets(
         memory_values: "deleted with their memory",
     },
 )
-
-
-# Memories in a tenant's database.

@@ -449,7 +449,7 @@ class ServerStatus(Protocol):
 
 
 class Run:
-    """Does the work of an operation, once, and writes down how it ended.
+    """One operation while it runs: does its work, once, and writes down how it ended.
 
     Work that ends because the server stops has not ended: it goes on at the next start.
 
@@ -457,8 +457,6 @@ class Run:
         progress: how far it is; None before it said anything.
         ended: set once it is not done any more, and how it ended is written down.
         lost: whether the key that started it was revoked meanwhile: if it is called off, it fails.
-
-    One operation while it runs.
     """
 
     def __init__(

@@ -95,9 +95,7 @@ class ToolAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ConversationMessage:
-    """One message: a text, calls of tools, or answers of tools.
-
-    What was said to a model and by it, in whichever shape an instrumentation tells it.
+    """One message to a model or of it: a text, calls of tools, or answers of tools.
 
     Messages come as lists of messages in the form of OpenTelemetry, OpenAI, Anthropic, LangChain or
     the Vercel AI SDK, as JSON or flattened into attributes. All of them become

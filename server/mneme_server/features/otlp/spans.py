@@ -177,14 +177,13 @@ def _from_events(
 
 
 class Family:
-    """One trace: what is due, what waits, and what is kept of what was before.
+    """The spans of one trace: what is due, what waits, what is kept of what was before, and what
+    those further down take from those above.
 
     A session is chosen once. A span's own counts first, then that of the nearest span above it that
     names one, then the trace's. The trace's is what was chosen before; else the root's own, else
     that of the first span that names one, else the trace's id. A root that comes after its trace
     has one joins that, because events never move.
-
-    The spans of a trace, and what those further down take from those above.
     """
 
     def __init__(

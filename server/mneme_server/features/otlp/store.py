@@ -93,9 +93,6 @@ otlp_known = Table(
 )
 
 
-# The inbox, and what is kept of spans that left it, as tables.
-
-
 _put = Prepared(
     insert(otlp_inbox).on_conflict_do_nothing(), tuple(c.name for c in otlp_inbox.columns)
 )
@@ -328,9 +325,6 @@ def _known(row: Row[Any]) -> SpanRecord:
     )
 
 
-# How telemetry is forgotten.
-
-
 class TelemetryForgetter(SqlForgetter):
     """Forgets spans that are no events yet, and what is kept of those that became events.
 
@@ -395,6 +389,3 @@ FORGETS = Forgets(
         otlp_known: "deleted with their session",
     },
 )
-
-
-# The tables of what was received.

@@ -1,6 +1,6 @@
 """The table of what becomes what: the attributes of four dialects, and what Mneme makes of them.
 
-It is data. `reading.py` reads spans by it, and the table in the documentation is generated from it.
+It is data. `spans.py` reads spans by it, and the table in the documentation is generated from it.
 Of several names the first that a span has is taken, in the order of the dialects.
 """
 

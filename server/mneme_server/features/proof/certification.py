@@ -77,8 +77,6 @@ class CertifiedCandidate:
     """What may become a result. `similarity` is None when it is not known; `edges` are the ids of
     the causal edges behind the `uplift`. `latency` is 0 to 1. `newer` is the document of the memory
     that replaced it, where recall found that, too.
-
-    How certified results are ranked: similarity, uplift, latency.
     """
 
     memory: Memory
@@ -368,10 +366,8 @@ class QueryCoverage:
 
 
 class CoverageFinder:
-    """Finds how results cover a query. Words are compared by their stems, without stop words.
-
-    Which results cover a query: the words that each holds, and the smallest set that holds all.
-    """
+    """Finds which results cover a query: the words that each holds, and the smallest set that holds
+    all. Words are compared by their stems, without stop words."""
 
     @cached_property
     def _words(self) -> Words:

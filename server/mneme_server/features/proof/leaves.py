@@ -128,9 +128,8 @@ def _named(memory: Memory) -> tuple[str, dict[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Which leaves of the log, and which places in chains of events, were forgotten.
-
-    What was forgotten, as it was signed: nobody else can mark a leaf, or an event, as forgotten.
+    """Which leaves of the log, and which places in chains of events, were forgotten, as it was
+    signed: nobody else can mark a leaf, or an event, as forgotten.
     """
 
     leaves: Sequence[tuple[int, int]]

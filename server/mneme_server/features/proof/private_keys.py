@@ -222,12 +222,11 @@ def _public_half(key: Ed25519PrivateKey) -> bytes:
 
 
 class KeyFiles:
-    """Implements `sealed_keys.KeyPlaces`: `<folder>/<tenant>/<number>.pem`, mode 0600.
+    """Private keys in files beside the catalog, readable by the server's user alone:
+    `<folder>/<tenant>/<number>.pem`, mode 0600. Implements `KeyPlaces`.
 
     Args:
         folder: made when the first key is.
-
-    Private keys in files beside the catalog, readable by the server's user alone.
     """
 
     put_back = "keys/ of the data folder"

@@ -177,12 +177,10 @@ def check(
     kinds: Mapping[str, MemoryKind],
     keys: Sequence[VerifierKey],
 ) -> tuple[Sequence[Problem], Sequence[CertifiedState]]:
-    """Return what speaks against a certificate, or else what became of its results. `keys` are the
-    tenant's.
+    """Return what speaks against a certificate, or else what became of its results. What it shows
+    is checked against the log as it is now, and the rows that it rests on. `keys` are the tenant's.
 
     That of a log before this one is proved by its signature alone: that log is not there any more.
-
-    Checking what a certificate shows against the log as it is now, and the rows that it rests on.
     """
     head, name = found.checkpoint, unit.log.name()
     if name is None or head.origin != origin_of(tenant_id, name):

@@ -288,10 +288,8 @@ def _scale(candidates: Ranked) -> ScoreScale | None:
 
 @dataclass(slots=True)
 class SessionTurns:
-    """The turns around rows, by row: ids of documents before it and after it, each in order.
-
-    What a session holds just before and after a result.
-    """
+    """The turns around rows, what a session holds just before and after them. By row: ids of
+    documents before it and after it, each in order."""
 
     before: dict[int, list[int]] = field(default_factory=dict)
     after: dict[int, list[int]] = field(default_factory=dict)

@@ -166,10 +166,8 @@ def _around(words: list[str], place: int) -> NamedDate:
 
 
 def relative_days(query: str, today: date) -> list[NamedDate]:
-    """Return the days, in order; none when the query names more than one day or week.
-
-    Days that an English query names by how far they are from today: yesterday, last Tuesday.
-    """
+    """Return the days that an English query names by how far they are from today (yesterday, last
+    Tuesday), in order; none when it names more than one day or week."""
     found = _spans(query.lower(), today)
     if len(found) != 1:
         return []

@@ -146,12 +146,11 @@ def _speakers(query: str, words: set[str], *, asked: bool) -> frozenset[str]:
 
 
 def identifiers_in(query: str) -> list[str]:
-    """Return the names in code, paths and codes that a query holds, each once.
+    """Return the names in code, paths and codes that a query holds, each once: what is either there
+    or not, whatever a model makes of it.
 
     A few words with a digit among them are one, unless they name a date: "v1.2.3", "4412". One ends
     where Chinese, Japanese or Korean begins, which is written around it without spaces.
-
-    Names in code, paths and codes: what is either there or not, whatever a model makes of it.
     """
     apart = in_pairs(query)
     found = _IDENTIFIER.findall(apart) if _UNUSUAL.search(apart) else []
@@ -181,10 +180,7 @@ def by_named_day(
     count: int,
 ) -> Iterator[Hits]:
     """Search the days that the query names once more, so that what happened then is looked at: up
-    to `count` by its words, and of a query that asks for days alone, what is nearest in time.
-
-    The days that a query names: whether they are meant, and what is of them.
-    """
+    to `count` by its words, and of a query that asks for days alone, what is nearest in time."""
     for day in _days(reading)[:_MOST_DAYS]:
         mask = _then(index, selection, day, around=_DAYS_AROUND_A_DATE)
         some = int(np.count_nonzero(mask))

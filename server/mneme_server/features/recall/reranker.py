@@ -85,9 +85,6 @@ def checked(values: object, texts: int, source: str) -> Relevance:
     return array
 
 
-# Reranking for callers who can do without: in time, or not at all.
-
-
 class Reranking(Enum):
     """Whether a reranker ordered the best; the names are those of `mneme.v1.Reranking`."""
 
@@ -172,6 +169,3 @@ class DeferredReranker:
             "not reranked, going on without", model=self._reranker.model_id, error=str(error)
         )
         return Reranking.FAILED
-
-
-# A second look at the best candidates by a model that reads the query and each text together.

@@ -68,9 +68,8 @@ def build_reranker(
 
 
 class OnnxReranker:
-    """Compares with an exported cross-encoder; the model id is `onnx:` and its folder's name.
-
-    A cross-encoder exported to ONNX, in this process, without torch.
+    """Compares with a cross-encoder exported to ONNX, in this process, without torch; the model id
+    is `onnx:` and its folder's name.
 
     The folder is as `optimum-cli export onnx --task text-classification` writes it: `model.onnx`
     (or `onnx/model.onnx`) and `tokenizer.json`.
@@ -163,11 +162,8 @@ def _relevance_of(logits: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 class CrossEncoderReranker:
-    """Compares with sentence-transformers; slower and larger than OnnxReranker, but takes any
-    cross-encoder.
-
-    Any cross-encoder of sentence-transformers, by name or path, on torch.
-    """
+    """Compares with sentence-transformers, on torch; slower and larger than OnnxReranker, but takes
+    any cross-encoder, by name or path."""
 
     def __init__(self, name: str, *, threads: int = 2) -> None:
         """Load the model called `name` on the Hugging Face hub, or the one in the folder `name`.
@@ -217,9 +213,8 @@ class CrossEncoderReranker:
 
 
 class RemoteReranker:
-    """Asks a service; the model id is `http:MODEL`.
-
-    Rerankers behind HTTP, in the form that Cohere, Jina and vLLM share.
+    """Asks a service over HTTP, in the form that Cohere, Jina and vLLM share; the model id is
+    `http:MODEL`.
 
     `POST URL {"model", "query", "documents", "top_n"}` is answered with `{"results": [{"index",
     "relevance_score"}, …]}`, in any order.

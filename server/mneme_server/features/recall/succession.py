@@ -171,8 +171,6 @@ def versions(documents: Sequence[Document]) -> list[list[int]]:
 
     What has a shape, a tool's answer or an error, is an event of its own, not a version of another;
     so is a session's summary.
-
-    Two memories that say almost the same at different times: the newer one comes first.
     """
     words = [_telling(document) for document in documents[:COMPARED]]
     groups: list[list[int]] = []

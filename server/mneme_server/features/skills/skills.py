@@ -82,7 +82,7 @@ class Skills:
             return skill, unit.skills.links([skill_id]).get(skill_id, ())
 
     def update(self, tenant_id: str, skill_id: str, changes: Mapping[str, Any]) -> Skill:
-        """Change the given fields, of those in `skill_model.CONTENT`.
+        """Change the given fields, of those in `model.CONTENT`.
 
         Raises:
             NotFound: there is no such skill.

@@ -82,7 +82,7 @@ _OF = f"""{_AS_ONE_ROW} FROM vectors
 
 
 class PostgresScan:
-    """Implements `engine.corpus.scanning.Scan`.
+    """Implements `engine.corpus.cold_search.Scan`.
 
     Args:
         database: the tenant's transactions.

@@ -96,7 +96,7 @@ def prepare(url: str, migrations: Sequence[Path]) -> None:
     Raises:
         Unavailable: the database cannot be reached now.
         FailedPrecondition: SCHEMA_ERROR, the schema cannot be brought to this version, see
-            `upgrading.upgrade`; DATABASE_ERROR, the server is too old, or its user may not do what
+            `upgrade`; DATABASE_ERROR, the server is too old, or its user may not do what
             is needed.
     """
     with connect(url) as connection:

@@ -88,7 +88,7 @@ class Forget:
 
     def hide(self, tenant_id: str, forgetting_id: str, selection: ForgetSelection) -> None:
         """Delete all that a selection names and what follows from it, in one transaction: from then
-        on nobody finds it. What the files still hold of it `erasing.Erase` erases.
+        on nobody finds it. What the files still hold of it `erasure.Erase` erases.
 
         Raises:
             AlreadyExists: the id is that of another forgetting.
@@ -319,9 +319,7 @@ def hashed(selection: ForgetSelection, salt: bytes) -> JsonObject:
 
 
 def digest_of(asked: JsonObject) -> str:
-    """Return what tells one selection from another.
-
-    What was asked to be forgotten, kept without a name in it.
+    """Return what tells one selection from another, without a name in it.
 
     A backup that is put back must forget again what was forgotten since it was made. So the server
     keeps what it was asked for, by hashes: whoever reads them learns no name, and a name that is

@@ -59,9 +59,6 @@ forgettings = Table(
 )
 
 
-# What was forgotten, in a tenant's database.
-
-
 _done = forgettings.c
 FORGETS = Forgets(SqlForgetter, {forgettings: "says what was forgotten: counts, no content"})
 asked_metadata = MetaData()
@@ -144,9 +141,6 @@ def _runs(runs: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple((first, last) for first, last in runs)
 
 
-# What tenants were asked to forget, in the catalog.
-
-
 class SqlForgettingCatalog:
     """Implements `ForgettingCatalog`."""
 
@@ -212,6 +206,3 @@ class SqlForgettingCatalog:
 
     def scrub(self) -> None:
         self._database.scrub()
-
-
-# What was forgotten, in tenants' databases and in the catalog.

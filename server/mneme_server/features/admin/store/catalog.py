@@ -412,9 +412,9 @@ def _to_key(row: Row[tuple[object, ...]]) -> ApiKey:
 
 
 class SqlPlacements:
-    """Implements `engine.cluster.placed.Placements`.
+    """Where the rows of tenants are that were moved while they were served, in the catalog.
 
-    Where the rows of tenants are that were moved while they were served, in the catalog.
+    Implements `engine.cluster.placements.Placements`.
     """
 
     def __init__(self, database: Database) -> None:

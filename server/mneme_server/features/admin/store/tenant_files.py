@@ -124,7 +124,10 @@ def _size(folder: Path) -> int:
 
 
 class BackupFiles:
-    """Implements `features.admin.ports.TenantBackups`.
+    """Backups of tenants' databases: made, and put back. Implements
+    `features.admin.ports.TenantBackups`.
+
+    `<data dir>/backups/<tenant>/` holds them, and what is being put back in folders of their own.
 
     Args:
         root: the folder of the tenants' folders.
@@ -133,10 +136,6 @@ class BackupFiles:
         require_tenant: raises NotFound where there is no such tenant.
         replaced: told of a tenant whose database was replaced.
         place_of: tells which other database a tenant was moved to; empty where to none.
-
-    Backups of tenants' databases: made, and put back.
-
-    `<data dir>/backups/<tenant>/` holds them, and what is being put back in folders of their own.
     """
 
     def __init__(

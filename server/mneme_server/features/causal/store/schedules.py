@@ -46,7 +46,7 @@ _c = discovery_schedules.c
 
 
 class SqlSchedules:
-    """Implements `features.causal.nightly.Schedules`."""
+    """Implements `features.causal.nightly.DiscoverySchedules`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -182,10 +182,7 @@ def _event_row(event: Event, tenant_id: str) -> dict[str, Any]:
 
 
 def event_details(document: Document) -> JsonObject:
-    """Return what an event's document tells of it.
-
-    What is shown of a recalled event beside its text.
-    """
+    """Return what is shown of a recalled event beside its text: what its document tells of it."""
     return {
         "event_type": document.type,
         "name": document.name,

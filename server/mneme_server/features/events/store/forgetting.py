@@ -209,8 +209,6 @@ class EventsForgetter(SqlForgetter):
 
     A session that is forgotten takes all of its events along. Of each event its place in the chain
     stays, and of each session the end of its chain.
-
-    How what was recorded is forgotten.
     """
 
     rows = (

@@ -196,10 +196,8 @@ def _matches(message_like: str) -> ColumnElement[bool]:
 
 
 class SqlRecordMeasures:
-    """Implements `features.events.history.RecordMeasures`.
-
-    What a tenant's record comes to, added up by the database.
-    """
+    """What a tenant's record comes to, added up by the database. Implements
+    `features.events.history.RecordMeasures`."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
@@ -283,10 +281,8 @@ class SqlRecordMeasures:
 
 
 class SqlActivity:
-    """Implements `features.events.history.ActivityReader`.
-
-    What sessions held, and when they were active, from a tenant's database.
-    """
+    """What sessions held, and when they were active, from a tenant's database. Implements
+    `features.events.history.ActivityReader`."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection

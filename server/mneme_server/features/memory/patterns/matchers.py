@@ -96,12 +96,8 @@ class KeptMatchers:
 
 
 class RegexMatcher:
-    """Finds an expression in texts.
-
-    Raises:
-        InvalidArgument: it is none, or it takes too much memory.
-
-    Regular expressions, on an engine that takes time in proportion to the text (RE2).
+    """Finds a regular expression in texts, by an engine that takes time in proportion to the text
+    (RE2).
 
     An expression is looked for in thousands of texts at once: as lines of one long text, in which
     the engine never lets a match reach beyond a line. Texts that have line breaks of their own, and
@@ -109,6 +105,9 @@ class RegexMatcher:
 
     Expressions and texts are compared in the form NFC of Unicode; matches are those of the text as
     it is stored.
+
+    Raises:
+        InvalidArgument: it is none, or it takes too much memory.
     """
 
     def __init__(self, expression: str) -> None:
@@ -198,10 +197,7 @@ def _expression_refused(why: str, expression: str) -> InvalidArgument:
 
 
 class Searched:
-    """A text in the form NFC, `text`, that knows the form it is stored in.
-
-    A text as it is searched, and where that is in the text as it is stored.
-    """
+    """A text as it is searched, in the form NFC: `text`; it knows where that is as it is stored."""
 
     def __init__(self, stored: str) -> None:
         self._stored = stored
@@ -250,15 +246,13 @@ def _joins(run: str, character: str) -> bool:
 
 
 class StructuralMatcher:
-    """Holds JSON against a schema.
-
-    Raises:
-        InvalidArgument: the schema is none, leads outside or back to itself, or is too large.
-
-    Structures: JSON that is valid under a JSON Schema.
+    """Finds structures: JSON that is valid under a JSON Schema.
 
     A schema comes from a caller, and must neither read anything else nor keep the server busy:
     references stay inside it, never lead back to themselves, and count as what they lead to.
+
+    Raises:
+        InvalidArgument: the schema is none, leads outside or back to itself, or is too large.
     """
 
     def __init__(self, schema: Any, of: StructureOf) -> None:

@@ -245,10 +245,8 @@ def _write(unit: PatternsUnit, uses: _Uses) -> None:
 
 
 class PatternUsage:
-    """The uses of all tenants' patterns that are not written yet. Thread-safe.
-
-    How often patterns are used, counted without writing; see `engine.tenants.gathering`.
-    """
+    """The uses of all tenants' patterns that are not written yet, counted without writing; see
+    `engine.tenants.gathering`. Thread-safe."""
 
     def __init__(self) -> None:
         self._gathering: Gathering[_Uses, PatternsUnit] = Gathering(_Uses, _write)

@@ -1,4 +1,4 @@
-"""Patterns in a tenant's database."""
+"""Patterns in a tenant's database, and how they are forgotten."""
 
 from __future__ import annotations
 
@@ -86,8 +86,6 @@ pattern_verdicts = Table(
     sqlite_with_rowid=False,
 )
 
-
-# Patterns in a tenant's database.
 PATTERN = "pattern"
 
 
@@ -221,9 +219,6 @@ def _stats(row: Row[Any]) -> PatternStats:
     )
 
 
-# How patterns are forgotten.
-
-
 class PatternsForgetter(SqlForgetter):
     """Forgets patterns, when they are named: they are of no user."""
 
@@ -237,6 +232,3 @@ FORGETS = Forgets(
         pattern_verdicts: "deleted with their memory",
     },
 )
-
-
-# Patterns in a tenant's database.

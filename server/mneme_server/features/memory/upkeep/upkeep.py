@@ -117,10 +117,7 @@ class VectorCacheStats(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ReportMemory:
-    """The use case: say what a tenant's memory holds.
-
-    Saying what a tenant's memory holds.
-    """
+    """The use case: say what a tenant's memory holds."""
 
     tenants: OpenTenants[MemoriesUnit]
     figures: Sequence[TenantFigure]
@@ -172,10 +169,8 @@ def _distribution(unit: MemoriesUnit) -> Distribution:
 
 @dataclass(frozen=True, slots=True)
 class ClearCaches:
-    """The use case: clear a tenant's caches.
-
-    Clearing what is kept to be faster, and giving back what deleted rows took.
-    """
+    """The use case: clear what is kept of a tenant to be faster, and give back what deleted rows
+    took."""
 
     tenants: OpenTenants[CorpusUnit]
     folders: FolderSizes
@@ -205,15 +200,13 @@ class ClearCaches:
 
 
 class FolderSizes:
-    """Measures the folders of tenants.
+    """Measures how much room the folders of tenants take on the disk.
 
     Args:
         root: the server's data folder.
         is_shared: tells whether a tenant is in a database that tenants share, instead of one in its
             folder.
         shared_bytes: returns about how many bytes a tenant takes there.
-
-    How much room a tenant takes on the disk.
     """
 
     def __init__(

@@ -165,12 +165,11 @@ def _put_head(connection: Connection, tenant_id: str, head: SignedHead) -> None:
 
 
 class SqlKeyPlaces:
-    """Implements `sealed_keys.KeyPlaces`.
+    """Private keys in the catalog, where servers share it: a file would be one server's. Implements
+    `private_keys.KeyPlaces`.
 
     Args:
         database: the catalog's.
-
-    Private keys in the catalog, where servers share it: a file would be one server's.
     """
 
     put_back = "the row of the catalog's table log_private_keys"
