@@ -15,6 +15,9 @@ from mneme_server.engine.corpus.ports import Rows, Selection
 from mneme_server.engine.index.columns import DocumentTable
 from mneme_server.engine.index.words.lexical import LexicalIndex
 
+Mask = NDArray[np.bool_]
+Int32s = NDArray[np.int32]
+
 _CACHED_SELECTIONS = 4
 _NOBODY = -2
 _EMPTY = -1
@@ -22,8 +25,6 @@ _SMALL = 20_000
 """Rows that are all looked at: less than a search takes."""
 _FEW = 1 / 8
 """Of all rows, those that one condition leaves, up to which only these are looked at."""
-Mask = NDArray[np.bool_]
-Int32s = NDArray[np.int32]
 _BEHIND = 16_384
 _BEHIND_SHARE = 1 / 8
 """Rows that came or changed since an order was made, until they are sorted in."""

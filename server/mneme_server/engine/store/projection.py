@@ -33,12 +33,12 @@ from mneme_server.engine.store.memories import MemoryKinds
 from mneme_server.engine.store.projection_reader import ShownRow, ShownRows, source_of
 from mneme_server.engine.store.unit import Unit
 
+T = TypeVar("T")
+
 _NAME = "memories-{}.sqlite"
 _PAGE = 500
 _BETWEEN_S = 0.002
 """Between two pages that are read: calls go first."""
-_log = structlog.get_logger(__name__)
-T = TypeVar("T")
 _RESTING = 2
 """Connections that read and stay open; under load there are more."""
 _CACHE_BYTES = 1024 * 1024
@@ -57,6 +57,8 @@ _BY_ID = (
 _BY_SOURCE = (
     "SELECT doc_id, shown, checksum FROM memories WHERE source IN (SELECT value FROM json_each(?))"
 )
+
+_log = structlog.get_logger(__name__)
 
 
 def projecting(

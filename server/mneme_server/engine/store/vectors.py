@@ -36,13 +36,15 @@ STORED_VECTOR = np.dtype("<f4")
 """How vectors lie in the database."""
 SELECT_VECTORS: Select[Any] = select(vectors.c.seq, vectors.c.doc_id, vectors.c.vector)
 NO_VECTORS = VectorBatch(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 0), np.float32))
+
+# Only what failed waits for a time: a clock that is set back must not stop the queue.
+_AT_ONCE = 0
+
 _DIMENSIONS = Prepared(
     select(settings.c.value).where(
         settings.c.tenant_id == bindparam("tenant"), settings.c.key == "embedding_dimensions"
     )
 )
-# Only what failed waits for a time: a clock that is set back must not stop the queue.
-_AT_ONCE = 0
 _DEPTH = Prepared(
     select(func.count())
     .select_from(embedding_queue)

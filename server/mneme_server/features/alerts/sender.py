@@ -21,6 +21,8 @@ from mneme_server.features.alerts.channels import AllowedChannels, Mail
 from mneme_server.features.alerts.mail import Mailer
 from mneme_server.features.alerts.model import Delivered, Delivery, Rule, Secret
 
+T = TypeVar("T")
+
 _FIRST_RETRY_S = 2.0
 _LONGEST_RETRY_S = 3600.0
 GIVE_UP_US = 3 * DAY_US
@@ -29,7 +31,6 @@ PER_TENANT = 4
 """Messages of a tenant that are sent at once."""
 _MOST = 256
 """Messages that are sent at once over all tenants. Where as many are slow, tenants take turns."""
-T = TypeVar("T")
 _WHAT_TO_DO = "set notify_channels again with another key, and alerts are sent there from then on"
 
 

@@ -44,6 +44,8 @@ from mneme_server.features.skills.comparison import says_the_outcome
 from mneme_server.features.skills.model import Episode
 from mneme_server.statistics.inference import benjamini_hochberg, benjamini_yekutieli
 
+Rows = NDArray[np.int64]
+
 MOST_EPISODES = 200_000
 """Episodes that are looked at, the latest."""
 MOST_CAUSES = 1_000
@@ -52,12 +54,11 @@ MOST_AT_ONCE = 10_000
 """Episodes of one call; an operation takes more."""
 MOST_WORK = 50 * MOST_AT_ONCE
 """Episodes times causes of one call."""
+MOST_LISTED = 2_000
+"""Findings, and refused causes, that an answer lists."""
 _PAGE = 500
 _KEPT_DIGITS = 6
 _AFTER = frozenset(("latency_ms", "tokens_used", "output", "critique"))
-Rows = NDArray[np.int64]
-MOST_LISTED = 2_000
-"""Findings, and refused causes, that an answer lists."""
 _LOOK_EVERY_S = 0.02
 _STOP_S = 2.0
 

@@ -233,7 +233,7 @@ def write_problem(path: Path, problem: Problem, having: list[np.typing.NDArray[n
 
 def run(step: Step, path: str) -> list[list[Any]]:
     """Return of each cause its overlap, how many had it and how many had not, and what it changes
-    of each outcome, as `estimating.Estimate` has it; None for what was not estimated."""
+    of each outcome, as `EffectEstimate` has it; None for what was not estimated."""
     with np.load(path) as kept:
         problem = Problem(kept["features"], kept["outcomes"])
         having = np.split(kept["having"], kept["ends"][:-1])

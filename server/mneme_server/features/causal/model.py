@@ -316,7 +316,7 @@ class DiscoveryQuestion:
 
 @dataclass(frozen=True, slots=True)
 class EffectFinding:
-    """An effect that was tested: what `estimating.Estimate` says, and what became of it."""
+    """An effect that was tested: what `estimation.EffectEstimate` says, and what became of it."""
 
     cause: str
     outcome: str

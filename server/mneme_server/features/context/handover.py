@@ -174,20 +174,6 @@ def sorted_by_priority(handover: Handover, last: int) -> Handover:
     return replace(handover, open_todos=tuple(todos[p] for p in order), collected=moved)
 
 
-def _is_among(text: str, keys: Sequence[frozenset[str]]) -> bool:
-    """Tell whether one of the keys is that of a todo which says the same."""
-    if not keys:
-        return False
-    mine = todo_key(text)
-    return any(alike(mine, key) for key in keys)
-
-
-def _text(entry: Todo | Decision | str) -> str:
-    if isinstance(entry, str):
-        return entry
-    return entry.content if isinstance(entry, Todo) else entry.decision
-
-
 def todo_key(text: str) -> frozenset[str]:
     """Return the words by which todos are compared: those they begin with, if they are long."""
     text = text[:_COMPARED_CHARS]
@@ -206,6 +192,20 @@ def alike(one: frozenset[str], other: frozenset[str]) -> bool:
         and len(one & other) >= _SAME_TODO * len(union)
         and not any(_DIGIT.search(word) for word in one ^ other)
     )
+
+
+def _is_among(text: str, keys: Sequence[frozenset[str]]) -> bool:
+    """Tell whether one of the keys is that of a todo which says the same."""
+    if not keys:
+        return False
+    mine = todo_key(text)
+    return any(alike(mine, key) for key in keys)
+
+
+def _text(entry: Todo | Decision | str) -> str:
+    if isinstance(entry, str):
+        return entry
+    return entry.content if isinstance(entry, Todo) else entry.decision
 
 
 @dataclass(slots=True)

@@ -52,8 +52,57 @@ _GENERIC = frozenset(
 )  # fmt: skip
 _NAMED_ERROR = re.compile(r"\b[A-Z]\w*(?:Error|Exception|Timeout|Warning|Failure)\b")
 
-
 _HAN_STOPS = frozenset(HAN_STOPS)
+_TOKENS = re.compile(
+    r"(?<!#)#{2,}[ \t]*[A-Z][A-Z_ -]{1,30}#{2,}"
+    r"|<\|[^|<>\s]{1,40}\|>"
+    r"|\[/?(?:INST|DONE|STOP|END|EOS|EOF)\]"
+    r"|</?s>"
+    r"|^[ \t]*(?:TERMINATE|STOP|DONE|EXIT|END|EOF)[.!]?[ \t]*$",
+    re.MULTILINE,
+)
+_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])(?![。！？」』”’）])|\s*\n\s*")
+_NEEDLESS_SPACE = re.compile(r"(?<=[。！？]) ")
+_SPOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_LABEL = re.compile(r"[ \t]*[^\W\d_][\w.'-]{0,20}(?: [\w.'-]{1,20}){0,2}:[ \t]+")
+_SECTION = re.compile(r"\n[^\S\n]*(?:#{1,6} |[-*+•] |\d{1,2}[.)] )")
+_ANNOUNCED = re.compile(r"(?<=[.!?…]) [^.!?…]{1,200}:$")
+_LONG = 300
+"""Characters from which an answer is told by its first paragraphs."""
+_GREETING = re.compile(
+    r"(?:hi|hello|hey|dear|good (?:morning|afternoon|evening|day))"
+    r"(?: (?:there|all|everyone|again|team))?\s*[,!.:–-]\s*",
+    re.IGNORECASE,
+)
+_OFFER = re.compile(
+    r"\b(?:feel free|let me know|(?:do not|don['’]t) hesitate|anything else"
+    r"|(?:any|further|more|other) (?:questions|assistance|help|concerns)"
+    r"|have an? (?:great|nice|good|wonderful|lovely|safe|pleasant)|safe travels|take care|good ?bye"
+    r"|how (?:can|may) i (?:help|assist))\b",
+    re.IGNORECASE,
+)
+_SAID_ANYWHERE = """
+a about absolutely ahead all alright also am an and any anything apologies apologize apologise
+appreciate appreciated are as concern concerns frustration frustrating inconvenience
+assist assistance assisted assisting at awesome be been bye can certainly cheers confirm confirmed
+continue correct could course day definitely do does done else exactly excellent fantastic fine for
+from further glad go good goodbye got great happy have having hear hello help helped helpful helping
+hey hi hold how i i'd i'll i'm i've if in indeed is issue it it's just know let like look looking
+lot lovely may me moment more much my need needed nice no nope not now of off offer ok okay on one
+out patience perfect please pleased pleasure proceed ready really right see so some something sorry
+sounds still sure thank thanks that that's the then there these they this to too understand
+understood us very want was we welcome well what when will wish with wonderful would yeah yep yes
+you you'd you're your
+"""
+_COURTESY = frozenset(_SAID_ANYWHERE.split())
+_CONFIRMATIONS = """
+absolutely alright certainly correct definitely exactly fine good great nice no nope ok okay perfect
+right sounds sure thank thanks understood wonderful yeah yep yes
+"""
+_OPENERS = frozenset(_CONFIRMATIONS.split())
+_CONFIRMING = 2
+"""What opens with a yes or a thank you tells nothing with so few words of its own."""
 
 
 def words_of(text: str, language: str | None = None) -> list[str]:
@@ -144,58 +193,6 @@ def cut(text: str, limit: int) -> str:
     """Return a text on one line, of at most `limit` characters; "…" ends one that was longer."""
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
-
-
-_TOKENS = re.compile(
-    r"(?<!#)#{2,}[ \t]*[A-Z][A-Z_ -]{1,30}#{2,}"
-    r"|<\|[^|<>\s]{1,40}\|>"
-    r"|\[/?(?:INST|DONE|STOP|END|EOS|EOF)\]"
-    r"|</?s>"
-    r"|^[ \t]*(?:TERMINATE|STOP|DONE|EXIT|END|EOF)[.!]?[ \t]*$",
-    re.MULTILINE,
-)
-_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])(?![。！？」』”’）])|\s*\n\s*")
-_NEEDLESS_SPACE = re.compile(r"(?<=[。！？]) ")
-_SPOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
-_CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_LABEL = re.compile(r"[ \t]*[^\W\d_][\w.'-]{0,20}(?: [\w.'-]{1,20}){0,2}:[ \t]+")
-_SECTION = re.compile(r"\n[^\S\n]*(?:#{1,6} |[-*+•] |\d{1,2}[.)] )")
-_ANNOUNCED = re.compile(r"(?<=[.!?…]) [^.!?…]{1,200}:$")
-_LONG = 300
-"""Characters from which an answer is told by its first paragraphs."""
-_GREETING = re.compile(
-    r"(?:hi|hello|hey|dear|good (?:morning|afternoon|evening|day))"
-    r"(?: (?:there|all|everyone|again|team))?\s*[,!.:–-]\s*",
-    re.IGNORECASE,
-)
-_OFFER = re.compile(
-    r"\b(?:feel free|let me know|(?:do not|don['’]t) hesitate|anything else"
-    r"|(?:any|further|more|other) (?:questions|assistance|help|concerns)"
-    r"|have an? (?:great|nice|good|wonderful|lovely|safe|pleasant)|safe travels|take care|good ?bye"
-    r"|how (?:can|may) i (?:help|assist))\b",
-    re.IGNORECASE,
-)
-_SAID_ANYWHERE = """
-a about absolutely ahead all alright also am an and any anything apologies apologize apologise
-appreciate appreciated are as concern concerns frustration frustrating inconvenience
-assist assistance assisted assisting at awesome be been bye can certainly cheers confirm confirmed
-continue correct could course day definitely do does done else exactly excellent fantastic fine for
-from further glad go good goodbye got great happy have having hear hello help helped helpful helping
-hey hi hold how i i'd i'll i'm i've if in indeed is issue it it's just know let like look looking
-lot lovely may me moment more much my need needed nice no nope not now of off offer ok okay on one
-out patience perfect please pleased pleasure proceed ready really right see so some something sorry
-sounds still sure thank thanks that that's the then there these they this to too understand
-understood us very want was we welcome well what when will wish with wonderful would yeah yep yes
-you you'd you're your
-"""
-_COURTESY = frozenset(_SAID_ANYWHERE.split())
-_CONFIRMATIONS = """
-absolutely alright certainly correct definitely exactly fine good great nice no nope ok okay perfect
-right sounds sure thank thanks understood wonderful yeah yep yes
-"""
-_OPENERS = frozenset(_CONFIRMATIONS.split())
-_CONFIRMING = 2
-"""What opens with a yes or a thank you tells nothing with so few words of its own."""
 
 
 def without_tokens(text: str) -> str:

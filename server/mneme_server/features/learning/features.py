@@ -30,6 +30,8 @@ from mneme_server.features.learning.spaces import (
 )
 
 Fact = tuple[str, float]
+_WHOLE = 1_000
+"""Whole numbers up to it are kept apart; larger ones are binned, too."""
 
 
 def facts(space: Space, value: Json, path: str = "") -> Iterator[Fact]:
@@ -77,10 +79,6 @@ def _is(path: str, value: Json) -> str:
 
 def _item(path: str, number: int) -> str:
     return f"{path}[{number}]"
-
-
-_WHOLE = 1_000
-"""Whole numbers up to it are kept apart; larger ones are binned, too."""
 
 
 def key_of(space: Space, value: Json, bins: int) -> str:

@@ -22,6 +22,8 @@ MOST_DEPTH = 8
 """How deep an object of an `OpenObject` may be nested."""
 MOST_LEAVES = 1_000
 """How many numbers, texts and truth values one may hold."""
+MOST_ACTIONS = 1_000
+"""How many actions a space may have; of a `MultiDiscrete` the product of its sizes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +200,6 @@ def _listed(names: Sequence[str], most: int = 20) -> str:
 
 def _bad(field: str, problem: str) -> InvalidArgument:
     return InvalidArgument(f"{field}: {problem}", reason=Reason.INVALID_PARAMETER, field=field)
-
-
-MOST_ACTIONS = 1_000
-"""How many actions a space may have; of a `MultiDiscrete` the product of its sizes."""
 
 
 def count_of(space: Space) -> int | None:

@@ -21,6 +21,7 @@ from mneme_server.features.learning.model import RecordedStep, SessionCounts
 WINDOW = 100
 """Episodes of the moving averages that are stored."""
 _LARGEST = sys.float_info.max
+_FEWEST_LOSSES = 8
 
 
 @dataclass(slots=True)
@@ -167,7 +168,6 @@ _THRESHOLDS = (
     (0.80, ConvergenceStatus.CONVERGING),
     (0.60, ConvergenceStatus.LEARNING),
 )
-_FEWEST_LOSSES = 8
 
 
 def convergence_score(

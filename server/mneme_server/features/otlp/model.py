@@ -9,6 +9,8 @@ from enum import StrEnum
 from mneme_server.common.canonical import Json
 
 Attributes = Mapping[str, Json]
+_TOLD = ":texts"
+"""Ends the id of what waits for texts: the same span may come again, as a row of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +107,6 @@ class Received:
         """Return the row that waits for the texts of a call that is an event."""
         row_id = self.id if self.is_told else f"{self.id}{_TOLD}"
         return replace(self, id=row_id, patient=True, attempts=0)
-
-
-_TOLD = ":texts"
-"""Ends the id of what waits for texts: the same span may come again, as a row of its own."""
 
 
 @dataclass(frozen=True, slots=True)

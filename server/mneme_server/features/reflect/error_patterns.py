@@ -436,10 +436,6 @@ def error_insights(result: ErrorPatterns) -> list[Insight]:
     return sorted(insights, key=lambda insight: -insight.strength)
 
 
-def _name(pattern: ErrorPattern) -> str:
-    return f"“{pattern.template}”{f' of {pattern.tool_name}' if pattern.tool_name else ''}"
-
-
 def _recurring(pattern: ErrorPattern) -> Insight:
     where = f"{pattern.tool_name} fails with" if pattern.tool_name else "There is the error"
     of_calls = f", in {percent(pattern.rate)} of its calls" if pattern.tool_name else ""
@@ -542,3 +538,7 @@ def _recovered(pattern: ErrorPattern) -> Insight:
             sum(pattern.recovered.get(kind, 0) for kind in (OTHER_ARGUMENTS, SAME_CALL, SAME_TOOL))
         ),
     )
+
+
+def _name(pattern: ErrorPattern) -> str:
+    return f"“{pattern.template}”{f' of {pattern.tool_name}' if pattern.tool_name else ''}"

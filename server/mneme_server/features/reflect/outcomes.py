@@ -99,6 +99,32 @@ class Dimension(NamedTuple):
     excess: float
 
 
+def outcomes_by(history: History, limit: int) -> tuple[OutcomeBy, ...]:
+    """Compare the outcomes by task, label, project, agent and user: of each the groups that differ
+    most from the others, at most `limit`. The q-values are adjusted for all of these tests."""
+    found = _dimensions(history)
+    p_values = np.array([p for dimension in found for p in _tests(dimension)], float)
+    left = iter(benjamini_hochberg(p_values).tolist())
+    results = []
+    for name, groups, p_value, excess in found:
+        q_value = float("nan") if np.isnan(p_value) else next(left)
+        judged = [replace(g, split=replace(g.split, q_value=next(left))) for g in groups]
+        judged.sort(key=lambda g: (-g.split.strength, g.split.q_value, g.split.rate, g.key))
+        cautious = _cautious_rate(judged)
+        results.append(
+            OutcomeBy(
+                dimension=name,
+                groups=tuple(judged[:limit]),
+                group_count=len(judged),
+                q_value=q_value,
+                excess=excess,
+                best=max(judged, key=cautious),
+                worst=min(judged, key=cautious),
+            )
+        )
+    return tuple(results)
+
+
 def _dimensions(history: History) -> list[Dimension]:
     sessions = history.sessions
     traits = sessions.traits
@@ -176,6 +202,12 @@ def _spread(n: Ints, x: Ints) -> tuple[float, float]:
     return float((1 + as_far.sum()) / (1 + draws)), off
 
 
+def _tests(dimension: Dimension) -> Iterator[float]:
+    if not np.isnan(dimension.p_value):
+        yield dimension.p_value
+    yield from (group.split.q_value for group in dimension.groups)
+
+
 def _cautious_rate(groups: Sequence[OutcomeGroup]) -> Callable[[OutcomeGroup], float]:
     """Return what tells how good a group is: its share, drawn to that of all by a few sessions.
 
@@ -190,35 +222,3 @@ def _cautious_rate(groups: Sequence[OutcomeGroup]) -> Callable[[OutcomeGroup], f
         return (split.successes + _DRAWN_BY * common) / (split.sessions + _DRAWN_BY)
 
     return rate
-
-
-def _tests(dimension: Dimension) -> Iterator[float]:
-    if not np.isnan(dimension.p_value):
-        yield dimension.p_value
-    yield from (group.split.q_value for group in dimension.groups)
-
-
-def outcomes_by(history: History, limit: int) -> tuple[OutcomeBy, ...]:
-    """Compare the outcomes by task, label, project, agent and user: of each the groups that differ
-    most from the others, at most `limit`. The q-values are adjusted for all of these tests."""
-    found = _dimensions(history)
-    p_values = np.array([p for dimension in found for p in _tests(dimension)], float)
-    left = iter(benjamini_hochberg(p_values).tolist())
-    results = []
-    for name, groups, p_value, excess in found:
-        q_value = float("nan") if np.isnan(p_value) else next(left)
-        judged = [replace(g, split=replace(g.split, q_value=next(left))) for g in groups]
-        judged.sort(key=lambda g: (-g.split.strength, g.split.q_value, g.split.rate, g.key))
-        cautious = _cautious_rate(judged)
-        results.append(
-            OutcomeBy(
-                dimension=name,
-                groups=tuple(judged[:limit]),
-                group_count=len(judged),
-                q_value=q_value,
-                excess=excess,
-                best=max(judged, key=cautious),
-                worst=min(judged, key=cautious),
-            )
-        )
-    return tuple(results)

@@ -58,7 +58,8 @@ class PostgresDatabase:
         writers: connections that write, at most.
 
     Attributes:
-        place: returns the place of the server that writes, see `places`; empty where it has none.
+        place: returns the place of the server that writes, see `node_schema`; empty where it has
+            none.
 
     Raises:
         Unavailable: it cannot be reached now.

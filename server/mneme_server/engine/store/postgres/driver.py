@@ -28,9 +28,11 @@ from mneme_server.common.errors import (
 )
 from mneme_server.common.fencing import LeaseLost
 
+T = TypeVar("T")
+R = TypeVar("R")
+
 APPLICATION = "mneme"
 """What the database knows its connections by."""
-T = TypeVar("T")
 _SOON_S = 0.5
 _DISK_FULL_RETRY_S = 30.0
 _LOST_RETRY_S = 1.0
@@ -38,7 +40,7 @@ _NUL = "cannot contain NUL"
 LEASE_LOST, GENERATION_GONE, UNSETTLED = "MN002", "MN003", "MN004"
 """The SQLSTATEs of transactions that begin on behalf of work that another server has taken over, of
 a tenant whose rows are not those any more that were known, see `node_schema`; or of a server where
-calls go on that may have read what was erased without it, see `places`."""
+calls go on that may have read what was erased without it, see `Places` there."""
 _AT_ONCE = (64, 16, 4)
 """Rows of a statement: of a few sizes, for statements to be those that are prepared already."""
 _ONE_ROW = re.compile(r"(INSERT INTO [^()]+ \([^()]+\) VALUES )\((%s(?:::[A-Z ]+)?(?:, )?)+\)")
@@ -74,7 +76,6 @@ _SESSION = (
     " FROM pg_stat_activity WHERE pid = %s AND application_name = %s"
     " AND abs(extract(epoch FROM clock_timestamp() - backend_start) - %s) < %s"
 )
-R = TypeVar("R")
 
 
 class DriverConnection(psycopg.Connection[Any]):  # type: ignore[misc]  # Any to the checker

@@ -63,6 +63,9 @@ from mneme_server.engine.store.postgres.driver import DriverConnection
 from mneme_server.engine.store.postgres.node_schema import SERVING, make_node_tables
 from mneme_server.engine.store.schema import metadata
 
+Steps = Callable[[Connection, Callable[[], None]], None]
+"""Runs what it is given, the revisions, and does what belongs to it before and after."""
+
 _OLDEST_SERVER = 150_000
 _LOCK = "mneme: schema"
 _TRIES_FOR_S = 60.0
@@ -76,8 +79,6 @@ _BEGIN = (
 )
 _DATABASE = "the database"
 _REVISIONS = "CREATE TABLE revisions (id TEXT PRIMARY KEY, contracts BOOLEAN NOT NULL)"
-Steps = Callable[[Connection, Callable[[], None]], None]
-"""Runs what it is given, the revisions, and does what belongs to it before and after."""
 TENANT_SETTING = "mneme.tenant"
 """What a transaction says whose it is by; all tables' policies compare `tenant_id` with it."""
 _OWN = f"tenant_id = current_setting('{TENANT_SETTING}', true)"

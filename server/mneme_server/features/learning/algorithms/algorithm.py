@@ -15,6 +15,9 @@ from mneme_server.common.canonical import Json
 from mneme_server.features.learning.spaces import Space
 
 Setting: TypeAlias = int | float | str
+Vector = NDArray[np.float64]
+Action: TypeAlias = int | tuple[float, ...]
+"""The number of an action or, where actions are continuous, its coordinates."""
 
 MOST_OPEN = 10_000
 """Episodes under way that are known at once. Those that nothing was heard of for longest are
@@ -107,12 +110,6 @@ class Algorithm:
     make: Callable[[LearningTask], Learner]
     needs_torch: bool = False
     version: int = 1
-
-
-Vector = NDArray[np.float64]
-
-Action: TypeAlias = int | tuple[float, ...]
-"""The number of an action or, where actions are continuous, its coordinates."""
 
 
 def number_of(action: Action) -> int:

@@ -12,8 +12,24 @@ from numpy.typing import NDArray
 from mneme_server.common import deadline
 from mneme_server.features.learning.algorithms.algorithm import ActionQuestion, Choice, Learner
 
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
 AT_ONCE = 64
 """Questions that a learner is asked at once: what it works out for each may take a megabyte."""
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+"""Of a Gauss-Hermite quadrature: what is integrated is weighted as a normal distribution does."""
+_FEW = 32
+"""Up to as many values each is integrated on its own nodes, which costs their square; of more, the
+nodes of the `_FOREMOST` that may be largest serve all."""
+_FOREMOST = 16
+_AT_ONCE = 2**20
+"""Values of a distribution function in memory at once."""
+_FAR = 40.0
+"""So many deviations away all of a normal distribution lies on one side."""
+_MOST = 1e100
+"""What values and deviations count as that are beyond it, or no numbers."""
 
 
 def chosen(
@@ -92,23 +108,6 @@ def drawn(
         )
         for row, (question, place) in enumerate(zip(questions, places.tolist(), strict=True))
     ]
-
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
-_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
-_FEW = 32
-"""Up to as many values each is integrated on its own nodes, which costs their square; of more, the
-nodes of the `_FOREMOST` that may be largest serve all."""
-_FOREMOST = 16
-_AT_ONCE = 2**20
-"""Values of a distribution function in memory at once."""
-_FAR = 40.0
-"""So many deviations away all of a normal distribution lies on one side."""
-_MOST = 1e100
-"""What values and deviations count as that are beyond it, or no numbers."""
 
 
 def probability_best(means: Matrix, deviations: Matrix) -> Matrix:

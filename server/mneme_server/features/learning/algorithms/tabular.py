@@ -45,6 +45,8 @@ from mneme_server.features.learning.algorithms.choice import (
 from mneme_server.features.learning.features import key_of
 from mneme_server.features.learning.spaces import Space
 
+_COLUMNS = ("state", "action", "value", "tries", "mean", "squares", "seen")
+
 
 @dataclass(frozen=True, slots=True)
 class TabularConfig:
@@ -251,9 +253,6 @@ class ValueTable(ABC):
         if not values or (self._actions is not None and len(values) < self._actions):
             values.append(self._initial_value)
         return max(values)
-
-
-_COLUMNS = ("state", "action", "value", "tries", "mean", "squares", "seen")
 
 
 def _untried_first(policy: Matrix, tries: Matrix) -> Matrix:

@@ -32,6 +32,8 @@ _PAIRED = 4
 _MOST = 3
 """Counterfactuals that are returned."""
 _HALVINGS = 5
+_NOTICEABLE = 0.1
+"""Of continuous actions, whose coordinates are of about 1: smaller differences are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +205,3 @@ def _differs(action: Action, other: Action) -> bool:
     if isinstance(action, int) or isinstance(other, int):
         return action != other
     return max(abs(x - y) for x, y in zip(action, other, strict=True)) > _NOTICEABLE
-
-
-_NOTICEABLE = 0.1
-"""Of continuous actions, whose coordinates are of about 1: smaller differences are none."""

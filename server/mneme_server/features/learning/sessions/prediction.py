@@ -36,6 +36,13 @@ from mneme_server.features.learning.trust.baselines import (
 )
 from mneme_server.features.learning.trust.gate import Gate, GateAtWork, GateVerdict
 
+_MOST_GATES = 8
+"""Of a session; the one that was asked for first makes room for another."""
+_FITTED = 5_000
+"""Steps that a behaviour is fitted to, the newest; with fewer than `_LEAST_FITTED` it is not."""
+_LEAST_FITTED = 50
+_PART = 500
+
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
@@ -273,13 +280,6 @@ class Act:
                 baseline=message.baseline,
             )
         return ActAnswer(recorded, predictions)
-
-
-_MOST_GATES = 8
-"""Of a session; the one that was asked for first makes room for another."""
-_FITTED = 5_000
-_LEAST_FITTED = 50
-_PART = 500
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ _VERSION = 1
 _PACKED = 0x80
 """Set in the version where the body is compressed."""
 _WORTH_PACKING = 160
+_MOST_BYTES = 1_000_000
 _encoder = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
@@ -109,14 +110,11 @@ def check_seal(prediction_id: str, secret: bytes) -> None:
     """Check that an id was made with the secret.
 
     Raises:
-        BrokenSeal: it was not.
+        InvalidPredictionId: it was not.
     """
     raw = _raw(prediction_id)
     if not hmac.compare_digest(raw[:_SEAL_BYTES], _seal(raw[_SEAL_BYTES:], secret)):
         raise InvalidPredictionId
-
-
-_MOST_BYTES = 1_000_000
 
 
 def _unpacked(body: bytes) -> bytes:

@@ -48,6 +48,11 @@ from mneme_server.features.learning.trust.evaluation import (
     evaluate_policy,
 )
 
+Learned = Mapping[str, Any]
+
+EVIDENCE = 0.25
+"""What a reward of the source counts for where what was learned from it is a prior."""
+
 _COMPARED = 2_000
 """Steps of each session that are compared and judged by, the newest."""
 _LEARNED_AGAIN = 10_000
@@ -288,12 +293,6 @@ def _judged(
         learned_from=0,
     )
     return before, after
-
-
-Learned = Mapping[str, Any]
-
-EVIDENCE = 0.25
-"""What a reward of the source counts for where what was learned from it is a prior."""
 
 
 class TransferKind(Enum):

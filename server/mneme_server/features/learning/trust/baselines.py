@@ -20,6 +20,12 @@ from mneme_server.features.learning.trust.regression import RegressionEncoder
 from mneme_server.statistics.regression import Softmax
 
 Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+
+_FOLDS = 5
+LEAST = 0.01
+"""No estimated probability is taken to be smaller: a fit cannot tell rare from never."""
 
 
 class PolicyBaseline(Protocol):
@@ -130,14 +136,6 @@ def probabilities(learner: Learner, questions: Sequence[ActionQuestion]) -> list
     """Return the probabilities with which a learner that does not explore chooses each action."""
     choices = chosen(learner, questions, explore=False, chance=np.random.default_rng(0))
     return [choice.policy for choice in choices]
-
-
-Matrix = NDArray[np.float64]
-Numbers = NDArray[np.int64]
-
-_FOLDS = 5
-LEAST = 0.01
-"""No estimated probability is taken to be smaller: a fit cannot tell rare from never."""
 
 
 class BehaviourClone:

@@ -29,6 +29,8 @@ Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 Ask: TypeAlias = Callable[[Sequence[ActionQuestion]], Sequence[Choice]]
 """A policy: what it chooses in each of some states."""
+Episode: TypeAlias = Sequence[Transition]
+"""The transitions of an actor from the first to the one that ended it, in their order."""
 
 _MOST_FITTED = 5_000
 """Decisions that the model of what actions are worth is fitted to: the newest."""
@@ -202,10 +204,6 @@ class Blocks:
             gained=np.array([discounted(one, lengths, self._basis.discount) for one in since]),
             discount=self._basis.discount,
         )
-
-
-Episode: TypeAlias = Sequence[Transition]
-"""The transitions of an actor from the first to the one that ended it, in their order."""
 
 
 def episodes_of(transitions: Iterable[Transition]) -> list[Episode]:

@@ -38,6 +38,11 @@ Vector = NDArray[np.float64]
 
 _WINDOW = 500
 """After so many decisions the watch for a policy that has become worse begins anew."""
+_BOUNDS = ("gains", "losses", "recent")
+"""The fields of a gate that are confidence sequences."""
+TRIED = 0.1
+"""The share of exploring answers that are given by the one that is not trusted."""
+_MOST_OPEN = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,14 +251,6 @@ class Gate:
     def load(cls, known: Mapping[str, Any]) -> Gate:
         """Return the gate that `dump` was called on."""
         return cls(**{**known, **{name: LowerBound.load(known[name]) for name in _BOUNDS}})
-
-
-_BOUNDS = ("gains", "losses", "recent")
-
-
-TRIED = 0.1
-"""The share of exploring answers that are given by the one that is not trusted."""
-_MOST_OPEN = 1_000
 
 
 @dataclass(slots=True)

@@ -21,11 +21,15 @@ from mneme_server.features.learning.spaces import Space
 from mneme_server.statistics.regression import ActionValues
 
 Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
 
 _MOST_CROSSED = 16
 """Facts of one state that are paired: their pairs grow with the square."""
 _LEAST_SEEN = 5
 """Rarer facts have no dimension."""
+_MOST_ROUNDS = 300
+_SETTLED = 1e-3
+"""Of the range of what can be earned: smaller changes end the fit."""
 
 
 class RegressionEncoder:
@@ -105,13 +109,6 @@ def _pairs(found: Mapping[str, float]) -> Iterator[tuple[str, float]]:
 
 def _path(name: str) -> str:
     return name.split("=", 1)[0].split(" in ", 1)[0]
-
-
-Vector = NDArray[np.float64]
-
-_MOST_ROUNDS = 300
-_SETTLED = 1e-3
-"""Of the range of what can be earned: smaller changes end the fit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Policies whose actions are coordinates, as a model of the rewards sees them.
 
 How likely a continuous policy would have done what was done is a density that deterministic ones do
-not have, so that weights mean nothing. What is left is fitted Q evaluation (see `worth`), here on
-random Fourier features of state and action (Rahimi and Recht, "Random features for large-scale
+not have, so that weights mean nothing. What is left is fitted Q evaluation (see `regression`), here
+on random Fourier features of state and action (Rahimi and Recht, "Random features for large-scale
 kernel machines", 2007). It can be off by any amount where the policy does what was never done, so
 that there is no interval, and the figure is to compare policies by, not to promise.
 """

@@ -36,6 +36,9 @@ MOST_KEPT = 2_048
 """Transitions of the latest rollouts, from which `Train` learns again."""
 MOST_LOG = 20.0
 """Logarithms of ratios between probabilities are cut off here."""
+MOST_NORM = 0.5
+_LEAST_SQUARE = 1e-8
+_MOST_RETURNS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,10 +274,6 @@ class Ppo(OnPolicy):
             - self.setup.number("entropy_weight") * entropy.mean()
         )
         return loss, ((ratio - 1) - log_ratio).mean().detach()
-
-
-MOST_NORM = 0.5
-_LEAST_SQUARE = 1e-8
 
 
 class A2c(OnPolicy):
@@ -521,9 +520,6 @@ def squashed_log_density(
     at = (inside.atanh() - means) * (-log_deviation).exp()
     each = -0.5 * at**2 - log_deviation - 0.5 * math.log(2 * math.pi)
     return (each - torch.log1p(-(inside**2)) - half.log()).sum(1)
-
-
-_MOST_RETURNS = 1_000
 
 
 def advantages(

@@ -32,6 +32,8 @@ _LEAST_DEVIATION = 0.05
 """What hardly ever changes is not blown up further than if it deviated so much."""
 _OF_LATE = 0.01
 """How much a new number counts in a mean of late."""
+_MOST_BYTES = 32 * 1024 * 1024
+_AT_FIRST = 1_024
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,10 +287,6 @@ class OffPolicy(Trainer):
         self.replay.load(state["replay"])
         self._seen, self.updates = state["seen"], state["updates"]
         self.certainty.load(state["certainty"])
-
-
-_MOST_BYTES = 32 * 1024 * 1024
-_AT_FIRST = 1_024
 
 
 @dataclass(frozen=True, slots=True)
