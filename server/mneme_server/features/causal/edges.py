@@ -118,6 +118,24 @@ class Edges:
         return edge
 
 
+class DependentEdges:
+    """Edges from or to what is deleted. Implements `engine.corpus.dependents.Dependents`."""
+
+    name = "causal_edges"
+
+    def resting_on(self, unit: CausalUnit, gone: Mapping[str, Collection[str]]) -> Collection[str]:
+        """Return the edges that begin or end at one of those."""
+        return {
+            edge
+            for name, kind in _KINDS.items()
+            for edge in unit.causal_edges.touching(kind, gone.get(name, ()))
+        }
+
+    def remove(self, unit: CausalUnit, ids: Collection[str]) -> None:
+        """Delete the edges."""
+        unit.causal_edges.remove(ids)
+
+
 def refuse_circle(
     unit: CausalUnit, cause: str, effect: str, unsaved: Sequence[CausalEdge] = ()
 ) -> None:
@@ -137,6 +155,25 @@ def refuse_circle(
     if circle:
         path = " → ".join(map(repr, circle))
         raise FailedPrecondition(f"these would bring each other about: {path}", field="effect")
+
+
+def require_stored(unit: CausalUnit, name: str, field_: str) -> None:
+    """Check that what a cause or an effect names exists, if it is stored here.
+
+    Raises:
+        NotFound: it does not.
+    """
+    stored = stored_id(name)
+    if stored is None:
+        return
+    kind, item_id = stored
+    of_kind: Any = unit.remembered
+    if kind == EPISODE:
+        of_kind = unit.episodes
+    elif kind == SKILL:
+        of_kind = unit.skills
+    if item_id not in of_kind.get_many([item_id]):
+        raise NotFound(f"there is no {kind} {item_id!r}", field=field_)
 
 
 def _also(next_to: NextTo, unsaved: Iterable[tuple[str, str]]) -> NextTo:
@@ -175,40 +212,3 @@ def _the_same(known: CausalEdge, given: CausalEdge) -> CausalEdge:
             field="effect",
         )
     return known
-
-
-def require_stored(unit: CausalUnit, name: str, field_: str) -> None:
-    """Check that what a cause or an effect names exists, if it is stored here.
-
-    Raises:
-        NotFound: it does not.
-    """
-    stored = stored_id(name)
-    if stored is None:
-        return
-    kind, item_id = stored
-    of_kind: Any = unit.remembered
-    if kind == EPISODE:
-        of_kind = unit.episodes
-    elif kind == SKILL:
-        of_kind = unit.skills
-    if item_id not in of_kind.get_many([item_id]):
-        raise NotFound(f"there is no {kind} {item_id!r}", field=field_)
-
-
-class DependentEdges:
-    """Edges from or to what is deleted. Implements `engine.corpus.dependents.Dependents`."""
-
-    name = "causal_edges"
-
-    def resting_on(self, unit: CausalUnit, gone: Mapping[str, Collection[str]]) -> Collection[str]:
-        """Return the edges that begin or end at one of those."""
-        return {
-            edge
-            for name, kind in _KINDS.items()
-            for edge in unit.causal_edges.touching(kind, gone.get(name, ()))
-        }
-
-    def remove(self, unit: CausalUnit, ids: Collection[str]) -> None:
-        """Delete the edges."""
-        unit.causal_edges.remove(ids)

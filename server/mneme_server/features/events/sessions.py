@@ -120,6 +120,63 @@ class EndSession:
         return session
 
 
+@dataclass(frozen=True, slots=True)
+class ReadEvents:
+    """Answers questions about what was recorded."""
+
+    tenants: OpenTenants[EventsUnit]
+    foreground: Foreground = field(default_factory=Foreground)
+
+    def session(self, tenant_id: str, session_id: str) -> Session:
+        """Return the session.
+
+        Raises:
+            NotFound: there is no such session.
+        """
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            session = unit.sessions.get(session_id)
+        if session is None:
+            raise session_not_found(session_id)
+        return session
+
+    def sessions(
+        self, tenant_id: str, filter_: SessionFilter, after: tuple[int, str] | None, limit: int
+    ) -> tuple[Sequence[Session], int]:
+        """Return sessions, latest start first, after (started_us, id); and how many match."""
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            page = self.foreground.read_page(
+                partial(unit.sessions.page, filter_), after, limit, lambda s: (s.started_us, s.id)
+            )
+            return page, unit.sessions.count(filter_)
+
+    def events(
+        self,
+        tenant_id: str,
+        filter_: EventFilter,
+        after: tuple[int, int] | None,
+        limit: int,
+        *,
+        descending: bool,
+    ) -> Sequence[Event]:
+        """Return events by time, after the key (timestamp_us, cursor)."""
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            return self.foreground.read_page(
+                partial(unit.events.page, filter_, descending=descending),
+                after,
+                limit,
+                lambda event: (event.timestamp_us, event.cursor),
+                lambda event: least_bytes(
+                    len(event.text) + len(event.error),
+                    len(event.payload_json) + len(event.metadata_json),
+                ),
+            )
+
+    def agents(self, tenant_id: str, after: str | None, limit: int) -> Sequence[Agent]:
+        """Return agents by id, after that id."""
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            return self.foreground.read_page(unit.agents.page, after, limit, lambda agent: agent.id)
+
+
 def session_not_found(session_id: str) -> NotFound:
     """Return the error for a session that this tenant does not have."""
     return NotFound(
@@ -183,60 +240,3 @@ def _require_same(known: Session, new: NewSession) -> None:
             f"session {known.id} was started with different content ({', '.join(differing)})",
             field="session_id",
         )
-
-
-@dataclass(frozen=True, slots=True)
-class ReadEvents:
-    """Answers questions about what was recorded."""
-
-    tenants: OpenTenants[EventsUnit]
-    foreground: Foreground = field(default_factory=Foreground)
-
-    def session(self, tenant_id: str, session_id: str) -> Session:
-        """Return the session.
-
-        Raises:
-            NotFound: there is no such session.
-        """
-        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            session = unit.sessions.get(session_id)
-        if session is None:
-            raise session_not_found(session_id)
-        return session
-
-    def sessions(
-        self, tenant_id: str, filter_: SessionFilter, after: tuple[int, str] | None, limit: int
-    ) -> tuple[Sequence[Session], int]:
-        """Return sessions, latest start first, after (started_us, id); and how many match."""
-        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            page = self.foreground.read_page(
-                partial(unit.sessions.page, filter_), after, limit, lambda s: (s.started_us, s.id)
-            )
-            return page, unit.sessions.count(filter_)
-
-    def events(
-        self,
-        tenant_id: str,
-        filter_: EventFilter,
-        after: tuple[int, int] | None,
-        limit: int,
-        *,
-        descending: bool,
-    ) -> Sequence[Event]:
-        """Return events by time, after the key (timestamp_us, cursor)."""
-        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            return self.foreground.read_page(
-                partial(unit.events.page, filter_, descending=descending),
-                after,
-                limit,
-                lambda event: (event.timestamp_us, event.cursor),
-                lambda event: least_bytes(
-                    len(event.text) + len(event.error),
-                    len(event.payload_json) + len(event.metadata_json),
-                ),
-            )
-
-    def agents(self, tenant_id: str, after: str | None, limit: int) -> Sequence[Agent]:
-        """Return agents by id, after that id."""
-        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            return self.foreground.read_page(unit.agents.page, after, limit, lambda agent: agent.id)

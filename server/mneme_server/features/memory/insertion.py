@@ -119,6 +119,93 @@ class InsertMemories:
         return Stored(storing.receipts, superseded, (), figures), storing.doc_ids
 
 
+@dataclass(frozen=True, slots=True)
+class Similar:
+    """Finds memories that hold and are close to one that comes in, of the same user, for its caller
+    to see what it may replace.
+
+    Of no user, they are those of no user that have the same agent and project, where it has some.
+    """
+
+    scale: CosineScale = USUAL
+    foreground: Foreground = field(default_factory=Foreground)
+
+    def closest(
+        self, tenant: OpenTenant[MemoriesUnit], memory: Memory, vector: Matrix | None, limit: int
+    ) -> Sequence[FoundMemory] | None:
+        """Return the closest, best first; none without a limit. There are some more than `limit`:
+        it may be one of them itself, and supersede others.
+
+        None without the memory's vector (d,): they are not known.
+        """
+        if not limit:
+            return ()
+        if vector is None:
+            return None
+        theirs = DocumentFilter(
+            kinds=frozenset({MEMORY}),
+            user_id=memory.user_id,
+            of_no_user=not memory.user_id,
+            agent_id="" if memory.user_id else memory.agent_id,
+            project="" if memory.user_id else memory.project,
+            include_archived=False,
+        )
+        with self.foreground.computing():
+            index = tenant.index
+            more = limit + len(memory.supersedes) + 1
+            hits = index.search_dense(vector, more, index.select(theirs), exact=False)
+            least = self.scale.of_usual(_SIMILAR)
+            doc_ids = index.columns.doc_id[hits.rows].tolist()
+            cosines = dict(zip(doc_ids, hits.scores.tolist(), strict=True))
+            near = [doc_id for doc_id in doc_ids if cosines[doc_id] >= least]
+            with tenant.read() as unit:
+                memories = unit.remembered.by_document(near)
+        return [FoundMemory(memories[one], cosines[one]) for one in near if one in memories]
+
+
+class KnownTexts(Protocol):
+    """What the server has embedded lately."""
+
+    def holds(self, texts: Sequence[str]) -> Sequence[bool]:
+        """Return for each text whether its vector is at hand."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """The vectors of texts that are to be stored: from the cache, the tenant's own, else the
+    model."""
+
+    embedder: TextEmbedder
+    lately: KnownTexts
+
+    def of(
+        self, tenant: OpenTenant[MemoriesUnit], texts: Collection[str], figures: Figures
+    ) -> Mapping[str, Matrix]:
+        """Return the vectors (d,) by text; those that are not to be had soon are missing.
+
+        It may take long. `figures` are told what it took.
+        """
+        began = time.perf_counter()
+        distinct = list(dict.fromkeys(texts))
+        held = self.lately.holds(distinct)
+        others = [text for text, is_held in zip(distinct, held, strict=True) if not is_held]
+        found: dict[str, Matrix] = {}
+        if others:
+            with tenant.read() as unit:
+                found |= unit.queue.known_vectors(others)
+        misses = len(others) - len(found)
+        asked = [text for text in distinct if text not in found]
+        if asked:
+            vectors = self.embedder.embed(asked)
+            if vectors is not None:
+                found |= zip(asked, vectors, strict=True)
+        figures.cache_hits += len(texts) - misses
+        figures.cache_misses += misses
+        figures.embedding_s += time.perf_counter() - began
+        return found
+
+
 class _BatchLookup:
     """What is stored of the items of a batch, and what those before them in it say."""
 
@@ -255,90 +342,3 @@ def _do(step: Callable[[], object]) -> None:
 def _do_all(steps: Sequence[Callable[[], object]]) -> None:
     for step in steps:
         step()
-
-
-@dataclass(frozen=True, slots=True)
-class Similar:
-    """Finds memories that hold and are close to one that comes in, of the same user, for its caller
-    to see what it may replace.
-
-    Of no user, they are those of no user that have the same agent and project, where it has some.
-    """
-
-    scale: CosineScale = USUAL
-    foreground: Foreground = field(default_factory=Foreground)
-
-    def closest(
-        self, tenant: OpenTenant[MemoriesUnit], memory: Memory, vector: Matrix | None, limit: int
-    ) -> Sequence[FoundMemory] | None:
-        """Return the closest, best first; none without a limit. There are some more than `limit`:
-        it may be one of them itself, and supersede others.
-
-        None without the memory's vector (d,): they are not known.
-        """
-        if not limit:
-            return ()
-        if vector is None:
-            return None
-        theirs = DocumentFilter(
-            kinds=frozenset({MEMORY}),
-            user_id=memory.user_id,
-            of_no_user=not memory.user_id,
-            agent_id="" if memory.user_id else memory.agent_id,
-            project="" if memory.user_id else memory.project,
-            include_archived=False,
-        )
-        with self.foreground.computing():
-            index = tenant.index
-            more = limit + len(memory.supersedes) + 1
-            hits = index.search_dense(vector, more, index.select(theirs), exact=False)
-            least = self.scale.of_usual(_SIMILAR)
-            doc_ids = index.columns.doc_id[hits.rows].tolist()
-            cosines = dict(zip(doc_ids, hits.scores.tolist(), strict=True))
-            near = [doc_id for doc_id in doc_ids if cosines[doc_id] >= least]
-            with tenant.read() as unit:
-                memories = unit.remembered.by_document(near)
-        return [FoundMemory(memories[one], cosines[one]) for one in near if one in memories]
-
-
-class KnownTexts(Protocol):
-    """What the server has embedded lately."""
-
-    def holds(self, texts: Sequence[str]) -> Sequence[bool]:
-        """Return for each text whether its vector is at hand."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Vectors:
-    """The vectors of texts that are to be stored: from the cache, the tenant's own, else the
-    model."""
-
-    embedder: TextEmbedder
-    lately: KnownTexts
-
-    def of(
-        self, tenant: OpenTenant[MemoriesUnit], texts: Collection[str], figures: Figures
-    ) -> Mapping[str, Matrix]:
-        """Return the vectors (d,) by text; those that are not to be had soon are missing.
-
-        It may take long. `figures` are told what it took.
-        """
-        began = time.perf_counter()
-        distinct = list(dict.fromkeys(texts))
-        held = self.lately.holds(distinct)
-        others = [text for text, is_held in zip(distinct, held, strict=True) if not is_held]
-        found: dict[str, Matrix] = {}
-        if others:
-            with tenant.read() as unit:
-                found |= unit.queue.known_vectors(others)
-        misses = len(others) - len(found)
-        asked = [text for text in distinct if text not in found]
-        if asked:
-            vectors = self.embedder.embed(asked)
-            if vectors is not None:
-                found |= zip(asked, vectors, strict=True)
-        figures.cache_hits += len(texts) - misses
-        figures.cache_misses += misses
-        figures.embedding_s += time.perf_counter() - began
-        return found

@@ -129,7 +129,6 @@ memory_values = Table(
     sqlite_with_rowid=False,
 )
 
-
 _TOTAL = "memories"
 _PartKey: TypeAlias = tuple[MemoryFilter, MemoryPart | None]
 

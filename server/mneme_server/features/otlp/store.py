@@ -92,7 +92,11 @@ otlp_known = Table(
     sqlite_with_rowid=False,
 )
 
-
+SPAN = "span"
+TRACE = "trace"
+_MOST_ATTEMPTS = 1_000
+_FIELDS = tuple(name for name in TelemetrySpan.__dataclass_fields__ if name != "notes")
+_ALWAYS = {"trace_id": "", "span_id": "", "parent_id": "", "name": "", "start_us": 0, "end_us": 0}
 _put = Prepared(
     insert(otlp_inbox).on_conflict_do_nothing(), tuple(c.name for c in otlp_inbox.columns)
 )
@@ -104,11 +108,6 @@ _first_due = Prepared(
         otlp_inbox.c.tenant_id == bindparam("tenant")
     )
 )
-_MOST_ATTEMPTS = 1_000
-_FIELDS = tuple(name for name in TelemetrySpan.__dataclass_fields__ if name != "notes")
-_ALWAYS = {"trace_id": "", "span_id": "", "parent_id": "", "name": "", "start_us": 0, "end_us": 0}
-SPAN = "span"
-TRACE = "trace"
 
 
 class SqlInbox:

@@ -201,6 +201,22 @@ class Episodes:
         }
 
 
+class DependentEpisodes:
+    """Episodes whose memories are deleted. Implements `engine.corpus.dependents.Dependents`."""
+
+    name = "episodes"
+
+    def resting_on(self, unit: SkillsUnit, gone: Mapping[str, Collection[str]]) -> Collection[str]:
+        """Return the episodes that name one of the memories."""
+        return unit.episodes.resting_on(gone["memories"])
+
+    def remove(self, unit: SkillsUnit, ids: Collection[str]) -> None:
+        """Delete the episodes; skills that came from others, too, name only those from now on."""
+        unit.skills.forget_sources(ids)
+        unit.episodes.remove_many(ids)
+        unit.documents.remove(EPISODE, list(ids))
+
+
 def _known(tenant: OpenTenant[SkillsUnit], episode_id: str) -> Episode | None:
     if not episode_id:
         return None
@@ -310,19 +326,3 @@ def _document_filter(filter_: EpisodeFilter) -> DocumentFilter:
         start_us=filter_.start_us,
         end_us=filter_.end_us,
     )
-
-
-class DependentEpisodes:
-    """Episodes whose memories are deleted. Implements `engine.corpus.dependents.Dependents`."""
-
-    name = "episodes"
-
-    def resting_on(self, unit: SkillsUnit, gone: Mapping[str, Collection[str]]) -> Collection[str]:
-        """Return the episodes that name one of the memories."""
-        return unit.episodes.resting_on(gone["memories"])
-
-    def remove(self, unit: SkillsUnit, ids: Collection[str]) -> None:
-        """Delete the episodes; skills that came from others, too, name only those from now on."""
-        unit.skills.forget_sources(ids)
-        unit.episodes.remove_many(ids)
-        unit.documents.remove(EPISODE, list(ids))

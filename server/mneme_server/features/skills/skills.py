@@ -223,6 +223,24 @@ class Skills:
         return skill
 
 
+class DependentSkills:
+    """Skills whose episodes are all deleted. Implements `engine.corpus.dependents.Dependents`."""
+
+    name = "skills"
+
+    def resting_on(self, unit: SkillsUnit, gone: Mapping[str, Collection[str]]) -> Collection[str]:
+        """Return the skills that came from some of the episodes and from no others."""
+        going = set(gone["episodes"])
+        sources = unit.skills.sources_among(going)
+        return {one for one, episodes in sources.items() if going.issuperset(episodes)}
+
+    def remove(self, unit: SkillsUnit, ids: Collection[str]) -> None:
+        """Delete the skills."""
+        for skill_id in ids:
+            unit.skills.remove(skill_id)
+        unit.documents.remove(SKILL, list(ids))
+
+
 def _existing(unit: SkillsUnit, skill_id: str, field_: str = "id") -> Skill:
     skill = unit.skills.get_many([skill_id]).get(skill_id)
     if skill is None:
@@ -283,21 +301,3 @@ def _document_filter(filter_: SkillFilter) -> DocumentFilter:
         tags=frozenset(filter_.tags),
         min_value=filter_.min_rate or None,
     )
-
-
-class DependentSkills:
-    """Skills whose episodes are all deleted. Implements `engine.corpus.dependents.Dependents`."""
-
-    name = "skills"
-
-    def resting_on(self, unit: SkillsUnit, gone: Mapping[str, Collection[str]]) -> Collection[str]:
-        """Return the skills that came from some of the episodes and from no others."""
-        going = set(gone["episodes"])
-        sources = unit.skills.sources_among(going)
-        return {one for one, episodes in sources.items() if going.issuperset(episodes)}
-
-    def remove(self, unit: SkillsUnit, ids: Collection[str]) -> None:
-        """Delete the skills."""
-        for skill_id in ids:
-            unit.skills.remove(skill_id)
-        unit.documents.remove(SKILL, list(ids))

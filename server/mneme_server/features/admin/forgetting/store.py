@@ -58,9 +58,6 @@ forgettings = Table(
     info=rows_are("forgetting", "id"),
 )
 
-
-_done = forgettings.c
-FORGETS = Forgets(SqlForgetter, {forgettings: "says what was forgotten: counts, no content"})
 asked_metadata = MetaData()
 salts = Table(
     "forgetting_salts",
@@ -80,6 +77,9 @@ asked_to_forget = Table(
     Index("ix_asked_to_forget", "tenant_id", "id", unique=True),
     sqlite_autoincrement=True,
 )
+
+FORGETS = Forgets(SqlForgetter, {forgettings: "says what was forgotten: counts, no content"})
+_done = forgettings.c
 _requests = asked_to_forget.c
 _SALT_BYTES = 32
 

@@ -86,13 +86,6 @@ moves = Table(
     Column("place", String, nullable=False),
     Column("moved_at", BigInteger, nullable=False),
 )
-_NOT_HERE = {
-    ARRIVING: " yet: it is being moved here, and `mneme-server migrate`, run again, ends that",
-    GUEST: " here: another server keeps it in this database",
-    MOVED: " any more: it was moved to another place by `mneme-server migrate`",
-}
-"""Why one that the catalog knows cannot be opened."""
-_FIND = select(api_keys).where(api_keys.c.key_hash == bindparam("hash"))
 places = Table(
     "tenant_places",
     metadata,
@@ -104,6 +97,14 @@ places = Table(
     # The move that it came by, or goes by.
     Column("move", String, nullable=False),
 )
+
+_NOT_HERE = {
+    ARRIVING: " yet: it is being moved here, and `mneme-server migrate`, run again, ends that",
+    GUEST: " here: another server keeps it in this database",
+    MOVED: " any more: it was moved to another place by `mneme-server migrate`",
+}
+"""Why one that the catalog knows cannot be opened."""
+_FIND = select(api_keys).where(api_keys.c.key_hash == bindparam("hash"))
 
 
 class Catalog:
@@ -370,6 +371,45 @@ class SqlKeys:
                 connection.execute(statement, rows)
 
 
+class SqlPlacements:
+    """Where the rows of tenants are that were moved while they were served, in the catalog.
+
+    Implements `engine.cluster.placements.Placements`.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def of(self, tenant_id: str) -> Placement:
+        query = select(places).where(places.c.tenant_id == tenant_id)
+        with self._database.read() as connection:
+            row = connection.execute(query).first()
+        return Placement() if row is None else Placement(row.place, row.other, row.move)
+
+    def places_of(self, tenant_ids: Collection[str]) -> Mapping[str, str]:
+        found: dict[str, str] = {}
+        with self._database.read() as connection:
+            for some in chunks(tenant_ids):
+                query = select(places.c.tenant_id, places.c.place).where(
+                    places.c.tenant_id.in_(some), places.c.place != HOME
+                )
+                found |= {row.tenant_id: row.place for row in connection.execute(query)}
+        return found
+
+    def put(self, tenant_id: str, placement: Placement) -> None:
+        """See `Placements`; what it says of who is at home, and nowhere else, needs no row."""
+        row = {"place": placement.place, "other": placement.other, "move": placement.move}
+        with self._database.write() as connection:
+            connection.execute(delete(places).where(places.c.tenant_id == tenant_id))
+            if placement.place != HOME or placement.other is not None:
+                connection.execute(insert(places), row | {"tenant_id": tenant_id})
+
+    def unsettled(self) -> Sequence[str]:
+        query = select(places.c.tenant_id).where(places.c.other.is_not(None))
+        with self._database.read() as connection:
+            return connection.execute(query.order_by(places.c.tenant_id)).scalars().all()
+
+
 def _revoke_bootstrap(connection: Connection, now_us: int, but: str) -> None:
     others = (api_keys.c.bootstrap.is_(True), api_keys.c.revoked_at.is_(None), api_keys.c.id != but)
     connection.execute(update(api_keys).where(*others).values(revoked_at=now_us))
@@ -409,42 +449,3 @@ def _to_key(row: Row[tuple[object, ...]]) -> ApiKey:
         last_used_at_us=row.last_used_at,
         revoked_at_us=row.revoked_at,
     )
-
-
-class SqlPlacements:
-    """Where the rows of tenants are that were moved while they were served, in the catalog.
-
-    Implements `engine.cluster.placements.Placements`.
-    """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def of(self, tenant_id: str) -> Placement:
-        query = select(places).where(places.c.tenant_id == tenant_id)
-        with self._database.read() as connection:
-            row = connection.execute(query).first()
-        return Placement() if row is None else Placement(row.place, row.other, row.move)
-
-    def places_of(self, tenant_ids: Collection[str]) -> Mapping[str, str]:
-        found: dict[str, str] = {}
-        with self._database.read() as connection:
-            for some in chunks(tenant_ids):
-                query = select(places.c.tenant_id, places.c.place).where(
-                    places.c.tenant_id.in_(some), places.c.place != HOME
-                )
-                found |= {row.tenant_id: row.place for row in connection.execute(query)}
-        return found
-
-    def put(self, tenant_id: str, placement: Placement) -> None:
-        """See `Placements`; what it says of who is at home, and nowhere else, needs no row."""
-        row = {"place": placement.place, "other": placement.other, "move": placement.move}
-        with self._database.write() as connection:
-            connection.execute(delete(places).where(places.c.tenant_id == tenant_id))
-            if placement.place != HOME or placement.other is not None:
-                connection.execute(insert(places), row | {"tenant_id": tenant_id})
-
-    def unsettled(self) -> Sequence[str]:
-        query = select(places.c.tenant_id).where(places.c.other.is_not(None))
-        with self._database.read() as connection:
-            return connection.execute(query.order_by(places.c.tenant_id)).scalars().all()

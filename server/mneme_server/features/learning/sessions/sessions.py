@@ -216,6 +216,32 @@ class LearningSessions:
         return replace(session, progress=learned)
 
 
+class Trajectories:
+    """The use case: show a session's trajectories.
+
+    Args:
+        tenants: where tenants are.
+    """
+
+    def __init__(self, tenants: OpenTenants[LearningUnit]) -> None:
+        self._tenants = tenants
+
+    def page(
+        self, tenant_id: str, session_id: str, before: int | None, limit: int
+    ) -> Sequence[Trajectory]:
+        """Return trajectories, the last recorded first, whose first steps have numbers below
+        `before`.
+
+        Raises:
+            NotFound: there is no such session.
+        """
+        with self._tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            session = unit.learning_sessions.get(session_id)
+            if session is None:
+                raise unknown(session_id)
+            return unit.learning_steps.trajectories(session.number, before, limit)
+
+
 def _defined(algorithm: Algorithm, given: NewLearningSession) -> Definition:
     config = configured(algorithm, given.config)
     check_space(given.states, "state_space")
@@ -328,29 +354,3 @@ def _unsupported(algorithm: Algorithm, field: str, what: str) -> InvalidArgument
 
 def _bad(field: str, problem: str) -> InvalidArgument:
     return InvalidArgument(f"{field}: {problem}", reason=Reason.OUT_OF_RANGE, field=field)
-
-
-class Trajectories:
-    """The use case: show a session's trajectories.
-
-    Args:
-        tenants: where tenants are.
-    """
-
-    def __init__(self, tenants: OpenTenants[LearningUnit]) -> None:
-        self._tenants = tenants
-
-    def page(
-        self, tenant_id: str, session_id: str, before: int | None, limit: int
-    ) -> Sequence[Trajectory]:
-        """Return trajectories, the last recorded first, whose first steps have numbers below
-        `before`.
-
-        Raises:
-            NotFound: there is no such session.
-        """
-        with self._tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            session = unit.learning_sessions.get(session_id)
-            if session is None:
-                raise unknown(session_id)
-            return unit.learning_steps.trajectories(session.number, before, limit)
