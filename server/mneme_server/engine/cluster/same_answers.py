@@ -1,4 +1,4 @@
-"""Whether a tenant's questions are answered alike in two places that keep it."""
+"""A check that a tenant's questions are answered alike in two places that keep it."""
 
 from __future__ import annotations
 

@@ -32,15 +32,15 @@ _log = structlog.get_logger(__name__)
 class SoonEmbedder:
     """Embeds texts unless that takes too long. Thread-safe.
 
-    Args:
-        embedder: makes the vectors.
-        patience_s: how long a call waits for one text, ten milliseconds more for each further one;
-            never more than half of the time that its caller gives it.
-
     After a failure its tenant does not try for two seconds, or for as long as the backend asks,
     five at most: while it is down, one call of a tenant in two seconds waits for it and the others
     do not. Other tenants find out for themselves: what failed may be this one's alone. What the
     cache holds is answered all the same.
+
+    Args:
+        embedder: makes the vectors.
+        patience_s: how long a call waits for one text, ten milliseconds more for each further one;
+            never more than half of the time that its caller gives it.
     """
 
     def __init__(self, embedder: CachedEmbedder, *, patience_s: float) -> None:

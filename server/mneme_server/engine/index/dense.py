@@ -17,6 +17,8 @@ from mneme_server.engine.index.graph import Bits, Graph, Positions, bits_of, inn
 from mneme_server.engine.index.rows import NO_ROW
 from mneme_server.engine.index.settings import IndexSettings
 
+_Array = TypeVar("_Array", NDArray[np.float32], NDArray[np.int32])
+
 _SCAN_SHARE = 0.1
 """Of the vectors that may be found: so few are compared with all, not walked to."""
 _AT_ONCE = 65_536
@@ -26,7 +28,6 @@ _PICK_SHARE = 1 / 32
 """Of a graph's vectors that may be found: so few are compared one by one."""
 _NO_ROWS: Rows = np.empty(0, np.int64)
 _NO_SCORES: Scores = np.empty(0, np.float32)
-_Array = TypeVar("_Array", NDArray[np.float32], NDArray[np.int32])
 NO_POSITION = -1
 _DEAD_SHARE = 0.3
 _DEAD_MINIMUM = 1_000

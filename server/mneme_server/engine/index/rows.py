@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Int64s = NDArray[np.int64]
-GONE = -1
 Int32s = NDArray[np.int32]
+GONE = -1
 NO_ROW = -1
 
 

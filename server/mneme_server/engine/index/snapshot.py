@@ -42,11 +42,12 @@ from mneme_server.engine.index.files import (
 from mneme_server.engine.index.graph import Graph
 from mneme_server.engine.index.rows import NO_ROW
 
+Entry = Mapping[str, Any]
+
 FORMAT = 3
 _MANIFEST = "manifest.json"
 _GRAPH = ("size", "neighbours", "entry", "breadth")
 """What the manifest says of a graph."""
-Entry = Mapping[str, Any]
 
 
 class SavedIndex:

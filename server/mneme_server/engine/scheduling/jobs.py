@@ -40,7 +40,6 @@ _STOP_S = 2.0
 """How long closing waits for jobs to notice. One that does not is left behind."""
 _RELAY_S = 0.1
 """How often who waits for a worker process passes its progress on."""
-_log = structlog.get_logger(__name__)
 _LOOK_EVERY_S = 0.05
 """How often a worker's memory is looked at."""
 KEPT_ENVIRONMENT = (
@@ -55,6 +54,7 @@ KEPT_ENVIRONMENT = (
 )
 """What a worker sees of the environment: no key and no secret is among it."""
 _LAST_WORDS = 2000
+_log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,8 @@ from sqlalchemy.util import LRUCache
 
 from mneme_server.common.errors import MnemeError
 
+_Key: TypeAlias = tuple[Any, ...]
+
 FAILURES = (sqlite3.Error, UnicodeDecodeError)
 """What SQLite's driver raises; the latter where SQLite quotes damage that is no UTF-8."""
 TRANSLATE = "mneme_translate"
@@ -30,7 +32,6 @@ SQLAlchemy's own way there takes longer than the database takes for many of them
 _MOST = 2_000
 """Far more than there are in the code; with the lengths of lists and sets of filters there are
 more."""
-_Key: TypeAlias = tuple[Any, ...]
 
 
 class Connections:

@@ -1,4 +1,4 @@
-"""What an index is built from, read from a tenant's database."""
+"""The source that an index is built from: a tenant's database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How capabilities forget rows of tables: what most of them need said once."""
+"""Forgetting of rows in capabilities' tables: what most of them need, said once."""
 
 from __future__ import annotations
 

@@ -22,12 +22,14 @@ from mneme_server.engine.store.portable import array_of, listed
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.schema import documents
 
-_log = structlog.get_logger(__name__)
+Told: TypeAlias = Callable[[Document], JsonObject]
+"""Makes the details of a kind whose documents tell all that is shown; raises as `decode` does."""
+
 _TENANT: BindParameter[Any] = bindparam("tenant")
 _DOC_IDS = listed(bindparam("ids"), numbers=True)
 _SOURCE_IDS = listed(bindparam("ids"))
-Told: TypeAlias = Callable[[Document], JsonObject]
-"""Makes the details of a kind whose documents tell all that is shown; raises as `decode` does."""
+
+_log = structlog.get_logger(__name__)
 
 
 class SqlMemories:

@@ -29,11 +29,11 @@ from mneme_server.engine.store.portable import Insert, array_of, insert, listed
 from mneme_server.engine.store.reading import read_rows
 
 T = TypeVar("T")
-MAX_BOUND = 500
-"""Values in one IN list: short lists keep the number of distinct statements small."""
 TakeNumbers: TypeAlias = Callable[[Connection, str, str, int], int]
 """Takes numbers from a tenant's counter: for the transaction, the tenant, the name of a table, so
 many. Returns the first of them."""
+MAX_BOUND = 500
+"""Values in one IN list: short lists keep the number of distinct statements small."""
 COUNTER = "mneme_counter"
 """The option of an engine that holds a `TakeNumbers`. Without it the database numbers rows by
 itself, as SQLite does where a column is AUTOINCREMENT."""

@@ -34,10 +34,11 @@ from mneme_server.engine.store.rows import (
 )
 from mneme_server.engine.store.schema import metadata
 
-AT_ONCE = 500
-"""Rows that are read at once."""
 Keys = Mapping[str, Sequence[tuple[object, ...]]]
 """Keys of rows, without the tenant's id, by table."""
+
+AT_ONCE = 500
+"""Rows that are read at once."""
 _NOTES = "changed_rows"
 _TRIGGER = "note_changed"
 

@@ -32,9 +32,10 @@ _SWEEP_S = 5.0
 _PAUSE_S = 0.02
 _CLOSE_S = 2.0
 """How long closing waits for tenants that are lent: no call runs any more by then."""
-_log = structlog.get_logger(__name__)
 LONGEST_CALL_S = 30.0
 """How long calls may go on that began before something was hidden: as long as most may last."""
+
+_log = structlog.get_logger(__name__)
 
 
 class _Slot(Generic[U]):

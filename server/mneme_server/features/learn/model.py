@@ -24,7 +24,7 @@ CONTENT_FIELDS = (
     "source_session_id", "source_event_id",
 )  # fmt: skip
 """What the author of a lesson decides."""
-_CONTENT = (
+_REFLECTION_CONTENT = (
     "session_id", "task_description", "outcome", "project", "agent_id", "what_worked",
     "what_did_not_work", "next_strategy", "tags", "related_entity_ids", "applied_reflection_ids",
 )  # fmt: skip
@@ -172,7 +172,7 @@ class Reflection:
 
     def differing(self, other: Reflection) -> list[str]:
         """Return the fields in which the content differs, but for times and counted attempts."""
-        names = list(_CONTENT)
+        names = list(_REFLECTION_CONTENT)
         if self.attempt_number and other.attempt_number:
             names.append("attempt_number")
         return [name for name in names if getattr(self, name) != getattr(other, name)]

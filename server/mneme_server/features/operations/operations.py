@@ -40,6 +40,8 @@ from mneme_server.features.operations.model import (
 )
 from mneme_server.features.operations.ports import OperationLeases, OperationStore
 
+T = TypeVar("T")
+
 MOST_UNFINISHED = 100
 """Operations of one owner that may wait and run."""
 KEPT_US = 7 * DAY_US
@@ -47,13 +49,12 @@ KEPT_US = 7 * DAY_US
 _FORGET_S = 30.0
 """How long the deletion of a tenant waits for its operations, which were called off."""
 
-_log = structlog.get_logger(__name__)
 _MOST_ATTEMPTS = 5
 """So often work may end the server before it is given up."""
 _WRITES = 5
 _WRITE_AGAIN_S = 1.0
 """How often, and how long apart, beginning and end are written when the catalog cannot be."""
-T = TypeVar("T")
+_log = structlog.get_logger(__name__)
 
 
 class PendingJob(Protocol):

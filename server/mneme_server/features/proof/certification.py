@@ -484,6 +484,11 @@ def best(
     return there[:limit]
 
 
+def latency(milliseconds: float | None) -> float:
+    """Return a latency as it counts in a score: half at a second, at most 1; 0 of none."""
+    return 0.0 if milliseconds is None else milliseconds / (milliseconds + _HALF_MS)
+
+
 def _in_order(
     scored: Sequence[tuple[float, CertifiedCandidate]],
 ) -> list[tuple[float, CertifiedCandidate]]:
@@ -494,11 +499,6 @@ def _in_order(
             ranks[one.newer] = max(score, ranks[one.newer])
     # Equal ones stay in the order of recall, which puts what replaced another before it.
     return sorted(scored, key=lambda pair: -ranks[pair[1].memory.document.doc_id])
-
-
-def latency(milliseconds: float | None) -> float:
-    """Return a latency as it counts in a score: half at a second, at most 1; 0 of none."""
-    return 0.0 if milliseconds is None else milliseconds / (milliseconds + _HALF_MS)
 
 
 def _newer(result: Recalled) -> int | None:

@@ -19,12 +19,12 @@ _MAX_TOKENS_FOR_PAIRS = 24
 def group(templates: Mapping[str, int]) -> tuple[dict[str, str], bool]:
     """Return the group of each template of one tool, and whether all were compared.
 
-    Args:
-        templates: templates and how often each occurred.
-
     A group keeps the words that its members share, `<*>` stands where they differ, in at most
     `MAX_VARYING` places. Where there are more than `MAX_GROUPED` templates, only the most frequent
     ones are compared.
+
+    Args:
+        templates: templates and how often each occurred.
     """
     by_frequency = sorted(templates, key=lambda text: (-templates[text], text))
     kept = by_frequency[:MAX_GROUPED]

@@ -22,7 +22,7 @@ MADE = "_made_skills"
 """Among what is forgotten: skills that were made of it, if they are still there."""
 MAX_REWARD = 1e9
 """The largest reward of an episode, and how far below zero the least one is."""
-_CONTENT = (
+_EPISODE_CONTENT = (
     "session_id", "agent_id", "user_id", "project", "task", "input", "output", "critique", "reward",
     "success", "latency_ms", "tokens_used", "tools", "tags", "metadata_json", "occurred_us",
 )  # fmt: skip
@@ -84,7 +84,7 @@ class Episode:
 
     def differing(self, other: Episode) -> list[str]:
         """Return the fields in which the content differs."""
-        return [name for name in _CONTENT if getattr(self, name) != getattr(other, name)]
+        return [name for name in _EPISODE_CONTENT if getattr(self, name) != getattr(other, name)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What keeps a tenant on PostgreSQL: its rows in tables that all tenants share."""
+"""A tenant's store on PostgreSQL: its rows in tables that all tenants share."""
 
 from __future__ import annotations
 

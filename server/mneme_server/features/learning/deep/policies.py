@@ -39,7 +39,6 @@ NEARLY_ONE = 1 - 1e-5
 LOG_DEVIATION = (-5.0, 2.0)
 """Between which the logarithms of a Gaussian policy's standard deviations are."""
 
-
 _Told: TypeAlias = Callable[[list[int], NDArray[np.int64]], tuple[Matrix, Matrix, Matrix]]
 
 
@@ -183,12 +182,12 @@ class Categorical(_Tries):
 class _Continuous(NetworkPolicy):
     """Actions in a box: a network's outputs, squashed by tanh, between its bounds.
 
+    Its confidence is the share of the variance of what actions bring that its critic foretells.
+
     Args:
         middle: of the box, shape (size,).
         half: half its width.
         correlated: whether the noise of steps that follow each other hangs together.
-
-    Its confidence is the share of the variance of what actions bring that its critic foretells.
     """
 
     def __init__(self, middle: Vectors, half: Vectors, *, correlated: bool) -> None:

@@ -28,12 +28,12 @@ from mneme_server.features.learning.sessions.policy import SessionPolicy
 from mneme_server.features.learning.spaces import Actions, Box
 from mneme_server.features.learning.tally import SessionTally
 
+Tenant = OpenTenant[LearningUnit]
+
 SAVED_EVERY_S = 5.0
 """How old what is saved of a session may get, once it learned more."""
 PART = 256
 """Steps that are read and learned at once."""
-
-Tenant = OpenTenant[LearningUnit]
 
 _log = structlog.get_logger(__name__)
 

@@ -25,6 +25,9 @@ from mneme_server.features.memory.upkeep.model import (
     Sizes,
 )
 
+Clear = Callable[[str, float], int]
+"""Forgets what is kept of a tenant, put there at least so many seconds ago; returns how much."""
+
 AVERAGES = ("average_episode_reward", "average_skill_success_rate", "average_causal_confidence")
 """The figures that are averages; the others are counts."""
 _MOST_NAMES = 100
@@ -33,8 +36,6 @@ _SMALL_BYTES = 64 * 1024 * 1024
 _WORTH_REWRITING = 0.01
 """Share of a database that is not small that deleted rows must have left where it can only be
 rewritten whole: that takes as long as copying it three times."""
-Clear = Callable[[str, float], int]
-"""Forgets what is kept of a tenant, put there at least so many seconds ago; returns how much."""
 _DATABASE = "mneme.db"
 _INDEXES = ("index", "lexical")
 
