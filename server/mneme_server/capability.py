@@ -1,4 +1,4 @@
-"""What a capability brings to the server, and what the server gives it.
+"""Capabilities: what each brings to the server, and what the server gives it.
 
 A capability is one folder: its domain, `store.py`, `service.py` (folders where they are long), and
 `capability.py`, which declares a `Capability`. `capabilities.py` lists them.

@@ -1,4 +1,4 @@
-"""What the runtime shows as metrics, beside what capabilities show."""
+"""The gauges that the runtime shows as metrics, beside those of capabilities."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What features stand on: tenants, their memories and indexes, and whose turn it is."""
+"""The engine that features stand on: tenants, their memories and indexes, and whose turn it is."""

@@ -1,4 +1,4 @@
-"""What keeps tenants alive: the embedder, the open tenants, and the work behind the calls."""
+"""The runtime that keeps tenants alive: embedder, open tenants, and the work behind the calls."""
 
 from __future__ import annotations
 

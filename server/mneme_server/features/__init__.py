@@ -1,1 +1,1 @@
-"""What the server can do for agents: a folder for each service of the API."""
+"""The features, all that the server does for agents: a folder for each service of the API."""

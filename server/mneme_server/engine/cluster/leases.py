@@ -1,4 +1,4 @@
-"""Which tenants' background work this server does, where several serve the same tenants.
+"""Leases of tenants' background work, where several servers serve the same tenants.
 
 The lease of a tenant's work is taken before the first step, and kept until the tenant is closed
 with nothing left to do. Whoever finds work for a tenant whose lease another server holds has that

@@ -1,4 +1,4 @@
-"""How many of a tenant's documents wait for their embedding, and how many may."""
+"""The backlog: a tenant's documents that wait for their embedding, and how many may."""
 
 from __future__ import annotations
 

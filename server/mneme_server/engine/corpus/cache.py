@@ -1,4 +1,4 @@
-"""What follows a tenant's feed and can be made again of what the store holds, and how it does."""
+"""Caches: they follow a tenant's feed, and can be made again of what the store holds."""
 
 from __future__ import annotations
 

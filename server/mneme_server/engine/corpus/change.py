@@ -1,4 +1,4 @@
-"""What a transaction changed: content and all, as it is passed on when it is committed."""
+"""The change that a transaction made: content and all, as it is passed on when it is committed."""
 
 from __future__ import annotations
 

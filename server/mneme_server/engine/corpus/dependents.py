@@ -1,4 +1,4 @@
-"""What rests on something else, and goes with it when that is deleted with all that rests on it."""
+"""Dependents: they rest on something, and go with it when it is deleted with all that does."""
 
 from __future__ import annotations
 

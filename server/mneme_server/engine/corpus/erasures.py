@@ -1,5 +1,5 @@
-"""What was erased by way of one server, and the others have yet to leave nothing of: the port that
-a shared store has.
+"""Erasures by way of one server, of which the others have yet to leave nothing: the port that a
+shared store has.
 
 A server that is off has indexes on its disk, so what counts is not who lives but which data folders
 there are: places. Each is known for good, until it is said to be gone.

@@ -1,4 +1,4 @@
-"""Whether an index shows what there is now, where other servers write to its tenant, too."""
+"""The freshness of an index: that it shows what there is now, though other servers write, too."""
 
 from __future__ import annotations
 

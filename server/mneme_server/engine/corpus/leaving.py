@@ -1,4 +1,4 @@
-"""What those are told who follow a tenant that leaves."""
+"""The farewell to those who follow a tenant that leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What servers that serve the same tenants know of each other: the port that a shared store has."""
+"""Servers of the same tenants, as they know each other: the port that a shared store has."""
 
 from __future__ import annotations
 

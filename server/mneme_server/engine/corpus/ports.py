@@ -1,4 +1,4 @@
-"""What the corpus needs from storage, what an index offers to recall, and who embeds texts."""
+"""Ports of the corpus: to storage, to the index that recall asks, and to who embeds texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What recall shows, from a copy on this server's own disk, where the store is shared.
+"""The copy of what recall shows, on this server's own disk, where the store is shared.
 
 The copy follows the feed as the index does. It answers where it is no older than the index that
 found what is to be shown, and holds all of that; else the store does.

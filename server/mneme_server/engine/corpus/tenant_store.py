@@ -1,4 +1,4 @@
-"""What keeps a tenant's memory: the port that a store implements.
+"""The store of a tenant's memory, as a port.
 
 It says nothing of files or of SQL. What an implementation must do beyond its types stands in the
 contract's tests, which run against each of them.

@@ -1,4 +1,4 @@
-"""What can go wrong when text is embedded."""
+"""The errors of embedding a text."""
 
 
 class EmbeddingError(Exception):

@@ -1,5 +1,5 @@
-"""What the embedders behind HTTP share: one JSON request with time limits, retries and errors that
-say what to do.
+"""The request that embedders behind HTTP share: JSON with time limits, retries and errors that say
+what to do.
 """
 
 import email.utils

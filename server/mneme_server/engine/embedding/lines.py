@@ -1,4 +1,4 @@
-"""Where texts wait to be embedded: three lines, and in each of them tenants take turns."""
+"""Lines in which texts wait to be embedded: three, and in each of them tenants take turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the embedders behind HTTP share beside the requests: batches, and dimensions learned from
+"""The base of embedders behind HTTP, beside their requests: batches, and dimensions learned from
 the first answer.
 """
 

@@ -1,4 +1,4 @@
-"""How many calls may wait for a slow embedder."""
+"""Seats: so many calls may wait for a slow embedder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where an index keeps files that it maps into memory: a folder of this process alone.
+"""The folder for files that an index maps into memory, of this process alone.
 
 Whoever truncates a mapped file, or a disk that cannot read it, ends the process that has it mapped.
 So nothing in a tenant's folder is ever mapped: what lies there is a copy that is checked when it is
