@@ -173,35 +173,6 @@ def leaves_of(value: Json, path: str = "") -> Iterator[tuple[str, bool | int | f
             yield from leaves_of(item, path)
 
 
-def _items(value: Json, size: int, field: str) -> Sequence[Json]:
-    must = f"must be a list of {size} number{'' if size == 1 else 's'}"
-    if not isinstance(value, Sequence) or isinstance(value, str):
-        raise _bad(field, must)
-    if len(value) != size:
-        raise _bad(field, f"{must}, but has {len(value)}")
-    return value
-
-
-def _whole(value: Json) -> int | None:
-    number = _real(value)
-    return int(number) if number is not None and number.is_integer() else None
-
-
-def _real(value: Json) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value)
-
-
-def _listed(names: Sequence[str], most: int = 20) -> str:
-    shown = ", ".join(repr(name) for name in names[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
-
-
-def _bad(field: str, problem: str) -> InvalidArgument:
-    return InvalidArgument(f"{field}: {problem}", reason=Reason.INVALID_PARAMETER, field=field)
-
-
 def count_of(space: Space) -> int | None:
     """Return how many actions a space has; None if they are not numbered, or new ones may appear.
 
@@ -265,10 +236,6 @@ class Actions:
         return known
 
 
-def _key(value: Json) -> str | int:
-    return value if isinstance(value, str | int) else canonical_json(value)
-
-
 def space_to_json(space: Space) -> dict[str, Json]:
     """Return a space as JSON; bounds that are infinite are null."""
     match space:
@@ -311,6 +278,39 @@ def space_of_json(stored: Mapping[str, Any]) -> Space:
             return OpenObject()
         case other:
             raise ValueError(f"no space is of the kind {other!r}")
+
+
+def _items(value: Json, size: int, field: str) -> Sequence[Json]:
+    must = f"must be a list of {size} number{'' if size == 1 else 's'}"
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise _bad(field, must)
+    if len(value) != size:
+        raise _bad(field, f"{must}, but has {len(value)}")
+    return value
+
+
+def _whole(value: Json) -> int | None:
+    number = _real(value)
+    return int(number) if number is not None and number.is_integer() else None
+
+
+def _real(value: Json) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def _listed(names: Sequence[str], most: int = 20) -> str:
+    shown = ", ".join(repr(name) for name in names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+
+
+def _bad(field: str, problem: str) -> InvalidArgument:
+    return InvalidArgument(f"{field}: {problem}", reason=Reason.INVALID_PARAMETER, field=field)
+
+
+def _key(value: Json) -> str | int:
+    return value if isinstance(value, str | int) else canonical_json(value)
 
 
 def _bound(number: float) -> float | None:

@@ -24,6 +24,7 @@ _AT_ONCE = 8
 _KIND = "exported model of the learning session"
 _RETRY_S = 60.0
 _OTHERS = re.compile(r"[^A-Za-z0-9_-]+")
+_FOLDER = "models"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,33 +127,6 @@ class KeepModel:
         return self._files.write(tenant_id, session, data)
 
 
-def file_name(session: LearningSession) -> str:
-    """Return what a file of a session's model is called."""
-    return f"{session.number}-{plain_id(session.id)}.npz"
-
-
-def plain_id(session_id: str) -> str:
-    """Return what a file's name tells of a session's id."""
-    return _OTHERS.sub("-", session_id)[:80].strip("-")
-
-
-def _found(unit: LearningUnit, session_id: str) -> tuple[LearningSession, Export]:
-    session = unit.learning_sessions.get(session_id)
-    if session is None:
-        raise unknown(session_id)
-    export = unit.learning_exports.get(session.number)
-    if export is None:
-        raise NotFound(
-            f"the learning session {session_id!r} has exported no model, or what it had learned was"
-            " forgotten; EndSession exports it, also of a session that has ended",
-            field="session_id",
-        )
-    return session, export
-
-
-_FOLDER = "models"
-
-
 class TenantModelFiles:
     """Implements `ModelFiles`: each is a file `tenants/TENANT/models/NUMBER-SESSION.npz`.
 
@@ -194,3 +168,27 @@ class TenantModelFiles:
 
     def _path(self, tenant_id: str, session: LearningSession) -> Path:
         return self._data_dir / "tenants" / tenant_id / _FOLDER / file_name(session)
+
+
+def file_name(session: LearningSession) -> str:
+    """Return what a file of a session's model is called."""
+    return f"{session.number}-{plain_id(session.id)}.npz"
+
+
+def plain_id(session_id: str) -> str:
+    """Return what a file's name tells of a session's id."""
+    return _OTHERS.sub("-", session_id)[:80].strip("-")
+
+
+def _found(unit: LearningUnit, session_id: str) -> tuple[LearningSession, Export]:
+    session = unit.learning_sessions.get(session_id)
+    if session is None:
+        raise unknown(session_id)
+    export = unit.learning_exports.get(session.number)
+    if export is None:
+        raise NotFound(
+            f"the learning session {session_id!r} has exported no model, or what it had learned was"
+            " forgotten; EndSession exports it, also of a session that has ended",
+            field="session_id",
+        )
+    return session, export

@@ -15,6 +15,7 @@ from mneme_server.features.skills.model import Skill
 from mneme_server.features.skills.skills import Skills
 
 _SHOWN = 12
+_TAGS = ("learned",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,25 +95,6 @@ def skill_of(
     )
 
 
-def _choosing(space: object, known: Sequence[Json]) -> str:
-    if isinstance(space, Box):
-        return f"{len(space.low)} numbers" if len(space.low) > 1 else "a number"
-    names = [one if isinstance(one, str) else canonical_json(one) for one in known]
-    return f"among {_listed(names)}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(name[:100] for name in names[:_SHOWN])
-    return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown
-
-
-def _slug(text: str) -> str:
-    return "".join(one if one.isalnum() else "_" for one in text)[:80].strip("_") or "action"
-
-
-_TAGS = ("learned",)
-
-
 class SkillShelf:
     """Saves what sessions learned among the skills of their tenant: implements `SkillMaker`.
 
@@ -151,3 +133,19 @@ class SkillShelf:
                 skill = replace(skill, name=f"{skill.name.rstrip('0123456789_')}_{number}")
             else:
                 return
+
+
+def _choosing(space: object, known: Sequence[Json]) -> str:
+    if isinstance(space, Box):
+        return f"{len(space.low)} numbers" if len(space.low) > 1 else "a number"
+    names = [one if isinstance(one, str) else canonical_json(one) for one in known]
+    return f"among {_listed(names)}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(name[:100] for name in names[:_SHOWN])
+    return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown
+
+
+def _slug(text: str) -> str:
+    return "".join(one if one.isalnum() else "_" for one in text)[:80].strip("_") or "action"

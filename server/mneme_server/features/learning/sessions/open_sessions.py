@@ -26,6 +26,7 @@ from mneme_server.features.learning.sessions.training_lease import PATIENCE_S, T
 _HELD_S = 30.0
 """How long a call waits until what is being erased is."""
 _RETRY_S = 1.0
+_DAY_S = 86_400
 
 
 class OpenSessions:
@@ -231,9 +232,6 @@ class OpenSessions:
                 live.users -= 1
         if not used:
             live.close()
-
-
-_DAY_S = 86_400
 
 
 class TrainingQuota:

@@ -87,7 +87,7 @@ def opened(prediction_id: str) -> PredictionContent:
     """Return what an id says that it holds; `check_seal` tells whether that is true.
 
     Raises:
-        BrokenSeal: it is no id.
+        InvalidPredictionId: it is no id.
     """
     raw = _raw(prediction_id)
     try:

@@ -59,6 +59,26 @@ _LEARNED_AGAIN = 10_000
 """Steps of the target that are learned again on top of what was taken over, the newest."""
 
 
+class TransferKind(Enum):
+    """The way in which what one learner has learned is taken over by another.
+
+    - A table's rows are its values. All of them are taken; for fine-tuning, as if each had been
+      tried once, so that confidence has to be earned anew.
+    - A linear bandit's arms are posteriors. All of them are taken; for fine-tuning as priors, in
+      which each reward of the source counts for a quarter: what it was sure of is believed, and
+      given up when rewards speak against it.
+    - Networks are taken with all that goes with their training, which needs the same spaces,
+      actions and settings. With their encoder frozen, only the last layers learn from then on: what
+      a state means is known from the source, what to do there is learned in the target.
+
+    Actions go by what they are called: they can have other numbers in the target.
+    """
+
+    FULL = "full"
+    FREEZE_ENCODER = "freeze_encoder"
+    FINE_TUNE = "fine_tune"
+
+
 @dataclass(frozen=True, slots=True)
 class TransferResult:
     """What a transfer did.
@@ -172,6 +192,28 @@ class Transfer:
             live.policy.take_over(learned, count, again, source.sessions)
         live.save(tenant)
         return TransferResult(alike, count, before, after, len(transitions))
+
+
+def carried(
+    learned: Learned, actions: Mapping[int, int], kind: TransferKind, *, ridge: float = 1.0
+) -> tuple[Learned, int]:
+    """Return what a learner that was dumped knows, for another one to load, and how many numbers
+    that is.
+
+    Args:
+        learned: what `dump` returned. It is not changed.
+        actions: the target's number of each of the source's actions that the target has.
+        kind: whether it is the target's knowledge, or what it begins with.
+        ridge: of the target, if it is a linear bandit.
+
+    Raises:
+        FailedPrecondition: it cannot be taken over so.
+    """
+    if "arms" in learned:
+        return _arms(learned, actions, kind, ridge)
+    if "tries" in learned:
+        return _cells(learned, actions, kind)
+    return _networks(learned, actions, kind)
 
 
 @contextmanager
@@ -293,48 +335,6 @@ def _judged(
         learned_from=0,
     )
     return before, after
-
-
-class TransferKind(Enum):
-    """The way in which what one learner has learned is taken over by another.
-
-    - A table's rows are its values. All of them are taken; for fine-tuning, as if each had been
-      tried once, so that confidence has to be earned anew.
-    - A linear bandit's arms are posteriors. All of them are taken; for fine-tuning as priors, in
-      which each reward of the source counts for a quarter: what it was sure of is believed, and
-      given up when rewards speak against it.
-    - Networks are taken with all that goes with their training, which needs the same spaces,
-      actions and settings. With their encoder frozen, only the last layers learn from then on: what
-      a state means is known from the source, what to do there is learned in the target.
-
-    Actions go by what they are called: they can have other numbers in the target.
-    """
-
-    FULL = "full"
-    FREEZE_ENCODER = "freeze_encoder"
-    FINE_TUNE = "fine_tune"
-
-
-def carried(
-    learned: Learned, actions: Mapping[int, int], kind: TransferKind, *, ridge: float = 1.0
-) -> tuple[Learned, int]:
-    """Return what a learner that was dumped knows, for another one to load, and how many numbers
-    that is.
-
-    Args:
-        learned: what `dump` returned. It is not changed.
-        actions: the target's number of each of the source's actions that the target has.
-        kind: whether it is the target's knowledge, or what it begins with.
-        ridge: of the target, if it is a linear bandit.
-
-    Raises:
-        FailedPrecondition: it cannot be taken over so.
-    """
-    if "arms" in learned:
-        return _arms(learned, actions, kind, ridge)
-    if "tries" in learned:
-        return _cells(learned, actions, kind)
-    return _networks(learned, actions, kind)
 
 
 def _arms(
