@@ -100,6 +100,22 @@ class VerifyEvents:
         return walk
 
 
+def same_chains(tenant_id: str, old: TenantStore[Any], new: TenantStore[Any]) -> str:
+    """Check that the chains of a tenant's events are the same in two places that keep it: walk all
+    of them, and compare the ends of the feed and of the log. Return what was checked, in words.
+
+    Raises:
+        DataLoss: they differ.
+    """
+    here, there = (VerifyEvents(_Only(one)).verify(tenant_id) for one in (old, new))
+    if here != there:
+        raise DataLoss(f"the chains of events of {tenant_id} are others in its new place")
+    if _ends(old) != _ends(new):
+        raise DataLoss(f"the feed or the log of {tenant_id} ends otherwise in its new place")
+    broken = f", {here.broken_count} broken as they were" if here.broken_count else ""
+    return f"{here.sessions_checked} chains of {here.events_checked} events{broken}"
+
+
 class _SessionChain(NamedTuple):
     """A session's chain; the id is unknown where everything of it was forgotten."""
 
@@ -154,22 +170,6 @@ class _Only:
     @contextmanager
     def open(self, _tenant_id: str) -> Iterator[Any]:
         yield self._store
-
-
-def same_chains(tenant_id: str, old: TenantStore[Any], new: TenantStore[Any]) -> str:
-    """Check that the chains of a tenant's events are the same in two places that keep it: walk all
-    of them, and compare the ends of the feed and of the log. Return what was checked, in words.
-
-    Raises:
-        DataLoss: they differ.
-    """
-    here, there = (VerifyEvents(_Only(one)).verify(tenant_id) for one in (old, new))
-    if here != there:
-        raise DataLoss(f"the chains of events of {tenant_id} are others in its new place")
-    if _ends(old) != _ends(new):
-        raise DataLoss(f"the feed or the log of {tenant_id} ends otherwise in its new place")
-    broken = f", {here.broken_count} broken as they were" if here.broken_count else ""
-    return f"{here.sessions_checked} chains of {here.events_checked} events{broken}"
 
 
 def _ends(store: TenantStore[Any]) -> tuple[object, ...]:

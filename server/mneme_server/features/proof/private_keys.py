@@ -217,10 +217,6 @@ class SealedKeys:
         )
 
 
-def _public_half(key: Ed25519PrivateKey) -> bytes:
-    return key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
-
-
 class KeyFiles:
     """Private keys in files beside the catalog, readable by the server's user alone:
     `<folder>/<tenant>/<number>.pem`, mode 0600. Implements `KeyPlaces`.
@@ -273,6 +269,10 @@ class KeyFiles:
 
     def _path(self, tenant_id: str, number: int) -> Path:
         return self._folder / tenant_id / f"{number}.pem"
+
+
+def _public_half(key: Ed25519PrivateKey) -> bytes:
+    return key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
 
 
 def _sync(folder: Path) -> None:

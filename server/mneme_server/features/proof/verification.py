@@ -123,33 +123,6 @@ class Proofs:
         return CertificateVerdict([*problems, *more], states, _created_us(found))
 
 
-def _tree_of(head: LogHead, size: int, field: str) -> Tree:
-    if size > head.tree.size:
-        raise _out_of_range(f"the log has {head.tree.size} leaves, not {size}", field)
-    return Tree(size or head.tree.size, head.tree.read)
-
-
-def _leaf(unit: ProofUnit, of: int | tuple[str, str]) -> Leaf | None:
-    if isinstance(of, int):
-        return unit.log.at(of)
-    kind, source_id = of
-    leaf = unit.log.newest(kind, [source_id]).get(source_id)
-    if leaf is None:
-        raise NotFound(f"the log has no leaf of {kind} {source_id!r}", field="of")
-    return leaf
-
-
-def _created_us(found: VerifiedCertificate) -> int | None:
-    try:
-        return from_rfc3339(str(found.body.get("created_at")))
-    except ValueError:
-        return None
-
-
-def _out_of_range(message: str, field: str) -> InvalidArgument:
-    return InvalidArgument(message, reason=Reason.OUT_OF_RANGE, field=field)
-
-
 class CertifiedStateKind(Enum):
     """What became of a result; the names are those of `mneme.v1.CertifiedStateKind`."""
 
@@ -197,6 +170,33 @@ def check(
     except DataLoss as error:
         problems = [_problem(error)]
     return problems, []
+
+
+def _tree_of(head: LogHead, size: int, field: str) -> Tree:
+    if size > head.tree.size:
+        raise _out_of_range(f"the log has {head.tree.size} leaves, not {size}", field)
+    return Tree(size or head.tree.size, head.tree.read)
+
+
+def _leaf(unit: ProofUnit, of: int | tuple[str, str]) -> Leaf | None:
+    if isinstance(of, int):
+        return unit.log.at(of)
+    kind, source_id = of
+    leaf = unit.log.newest(kind, [source_id]).get(source_id)
+    if leaf is None:
+        raise NotFound(f"the log has no leaf of {kind} {source_id!r}", field="of")
+    return leaf
+
+
+def _created_us(found: VerifiedCertificate) -> int | None:
+    try:
+        return from_rfc3339(str(found.body.get("created_at")))
+    except ValueError:
+        return None
+
+
+def _out_of_range(message: str, field: str) -> InvalidArgument:
+    return InvalidArgument(message, reason=Reason.OUT_OF_RANGE, field=field)
 
 
 def _of_head(unit: ProofUnit, head: Checkpoint) -> Iterator[Problem]:

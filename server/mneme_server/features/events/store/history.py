@@ -191,10 +191,6 @@ class SqlHistory:
         return query
 
 
-def _matches(message_like: str) -> ColumnElement[bool]:
-    return and_(_is_error, _searched_message.ilike(message_like, escape=ESCAPE))
-
-
 class SqlRecordMeasures:
     """What a tenant's record comes to, added up by the database. Implements
     `features.events.history.RecordMeasures`."""
@@ -386,3 +382,7 @@ class SqlActivity:
 def _active_at() -> ColumnElement[int]:
     """When a session ended, else was last active: `features.events.history.active_us` in SQL."""
     return func.coalesce(sessions.c.ended_at, sessions.c.last_event_at, sessions.c.started_at)
+
+
+def _matches(message_like: str) -> ColumnElement[bool]:
+    return and_(_is_error, _searched_message.ilike(message_like, escape=ESCAPE))
