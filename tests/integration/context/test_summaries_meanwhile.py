@@ -83,7 +83,9 @@ def test_the_summary_of_a_handover_is_not_replaced_by_one_that_was_begun_before_
     tenants: _Tenants, embedder: _Embedder
 ) -> None:
     sleep = Sleep(cast(Any, tenants), _Embedder(), SummarySchedule(idle_us=1, wake=lambda *_: None))
-    embedder.meanwhile = lambda: sleep.store("acme", Handover("s", progress=("The pump runs again",)))
+    embedder.meanwhile = lambda: sleep.store(
+        "acme", Handover("s", progress=("The pump runs again",))
+    )
     _summarise(tenants, embedder)
     texts = _texts(tenants)
     assert "The pump runs again" in texts["s"]
