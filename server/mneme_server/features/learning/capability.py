@@ -167,8 +167,10 @@ def _build(host: Host) -> Parts:
         TrustCalls(measure, Evaluate(tenants, asked, find_algorithm), Explain(tenants, asked)),
     )
     descriptor = learning_service_pb2.DESCRIPTOR.services_by_name["LearningService"]
+    own, *more = (Service(descriptor, servicer) for servicer in servicers)
     return Parts(
-        services=[Service(descriptor, servicer) for servicer in servicers],
+        services=[own],
+        calls=more,
         figures=[
             Figure("learning_sessions", lambda unit: unit.learning_sessions.count()),
             Figure("experiences", lambda unit: unit.learning_sessions.transitions()),

@@ -39,7 +39,7 @@ def build_reranker(
 ) -> Reranker | None:
     """Build the reranker that `spec` names; None for "none". See FORMS.
 
-    Only the chosen model's libraries are imported. Raises ValueError for an unknown form or a
+    torch is imported where a model on it is chosen. Raises ValueError for an unknown form or a
     missing URL, and ModelUnavailable when a local model cannot be loaded.
     """
     kind, _, name = spec.strip().partition(":")
@@ -48,8 +48,6 @@ def build_reranker(
         case "none" if not name:
             return None
         case "http" if name:
-            from mneme_server.features.recall.reranker_models import RemoteReranker
-
             if not url:
                 raise ValueError(
                     f"the reranker {spec!r} needs the address that takes its requests; set"
@@ -57,12 +55,8 @@ def build_reranker(
                 )
             return RemoteReranker(name, url=url, api_key=api_key)
         case "onnx" if name:
-            from mneme_server.features.recall.reranker_models import OnnxReranker
-
             return OnnxReranker(Path(name), threads=threads)
         case "sentence-transformers" if name:
-            from mneme_server.features.recall.reranker_models import CrossEncoderReranker
-
             return CrossEncoderReranker(name, threads=threads)
     raise ValueError(f"unknown reranker {spec!r}; valid forms: {FORMS}")
 
