@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 
 from mneme_server.common.canonical import JsonObject, canonical_json
 from mneme_server.engine.corpus.feed import Ranges, numbers_of, ranges
 from mneme_server.engine.corpus.forgetting import Places
-
-
-class ForgettingStage(StrEnum):
-    """How far a forgetting has come, as the catalog knows it."""
-
-    ASKED = "asked"
-    ERASED = "erased"
 
 
 @dataclass(frozen=True, slots=True)
