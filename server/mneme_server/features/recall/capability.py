@@ -10,6 +10,7 @@ from mneme_server.edge.grpc.service import Service
 from mneme_server.engine.embedding.errors import ModelUnavailable
 from mneme_server.engine.settings import ServerSettings
 from mneme_server.features.recall.reranker import DeferredReranker
+from mneme_server.features.recall.reranker_factory import build_reranker
 from mneme_server.features.recall.search import Recall
 from mneme_server.features.recall.service import RecallServicer
 from mneme_server.features.recall.settings import RecallSettings
@@ -44,11 +45,6 @@ def _reranker(settings: RecallSettings, threads: int) -> DeferredReranker | None
     Raises:
         FailedPrecondition: MODEL_NOT_LOADED, the settings name none that can be had.
     """
-    if settings.reranker.strip() == "none":
-        return None
-    # Not above: it loads the libraries that models run on.
-    from mneme_server.features.recall.reranker_models import build_reranker
-
     key = settings.reranker_api_key
     try:
         model = build_reranker(

@@ -9,12 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from mneme_server.engine.embedding.errors import ModelUnavailable
+from mneme_server.features.recall.http_reranker import RemoteReranker
+from mneme_server.features.recall.onnx_reranker import OnnxReranker
 from mneme_server.features.recall.reranker import RerankingError
-from mneme_server.features.recall.reranker_models import (
-    OnnxReranker,
-    RemoteReranker,
-    build_reranker,
-)
+from mneme_server.features.recall.reranker_factory import build_reranker
 from unit.engine.embedding.scripted_http import Answer, Received, ScriptedServer
 from unit.features.recall.reranker.models import write_cross_encoder
 
