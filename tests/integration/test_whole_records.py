@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 from google.protobuf.descriptor import Descriptor
 from support.api import METHODS
+from support.examples import full_name
 from support.server import LocalServer
-from support.whole_records import CALLS, answers_of, rpc_of
+from support.whole_records import CALLS, answers_of
 
 RECORDS = frozenset(
     {"Agent", "AlertRule", "CausalEdge", "DiscoverySchedule", "Episode", "Event", "Experiment"}
@@ -69,7 +70,7 @@ def test_every_field_of_a_record_is_set_in_some_answer(answers: list[Any]) -> No
     for call, said in zip(CALLS, answers, strict=True):
         if "shows" in call:
             continue
-        message = METHODS[rpc_of(call)].output_type
+        message = METHODS[full_name(call["rpc"])].output_type
         messages |= message.file.message_types_by_name
         for one in said if isinstance(said, list) else [said]:
             found.update(_set_fields(message, one))
@@ -88,7 +89,7 @@ def test_each_filter_of_a_list_is_tried_alone() -> None:
         if "shows" in call:
             given = call["request"].get("filter", call["request"])
             assert len(given) == 1
-            tried[rpc_of(call)] |= set(given)
+            tried[full_name(call["rpc"])] |= set(given)
     assert len(tried) > 10
     for rpc, names in tried.items():
         assert names == set(_filters(METHODS[rpc].input_type)), rpc

@@ -62,12 +62,16 @@ def requests_of(name: str, chosen: Mapping[str, str] | None = None) -> list[Mess
         chosen: what stands for placeholders of values that the server chooses.
     """
     assert name in EXAMPLES, f"write an example of {name} into scripts/api_examples.json"
-    given = EXAMPLES[name]
-    text = json.dumps(given if isinstance(given, list) else [given])
+    text = json.dumps(EXAMPLES[name])
     for placeholder, value in (chosen or {}).items():
         text = text.replace(placeholder, value)
+    return messages_of(name, json.loads(text))
+
+
+def messages_of(name: str, given: Any) -> list[Message]:
+    """Return what an RPC, by its short name, is sent: JSON of a message, a list of a stream's."""
     kind = GetMessageClass(METHODS[full_name(name)].input_type)
-    return [ParseDict(one, kind()) for one in json.loads(text)]
+    return [ParseDict(one, kind()) for one in (given if isinstance(given, list) else [given])]
 
 
 def chosen_in(name: str, answer: Any) -> dict[str, str]:

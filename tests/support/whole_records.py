@@ -11,12 +11,12 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from google.protobuf.json_format import MessageToDict, ParseDict
-from google.protobuf.message_factory import GetMessageClass
+from google.protobuf.json_format import MessageToDict
 from google.protobuf.timestamp_pb2 import Timestamp
 from mneme.v1 import auth_pb2
 
 from support.api import METHODS
+from support.examples import full_name, messages_of
 from support.server import REPOSITORY, LocalServer
 
 KEPT = REPOSITORY / "tests/fixtures/whole_records.json"
@@ -65,26 +65,19 @@ class Normal:
         return text
 
 
-def rpc_of(call: Mapping[str, Any]) -> str:
-    """Return the full name of the RPC that is called."""
-    return "mneme.v1." + str(call["rpc"]).replace(".", "/")
-
-
 def answers_of(server: LocalServer) -> list[Any]:
     """Return what the calls are answered in a new tenant; a list where they are a stream."""
     api = server.keys.tenant("whole", *(scope for scope in auth_pb2.KeyScope.values() if scope))
     normal, found = Normal(), []
     for call in CALLS:
-        method = METHODS[rpc_of(call)]
-        given = call["request"] if isinstance(call["request"], list) else [call["request"]]
-        message = GetMessageClass(method.input_type)
+        rpc = full_name(call["rpc"])
         answers = [
             normal.of(MessageToDict(answer, preserving_proto_field_name=True))
-            for answer in api.call(rpc_of(call), [ParseDict(one, message()) for one in given])
+            for answer in api.call(rpc, messages_of(call["rpc"], call["request"]))
         ]
         if "shows" in call:
             answers = [_ids(answer) for answer in answers]
-        found.append(answers if method.server_streaming else answers[0])
+        found.append(answers if METHODS[rpc].server_streaming else answers[0])
     return found
 
 
