@@ -11,8 +11,8 @@ import sys
 from typing import Any, NoReturn
 
 from mneme_server.commands.entry import main
-from mneme_server.engine.embedding.errors import EmbeddingError
 from mneme_server.engine.embedding.local import LocalEmbedder
+from mneme_server.engine.embedding.port import EmbeddingError
 from mneme_server.features.proof.store.log import SqlLog
 
 from benchmarks.quick_server import name_threads

@@ -18,7 +18,7 @@ from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme.v1 import skill_service_pb2 as skill_pb
 from mneme_server.engine import runtime as memories
-from mneme_server.engine.embedding.errors import EmbeddingError
+from mneme_server.engine.embedding.port import EmbeddingError
 from mneme_server.engine.tenants import embedding
 from numpy.typing import NDArray
 from support.api import Api, grpc, refused

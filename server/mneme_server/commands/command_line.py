@@ -17,7 +17,7 @@ from mneme_server.common.errors import MnemeError
 from mneme_server.common.private_files import make_new_ones_private
 from mneme_server.common.process_limits import spare_memory
 from mneme_server.common.shutdown import leave
-from mneme_server.engine.embedding.errors import EmbeddingError
+from mneme_server.engine.embedding.port import EmbeddingError
 from mneme_server.settings import Settings, SettingsError, flag_of, load_settings, variable_of
 
 _OK, _FAILED, _USAGE, _INTERRUPTED = 0, 1, 2, 130

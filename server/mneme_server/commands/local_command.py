@@ -13,7 +13,7 @@ from mneme_server.common.errors import MnemeError
 from mneme_server.common.process_limits import spare_memory
 from mneme_server.edge.local.detaching import Report, bound, detached
 from mneme_server.edge.local.folder import make_folder, take
-from mneme_server.engine.embedding.errors import EmbeddingError
+from mneme_server.engine.embedding.port import EmbeddingError
 from mneme_server.settings import Settings
 
 LOG = "server.log"

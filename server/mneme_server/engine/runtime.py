@@ -20,11 +20,11 @@ from mneme_server.engine.corpus.nodes import Node
 from mneme_server.engine.corpus.tenant import OpenTenant
 from mneme_server.engine.corpus.tenant_store import TenantStores
 from mneme_server.engine.embedding.batcher import MicroBatcher
+from mneme_server.engine.embedding.best_effort import BestEffortEmbedder
 from mneme_server.engine.embedding.cache import CachedEmbedder, VectorCache
 from mneme_server.engine.embedding.factory import build_embedder
 from mneme_server.engine.embedding.port import Embedder, load
 from mneme_server.engine.embedding.remote import RemoteEmbedder
-from mneme_server.engine.embedding.soon import SoonEmbedder
 from mneme_server.engine.index.settings import IndexSettings
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.engine.scheduling.jobs import Jobs
@@ -141,11 +141,11 @@ class Runtime:
             asked = self._batcher.questions
             told = asked is not self._batcher
             self.questions = CachedEmbedder(asked, cache, asked=True) if told else self.embedder
-            self.asking = SoonEmbedder(self.questions, patience_s=_QUERY_PATIENCE_S)
+            self.asking = BestEffortEmbedder(self.questions, patience_s=_QUERY_PATIENCE_S)
             self.comparing = self.asking
             if told:  # Whoever compares stored texts waits as long, for vectors of the other kind.
-                self.comparing = SoonEmbedder(self.embedder, patience_s=_QUERY_PATIENCE_S)
-            self.writing = SoonEmbedder(self.embedder, patience_s=_WRITE_PATIENCE_S)
+                self.comparing = BestEffortEmbedder(self.embedder, patience_s=_QUERY_PATIENCE_S)
+            self.writing = BestEffortEmbedder(self.embedder, patience_s=_WRITE_PATIENCE_S)
             self.model = EmbeddingModel(self._batcher.model_id, self._batcher.dimensions)
             self.tenants: TenantRegistry[Unit] = TenantRegistry(
                 TenantOpener(

@@ -36,7 +36,7 @@ from mneme_server.common.errors import (
     WorkFailed,
 )
 from mneme_server.edge.grpc.room import short_of_memory
-from mneme_server.engine.embedding.errors import EmbeddingError, ModelUnavailable
+from mneme_server.engine.embedding.port import EmbeddingError, ModelUnavailable
 
 DOMAIN = "mneme.v1"
 DETAILS_KEY = "grpc-status-details-bin"

@@ -1,31 +1,44 @@
-"""Concurrent callers share the embedder's batches by turns, and a query does not wait behind a bulk
-job."""
+"""The batches in which concurrent callers share an embedder, by turns: a query does not wait behind
+a bulk job.
+"""
+
+from __future__ import annotations
 
 import enum
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.common import deadline, interpreter
+from mneme_server.common import deadline, interpreter, tracing
 from mneme_server.common.begun import Begun
 from mneme_server.common.errors import is_failure
 from mneme_server.common.fairness import on_behalf_of
-from mneme_server.engine.embedding.errors import EmbeddingError
-from mneme_server.engine.embedding.lines import EmbedCall, Line, Lines, Piece, line_of
-from mneme_server.engine.embedding.port import Embedder, EmbedderView, for_questions
-from mneme_server.engine.embedding.seats import Seats
-from mneme_server.engine.embedding.telling import told
+from mneme_server.common.tracing import SpanKind
+from mneme_server.engine.embedding.port import Embedder, EmbedderView, EmbeddingError, for_questions
+from mneme_server.engine.embedding.queues import (
+    EmbedCall,
+    EmbedQueue,
+    EmbedQueues,
+    Piece,
+    SlowCalls,
+    queue_of,
+)
 
 _RETRY_AFTER_S = 1.0
 _PATIENCE_S = 1.0
 _LOOK_EVERY_S = 0.25
 _CLOSE_S = 10.0
 
+_SPAN = "embeddings"
+_REMOTE = frozenset({"openai", "ollama"})
+"""Providers of models by the names in their ids."""
+_OWN = "mneme"
 
 _EmbedBatch: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]
 
@@ -44,11 +57,11 @@ class MicroBatcher:
     they are free.
 
     There is no waiting for a batch to fill: with an idle embedder a text starts at once, under load
-    batches grow by themselves. How texts wait is told in `lines`. Whoever waits for a short one, of
-    an embedder that computes in this process, computes it in a free worker's place: handing it to
-    another thread and back cost nearly half as much processor time as the text itself.
+    batches grow by themselves. How texts wait is told in `queues`. Whoever waits for a short one,
+    of an embedder that computes in this process, computes it in a free worker's place: handing it
+    to another thread and back cost nearly half as much processor time as the text itself.
 
-    The queue holds at most `max_queued` texts beyond the batches in work. A tenant may have as many
+    The queues hold at most `max_queued` texts beyond the batches in work. A tenant may have as many
     waiting as it leaves places free; what goes beyond is refused with a retryable EmbeddingError,
     but never a tenant's first call.
 
@@ -88,8 +101,9 @@ class MicroBatcher:
         self._max_queued = max_queued
         self._patience_s = patience_s
         self._state = threading.Condition()  # guards what follows
-        self._lines = Lines(workers, (max_batch, max_batch, min(background_batch, max_batch)))
-        self._seats = Seats(max_slow_calls)
+        batch_sizes = max_batch, max_batch, min(background_batch, max_batch)
+        self._queues = EmbedQueues(workers, batch_sizes)
+        self._slow = SlowCalls(max_slow_calls)
         self._callers = 0  # that embed in a worker's place
         self._closed = False
         self._workers = [
@@ -113,7 +127,7 @@ class MicroBatcher:
     def queued(self) -> int:
         """Texts that wait for a worker."""
         with self._state:
-            return self._lines.queued
+            return self._queues.queued
 
     @property
     def background(self) -> Embedder:
@@ -122,7 +136,7 @@ class MicroBatcher:
 
     @property
     def questions(self) -> Embedder:
-        """The same embedder for questions; see `for_questions`. They wait in the same lines."""
+        """The same embedder for questions; see `for_questions`. They wait in the same queues."""
         return _QuestionsView(self) if self._tells_questions else self
 
     def embed(
@@ -136,7 +150,7 @@ class MicroBatcher:
         `asked` see `begin`.
         """
         if self._takes_a_place(texts, priority):
-            with told(self.model_id, len(texts), time.time_ns()):
+            with _embedding_span(self.model_id, len(texts), time.time_ns()):
                 return self._embed_here(texts, asked=asked)
         return self.begin(texts, priority, asked=asked)()
 
@@ -151,16 +165,16 @@ class MicroBatcher:
         not at all: what nobody waits for is not embedded once the time of who began is up. Both
         raise EmbeddingError. `asked` says that they are questions.
         """
-        line = Line.BACKGROUND if priority is Priority.BACKGROUND else line_of(texts)
+        queue = EmbedQueue.BACKGROUND if priority is Priority.BACKGROUND else queue_of(texts)
         call = EmbedCall(
-            on_behalf_of(), line, deadline.current(), asked=asked and self._tells_questions
+            on_behalf_of(), queue, deadline.current(), asked=asked and self._tells_questions
         )
-        pieces = list(self._lines.cut(call, texts))
+        pieces = list(self._queues.cut(call, texts))
         call.pending = len(pieces)
         with self._state:
             self._admit(call, len(texts))
             for piece in pieces:
-                self._lines.push(piece)
+                self._queues.push(piece)
             self._state.notify(len(pieces))
         result = partial(self._result, call, pieces, time.time_ns())
         return Begun(result, call.done.is_set) if pieces else Begun(result)
@@ -170,7 +184,7 @@ class MicroBatcher:
     ) -> NDArray[np.float32]:
         if not pieces:
             return np.empty((0, self.dimensions), np.float32)
-        with told(self.model_id, sum(len(piece.texts) for piece in pieces), began_ns):
+        with _embedding_span(self.model_id, sum(len(piece.texts) for piece in pieces), began_ns):
             return self._waited_for(call, pieces)
 
     def _waited_for(self, call: EmbedCall, pieces: Sequence[Piece]) -> NDArray[np.float32]:
@@ -190,11 +204,11 @@ class MicroBatcher:
         """Take a free worker's place for a caller who waits for few texts, if nobody is before."""
         if not (self._in_process and texts) or priority is Priority.BACKGROUND:
             return False
-        line = line_of(texts)
-        if line is not Line.SHORT or deadline.time_left() == 0:
+        queue = queue_of(texts)
+        if queue is not EmbedQueue.SHORT or deadline.time_left() == 0:
             return False
         with self._state:
-            if self._closed or not self._lines.enter(line):
+            if self._closed or not self._queues.enter(queue):
                 return False
             self._callers += 1
             return True
@@ -209,11 +223,11 @@ class MicroBatcher:
             raise _as_embedding_error(error) from error.__cause__
         finally:
             with self._state:
-                self._lines.done(Line.SHORT)
+                self._queues.done(EmbedQueue.SHORT)
                 self._callers -= 1
                 if self._closed:
                     self._state.notify_all()
-                elif self._lines.next() is not None:
+                elif self._queues.next() is not None:
                     self._state.notify()  # It found the place taken.
 
     def close(self) -> None:
@@ -239,9 +253,9 @@ class MicroBatcher:
             raise EmbeddingError("the embedder is closed")
         if call.time_left() == 0:
             raise _out_of_time()
-        if call.line is not Line.BACKGROUND and not self._seats.free_for(call.tenant_id):
+        if call.queue is not EmbedQueue.BACKGROUND and not self._slow.have_room(call.tenant_id):
             raise _too_slow()
-        mine, free = self._lines.queued_of(call.tenant_id), self._max_queued - self._lines.queued
+        mine, free = self._queues.queued_of(call.tenant_id), self._max_queued - self._queues.queued
         if mine and mine + count > free:
             raise EmbeddingError(
                 f"the embedding queue is full ({mine} texts waiting)",
@@ -253,7 +267,7 @@ class MicroBatcher:
         """Wait until the call is done; withdraw it when it may wait no longer."""
         interpreter.leave_turn()
         patient_until = time.monotonic() + self._patience_s
-        may_wait = call.line is Line.BACKGROUND  # Nobody's thread: it may wait as it likes.
+        may_wait = call.queue is EmbedQueue.BACKGROUND  # Nobody's thread: it may wait as it likes.
         counted = False
         try:
             while not call.done.wait(self._until_next_look(may_wait, patient_until)):
@@ -262,13 +276,13 @@ class MicroBatcher:
                 elif not may_wait and time.monotonic() >= patient_until:
                     may_wait = True
                     with self._state:
-                        counted = self._seats.take(call.tenant_id)
+                        counted = self._slow.add(call.tenant_id)
                     if not counted:
                         self._withdraw(call, pieces, _too_slow())
         finally:
             if counted:
                 with self._state:
-                    self._seats.leave(call.tenant_id)
+                    self._slow.remove(call.tenant_id)
 
     def _until_next_look(self, may_wait: bool, patient_until: float) -> float:
         """Return how long to wait before seeing whether the call may go on waiting."""
@@ -276,13 +290,13 @@ class MicroBatcher:
         return pause if may_wait else max(0.0, min(pause, patient_until - time.monotonic()))
 
     def _withdraw(self, call: EmbedCall, pieces: Sequence[Piece], error: EmbeddingError) -> None:
-        """Fail a call that is not done and take what waits of it out of its line."""
+        """Fail a call that is not done and take what waits of it out of its queue."""
         with self._state:
             if call.is_over:
                 return
             call.error = error
             for piece in pieces:
-                self._lines.remove(piece)
+                self._queues.remove(piece)
             call.done.set()
             self._state.notify_all()
 
@@ -293,21 +307,21 @@ class MicroBatcher:
         while True:
             with self._state:
                 self._state.wait_for(self._has_work_or_is_over)
-                line = self._lines.next()
-                if line is None:
+                queue = self._queues.next()
+                if queue is None:
                     return
-                batch = [piece for piece in self._lines.take(line) if self._is_wanted(piece.call)]
+                batch = [piece for piece in self._queues.take(queue) if self._is_wanted(piece.call)]
             try:
                 for asked in (True, False):
-                    self._run([piece for piece in batch if piece.call.asked is asked], line)
+                    self._run([piece for piece in batch if piece.call.asked is asked], queue)
             finally:
                 with self._state:
-                    self._lines.done(line)
-                    if line is not Line.SHORT:
-                        self._state.notify_all()  # Another may go on with the line now.
+                    self._queues.done(queue)
+                    if queue is not EmbedQueue.SHORT:
+                        self._state.notify_all()  # Another may go on with the queue now.
 
     def _has_work_or_is_over(self) -> bool:
-        return self._lines.next() is not None or (self._closed and not self._lines.queued)
+        return self._queues.next() is not None or (self._closed and not self._queues.queued)
 
     @staticmethod
     def _is_wanted(call: EmbedCall) -> bool:
@@ -317,13 +331,13 @@ class MicroBatcher:
             call.done.set()
         return call.error is None
 
-    def _run(self, batch: list[Piece], line: Line) -> None:
+    def _run(self, batch: list[Piece], queue: EmbedQueue) -> None:
         if not batch:
             return
         try:
             texts = [text for piece in batch for text in piece.texts]
             asked = batch[0].call.asked
-            vectors = (self._embed_questions if asked else self._embed_batch[line])(texts)
+            vectors = (self._embed_questions if asked else self._embed_batch[queue])(texts)
         except BaseException as error:
             if not is_failure(error):  # A tokenizer's panic is one, and fails only these calls.
                 raise
@@ -333,7 +347,7 @@ class MicroBatcher:
                     self._finish(piece, error=failure)
             else:
                 for piece in batch:
-                    self._run([piece], line)
+                    self._run([piece], queue)
             return
         start = 0
         for piece in batch:
@@ -363,6 +377,42 @@ class _QuestionsView(EmbedderView):
     def __init__(self, batcher: MicroBatcher) -> None:
         super().__init__(batcher, partial(batcher.embed, asked=True))
         self.begin = partial(batcher.begin, asked=True)
+
+
+@contextmanager
+def _embedding_span(model_id: str, texts: int, began_ns: int) -> Iterator[None]:
+    """Tell of an embedding, whose vectors the block waits for, by a span as OpenTelemetry's
+    conventions for generative AI have it.
+
+    Args:
+        model_id: the model; what is before a colon provides it.
+        texts: how many are embedded.
+        began_ns: when that began, in nanoseconds since 1970.
+    """
+    outer = tracing.current()
+    if not outer.is_told:
+        yield
+        return
+    provider, _, model = model_id.rpartition(":")
+    remote = provider in _REMOTE
+    span = outer.child(
+        f"{_SPAN} {model}",
+        {
+            "gen_ai.operation.name": _SPAN,
+            "gen_ai.provider.name": provider if remote else _OWN,
+            "gen_ai.request.model": model,
+            "mneme.tenant": on_behalf_of(),
+            "mneme.texts": texts,
+        },
+        kind=SpanKind.CLIENT if remote else SpanKind.INTERNAL,
+        began_ns=began_ns,
+    )
+    try:
+        yield
+    except BaseException as error:
+        span.end(type(error).__name__)
+        raise
+    span.end()
 
 
 def _as_embedding_error(error: BaseException) -> EmbeddingError:

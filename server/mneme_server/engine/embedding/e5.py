@@ -10,9 +10,13 @@ import numpy as np
 from mneme._extras import from_wheels
 from numpy.typing import NDArray
 
-from mneme_server.engine.embedding.errors import EmbeddingError, ModelUnavailable
-from mneme_server.engine.embedding.port import Embedder, EmbedderView
-from mneme_server.engine.embedding.threads import give_way
+from mneme_server.engine.embedding.port import (
+    Embedder,
+    EmbedderView,
+    EmbeddingError,
+    ModelUnavailable,
+    give_way,
+)
 from mneme_server.engine.embedding.vectors import as_unit_rows
 
 MODEL_ID = "multilingual-e5-small-q4"

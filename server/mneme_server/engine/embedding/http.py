@@ -17,7 +17,7 @@ from weakref import WeakSet
 
 import httpx2
 
-from mneme_server.engine.embedding.errors import EmbeddingError, ServiceFailed
+from mneme_server.engine.embedding.port import EmbeddingError, ServiceFailed
 
 _RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504, 529})
 _FAILED = 500

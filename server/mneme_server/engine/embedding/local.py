@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.common.process_limits import address_space_is_limited
-from mneme_server.engine.embedding.errors import EmbeddingError, ModelUnavailable
 from mneme_server.engine.embedding.minilm import (
     ATTENTION_MASK,
     INPUT_IDS,
@@ -24,7 +23,7 @@ from mneme_server.engine.embedding.minilm import (
     Precision,
     find_model,
 )
-from mneme_server.engine.embedding.threads import give_way
+from mneme_server.engine.embedding.port import EmbeddingError, ModelUnavailable, give_way
 
 if TYPE_CHECKING:  # They are imported with the model.
     import onnxruntime

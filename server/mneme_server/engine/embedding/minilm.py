@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from mneme_server.engine.embedding.errors import ModelUnavailable
+from mneme_server.engine.embedding.port import ModelUnavailable
 
 Precision = Literal["int8", "fp32"]
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from mneme_server.engine.embedding.errors import EmbeddingError, ModelUnavailable, RequestRefused
 from mneme_server.engine.embedding.http import HttpPolicy, JsonHttpClient, StatusError
+from mneme_server.engine.embedding.port import EmbeddingError, ModelUnavailable, RequestRefused
 from mneme_server.engine.embedding.remote import REFUSALS, RemoteEmbedder
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"

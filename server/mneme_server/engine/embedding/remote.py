@@ -11,7 +11,7 @@ import structlog
 from numpy.typing import NDArray
 
 from mneme_server.common.pages import parts
-from mneme_server.engine.embedding.errors import EmbeddingError, RequestRefused, ServiceFailed
+from mneme_server.engine.embedding.port import EmbeddingError, RequestRefused, ServiceFailed
 from mneme_server.engine.embedding.vectors import as_unit_rows
 
 REFUSALS = frozenset({400, 413, 422})

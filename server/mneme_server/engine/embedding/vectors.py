@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.engine.embedding.errors import EmbeddingError
+from mneme_server.engine.embedding.port import EmbeddingError
 
 
 def as_unit_rows(

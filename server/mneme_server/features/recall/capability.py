@@ -7,7 +7,7 @@ from mneme.v1 import recall_service_pb2
 from mneme_server.capability import Capability, Host, Parts
 from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.edge.grpc.service import Service
-from mneme_server.engine.embedding.errors import ModelUnavailable
+from mneme_server.engine.embedding.port import ModelUnavailable
 from mneme_server.engine.settings import ServerSettings
 from mneme_server.features.recall.reranker import DeferredReranker
 from mneme_server.features.recall.reranker_factory import build_reranker

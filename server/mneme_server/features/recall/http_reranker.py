@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from mneme_server.engine.embedding.errors import EmbeddingError
 from mneme_server.engine.embedding.http import HttpPolicy, JsonHttpClient, StatusError
+from mneme_server.engine.embedding.port import EmbeddingError
 from mneme_server.features.recall.reranker import Relevance, RerankingError, checked
 
 _MAX_CHARACTERS = 8_000

@@ -11,7 +11,7 @@ import onnxruntime
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
-from mneme_server.engine.embedding.errors import ModelUnavailable
+from mneme_server.engine.embedding.port import ModelUnavailable
 from mneme_server.features.recall.reranker import (
     MAX_CHARACTERS,
     PAIRS_PER_RUN,

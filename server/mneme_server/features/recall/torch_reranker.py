@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mneme_server.engine.embedding.torch_models import first_line, load_model
+from mneme_server.engine.embedding.sentence_transformers import first_line, load_model
 from mneme_server.features.recall.reranker import (
     MAX_CHARACTERS,
     PAIRS_PER_RUN,

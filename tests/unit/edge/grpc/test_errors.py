@@ -13,7 +13,7 @@ from mneme_server.common import errors
 from mneme_server.common.errors import MnemeError, Reason
 from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.errors import CODES, INTERNAL_REASON, InvalidRequest, Violation
-from mneme_server.engine.embedding.errors import EmbeddingError, ModelUnavailable
+from mneme_server.engine.embedding.port import EmbeddingError, ModelUnavailable
 from structlog.testing import capture_logs
 from support.sources import Given
 from unit.edge.grpc.edge import Client, Edge

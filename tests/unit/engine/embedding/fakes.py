@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from mneme_server.engine.embedding.errors import EmbeddingError
+from mneme_server.engine.embedding.port import EmbeddingError
 from numpy.typing import NDArray
 
 WAIT_S = 60

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from mneme_server.common import deadline, fairness
 from mneme_server.engine.embedding import batcher as batcher_module
 from mneme_server.engine.embedding.batcher import MicroBatcher, Priority
-from mneme_server.engine.embedding.errors import EmbeddingError
 from mneme_server.engine.embedding.local import LocalEmbedder
+from mneme_server.engine.embedding.port import EmbeddingError
 from numpy.typing import NDArray
 from unit.engine.embedding.fakes import WAIT_S, FakeEmbedder, TellsQuestions, vector_of, wait_until
 
@@ -479,7 +479,7 @@ def test_while_one_tenants_calls_are_slow_anothers_first_is_not_refused(
     busy = [as_tenant(callers, "busy", batcher.embed, [str(n)]) for n in range(6)]
     wait_until(lambda: sum(future.done() for future in busy) == 4)
     calm = as_tenant(callers, "calm", batcher.embed, ["calm"])
-    wait_until(lambda: batcher._seats.taken_by("calm") == 1)
+    wait_until(lambda: batcher._slow.count_of("calm") == 1)
     embedder.gate.set()
     calm.result(WAIT_S)
     batcher.close()

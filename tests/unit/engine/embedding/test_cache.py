@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mneme_server.engine.embedding.cache import CachedEmbedder, CacheStats, VectorCache
-from mneme_server.engine.embedding.errors import EmbeddingError
 from mneme_server.engine.embedding.local import LocalEmbedder
+from mneme_server.engine.embedding.port import EmbeddingError
 from unit.engine.embedding.fakes import FakeEmbedder, TellsQuestions, vector_of
 
 ENTRY_BYTES = 32 * 4 + 400  # what the cache counts for one of the fake's vectors

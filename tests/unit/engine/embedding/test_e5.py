@@ -10,9 +10,8 @@ import pytest
 from mneme_server.engine.embedding.batcher import MicroBatcher
 from mneme_server.engine.embedding.cache import CachedEmbedder
 from mneme_server.engine.embedding.e5 import E5Embedder
-from mneme_server.engine.embedding.errors import EmbeddingError, ModelUnavailable
 from mneme_server.engine.embedding.factory import build_embedder
-from mneme_server.engine.embedding.port import for_questions
+from mneme_server.engine.embedding.port import EmbeddingError, ModelUnavailable, for_questions
 from support.e5 import needs_e5
 
 TEXTS = [

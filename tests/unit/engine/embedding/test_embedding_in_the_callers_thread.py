@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from mneme_server.common import deadline
 from mneme_server.engine.embedding.batcher import MicroBatcher
+from mneme_server.engine.embedding.best_effort import BestEffortEmbedder
 from mneme_server.engine.embedding.cache import CachedEmbedder
-from mneme_server.engine.embedding.errors import EmbeddingError
-from mneme_server.engine.embedding.soon import SoonEmbedder
+from mneme_server.engine.embedding.port import EmbeddingError
 from numpy.typing import NDArray
 from unit.engine.embedding.fakes import WAIT_S, FakeEmbedder, vector_of, wait_until
 
@@ -41,7 +41,7 @@ def held(
 def test_a_short_text_that_somebody_waits_for_is_computed_in_that_thread() -> None:
     embedder = InProcess()
     batcher = MicroBatcher(embedder)
-    soon = SoonEmbedder(CachedEmbedder(batcher), patience_s=WAIT_S)
+    soon = BestEffortEmbedder(CachedEmbedder(batcher), patience_s=WAIT_S)
     mine = threading.current_thread().name
     np.testing.assert_array_equal(batcher.embed(["a"]), [vector_of("a")])
     np.testing.assert_array_equal(soon.embed(["b", "b"]), [vector_of("b")] * 2)

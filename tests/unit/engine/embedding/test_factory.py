@@ -2,11 +2,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from mneme_server.engine.embedding.errors import ModelUnavailable
 from mneme_server.engine.embedding.factory import build_embedder
 from mneme_server.engine.embedding.local import LocalEmbedder
 from mneme_server.engine.embedding.ollama import OllamaEmbedder
 from mneme_server.engine.embedding.openai import OpenAIEmbedder
+from mneme_server.engine.embedding.port import ModelUnavailable
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mneme_server.engine.embedding import local as module
-from mneme_server.engine.embedding.errors import EmbeddingError, ModelUnavailable
 from mneme_server.engine.embedding.local import LocalEmbedder, plan_runs
 from mneme_server.engine.embedding.minilm import ExportedModel
+from mneme_server.engine.embedding.port import EmbeddingError, ModelUnavailable
 
 TEXTS = [
     "The payment failed because the card had expired.",

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from mneme_server.engine.embedding import minilm
-from mneme_server.engine.embedding.errors import ModelUnavailable
 from mneme_server.engine.embedding.minilm import find_model
+from mneme_server.engine.embedding.port import ModelUnavailable
 
 
 @pytest.fixture

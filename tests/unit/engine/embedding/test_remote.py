@@ -11,10 +11,10 @@ import grpc
 import numpy as np
 import pytest
 from mneme_server.edge.grpc.errors import failure_of
-from mneme_server.engine.embedding.errors import EmbeddingError, ModelUnavailable
 from mneme_server.engine.embedding.http import HttpPolicy
 from mneme_server.engine.embedding.ollama import OllamaEmbedder
 from mneme_server.engine.embedding.openai import OpenAIEmbedder
+from mneme_server.engine.embedding.port import EmbeddingError, ModelUnavailable
 from mneme_server.engine.embedding.remote import RemoteEmbedder
 from unit.engine.embedding.scripted_http import Answer, Received, ScriptedServer
 

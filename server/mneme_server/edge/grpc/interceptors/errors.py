@@ -16,7 +16,7 @@ from mneme_server.common.errors import DataLoss, MnemeError
 from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.errors import DETAILS_KEY, Failure, failure_of, internal_failure
 from mneme_server.edge.grpc.pipeline import Layer
-from mneme_server.engine.embedding.errors import EmbeddingError
+from mneme_server.engine.embedding.port import EmbeddingError
 
 _log = structlog.get_logger()
 

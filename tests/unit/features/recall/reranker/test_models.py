@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mneme_server.engine.embedding.errors import ModelUnavailable
+from mneme_server.engine.embedding.port import ModelUnavailable
 from mneme_server.features.recall.http_reranker import RemoteReranker
 from mneme_server.features.recall.onnx_reranker import OnnxReranker
 from mneme_server.features.recall.reranker import RerankingError

@@ -1,4 +1,4 @@
-"""Embeddings for callers who can do without: now, or not at all.
+"""Embeddings for callers who can do without: soon, or not at all.
 
 What is written goes into the durable queue when its vector is not to be had soon, and what is asked
 is searched by words alone. A backend that is down or hangs then costs such a caller a moment.
@@ -18,7 +18,7 @@ from mneme_server.common.begun import Begun
 from mneme_server.common.deadline import time_left, within
 from mneme_server.common.fairness import on_behalf_of
 from mneme_server.engine.embedding.cache import CachedEmbedder
-from mneme_server.engine.embedding.errors import EmbeddingError
+from mneme_server.engine.embedding.port import EmbeddingError
 
 _PER_TEXT_S = 0.01
 _PAUSE_S = 2.0
@@ -29,7 +29,7 @@ _REMEMBERED = 1_000
 _log = structlog.get_logger(__name__)
 
 
-class SoonEmbedder:
+class BestEffortEmbedder:
     """Embeds texts unless that takes too long. Thread-safe.
 
     After a failure its tenant does not try for two seconds, or for as long as the backend asks,
