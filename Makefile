@@ -222,7 +222,7 @@ lint-python: $(SETUP)
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	MYPYPATH=scripts $(BIN)/mypy scripts/demo.py scripts/reflect_examples.py scripts/reference.py scripts/parity.py scripts/commands.py \
-		scripts/apireference.py scripts/openapi.py scripts/agents_day.py scripts/serve_cluster.py scripts/mutants.py scripts/warmtests.py scripts/counts.py scripts/traces.py \
+		scripts/apireference.py scripts/openapi.py scripts/agents_day.py scripts/serve_cluster.py scripts/mutants.py scripts/warmtests.py scripts/counts.py scripts/traces.py scripts/unasync.py \
 		examples/*.py
 	$(BIN)/lint-imports
 
@@ -250,6 +250,7 @@ breaking: $(SETUP)
 
 # Last the answers of a server to the examples; a test compares them, as check-generate starts none.
 generate: $(SETUP) setup-typescript model ## Generate the code of the API, the tables of the documentation, and the newest schemas
+	$(BIN)/python scripts/unasync.py
 	$(BIN)/python scripts/generate.py
 	$(BIN)/python scripts/reference.py
 	$(BIN)/python scripts/parity.py
@@ -259,6 +260,7 @@ generate: $(SETUP) setup-typescript model ## Generate the code of the API, the t
 	$(BIN)/python tests/fixtures/make_answers.py
 
 check-generate: $(SETUP) setup-typescript ## Check that what is generated is up to date
+	@$(BIN)/python scripts/unasync.py --check
 	@$(BIN)/python scripts/reference.py --check
 	@$(BIN)/python scripts/parity.py --check
 	@$(BIN)/python scripts/apireference.py --check

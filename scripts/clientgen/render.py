@@ -67,8 +67,8 @@ def _module(service: Service) -> str:
 def _imports(service: Service, signatures: list[Signature]) -> list[str]:
     needed: dict[str, set[str]] = {
         "mneme._core.rpc": {"Rpc"},
-        "mneme._core.sync": {"SyncCaller"},
-        "mneme._core.aio": {"AsyncCaller"},
+        "mneme._core._async.caller": {"AsyncCaller"},
+        "mneme._core._sync.caller": {"SyncCaller"},
     }
     for rpc, shape in zip(service.rpcs, signatures, strict=True):
         for module, name in shape.imports:
@@ -78,9 +78,8 @@ def _imports(service: Service, signatures: list[Signature]) -> list[str]:
         needed.setdefault("mneme._generated.answers", set()).add(answer.name)
         if rpc.starts:
             needed["mneme._generated.answers"] |= {"Operation", rpc.starts.response.name}
-            needed.setdefault("mneme._core.long_running", set()).update(
-                {"AsyncLongRunning", "LongRunning"}
-            )
+            needed["mneme._core._async.long_running"] = {"AsyncLongRunning"}
+            needed["mneme._core._sync.long_running"] = {"LongRunning"}
         if rpc.paging:
             needed.setdefault("collections.abc", set()).update({"AsyncIterator", "Iterator"})
             if item := rpc.paging.items.message_type:
@@ -88,8 +87,8 @@ def _imports(service: Service, signatures: list[Signature]) -> list[str]:
         if rpc.update:
             needed["mneme._core.rpc"].add("update_of")
         if rpc.descriptor.server_streaming:
-            needed["mneme._core.sync"].add("Stream")
-            needed["mneme._core.aio"].add("AsyncStream")
+            needed["mneme._core.aio"] = {"AsyncStream"}
+            needed["mneme._core.sync"] = {"Stream"}
     standard = ("collections.abc", "datetime", "typing")
     lines: list[str] = []
     others = sorted(set(needed) - set(standard))

@@ -190,7 +190,7 @@ def _items_parameter(rpc: Rpc) -> Parameter:
         request = rpc.descriptor.input_type
         name, comment = "requests", "The stream's requests, as messages or their fields."
         text, imports = _message(request)
-    either = {("mneme._core.aio", "AnyIterable"), ("collections.abc", "Iterable")}
+    either = {("mneme._core.iterables", "AnyIterable"), ("collections.abc", "Iterable")}
     return Parameter(
         name,
         f"Iterable[{text}]",

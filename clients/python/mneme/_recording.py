@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
-from mneme._core.sync import SyncCaller
+from mneme._core._sync.caller import SyncCaller
 from mneme._core.uploading import OnAcknowledged, Recorded, Upload, unacknowledged
 from mneme._generated.event import _STREAM_EVENTS as STREAM_EVENTS
 from mneme._generated.fields import NewEventFields

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator
 
-from mneme._core.aio import AnyIterable, AsyncCaller
+from mneme._core._async.caller import AsyncCaller
+from mneme._core.iterables import AnyIterable
 from mneme._core.uploading import OnAcknowledged, Recorded, Unacknowledged, unacknowledged
 from mneme._generated.event import _STREAM_EVENTS as STREAM_EVENTS
 from mneme._generated.fields import NewEventFields

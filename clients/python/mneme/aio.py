@@ -8,8 +8,8 @@ from functools import cached_property
 from types import TracebackType
 from typing import Any
 
+from mneme._core._async.long_running import AsyncLongRunning
 from mneme._core.connection import TlsConfig, connection_of
-from mneme._core.long_running import AsyncLongRunning
 from mneme._generated.answers import Operation
 from mneme._generated.services import AsyncServices, AsyncStubs
 from mneme._recording_aio import AsyncRecordsAll

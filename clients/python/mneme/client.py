@@ -8,8 +8,8 @@ from functools import cached_property
 from types import TracebackType
 from typing import Any
 
+from mneme._core._sync.long_running import LongRunning
 from mneme._core.connection import TlsConfig, connection_of
-from mneme._core.long_running import LongRunning
 from mneme._generated.answers import Operation
 from mneme._generated.services import Stubs, SyncServices
 from mneme._recording import RecordsAll

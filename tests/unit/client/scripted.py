@@ -18,8 +18,8 @@ from google.rpc import code_pb2, status_pb2
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 from grpc_status import rpc_status
 from mneme import AsyncMnemeClient, MnemeClient
+from mneme._core._sync.long_running import LongRunning
 from mneme._core.answers import Answer as PlainAnswer
-from mneme._core.long_running import LongRunning
 from mneme._generated.services import RPCS
 
 Answer = Callable[[Any, grpc.ServicerContext], Any]

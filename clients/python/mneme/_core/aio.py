@@ -1,30 +1,26 @@
-"""Makes the calls of `AsyncMnemeClient`."""
+"""Channels and streams of `AsyncMnemeClient`: what differs in kind from those in `sync`."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Generic, TypeAlias
+from typing import Any, Generic
 from weakref import WeakSet
 
 import grpc
 from google.protobuf.message import Message
 
-from mneme._core.calling import Caller, callable_of
+from mneme._core.calling import Caller, Items, callable_of
 from mneme._core.cancelling import closed, is_leaving, told_of_closing
 from mneme._core.connection import APART, Connection
-from mneme._core.long_running import AsyncLongRunning
+from mneme._core.iterables import AnyIterable
 from mneme._core.one_loop import OneLoop
-from mneme._core.resuming import Resumption, patience_of
-from mneme._core.retry import Attempts
-from mneme._core.rpc import AnswerT, RequestT, Rpc
+from mneme._core.resuming import Resumption
+from mneme._core.rpc import AnswerT, AnswerT_co, ItemT, RequestT, Rpc
 from mneme._core.status import DOWN, error_of
-from mneme._core.sync import AnswerT_co, ItemT
 from mneme.errors import ClosedError, MnemeError
-
-AnyIterable: TypeAlias = Iterable[ItemT] | AsyncIterable[ItemT]
 
 
 class AsyncStream(Generic[AnswerT_co], AsyncIterator[AnswerT_co]):
@@ -37,11 +33,11 @@ class AsyncStream(Generic[AnswerT_co], AsyncIterator[AnswerT_co]):
         error_of: Callable[[grpc.RpcError, grpc.aio.Channel | None], MnemeError],
         finished: Callable[[Any], Awaitable[None]],
         *,
-        source: _Source | None = None,
+        items: Items | None = None,
         resumption: Resumption | None = None,
     ) -> None:
         self._finished = finished
-        self._source = source
+        self._items = items
         self._resumption = resumption
         self._open_call = open_call
         self._wrap = wrap
@@ -126,9 +122,9 @@ class AsyncStream(Generic[AnswerT_co], AsyncIterator[AnswerT_co]):
 
     def _raise_own_error(self) -> None:
         """Raise what the caller's own items raised: gRPC hides it behind a cancelled call."""
-        if self._source is not None and self._source.error is not None:
+        if self._items is not None and self._items.error is not None:
             self._ended = True
-            raise self._source.error
+            raise self._items.error
 
     async def aclose(self) -> None:
         """End the stream."""
@@ -166,11 +162,11 @@ class AsyncStream(Generic[AnswerT_co], AsyncIterator[AnswerT_co]):
         await self.aclose()
 
 
-class AsyncCaller(Caller):
-    """A channel and the four kinds of calls on it.
+class AsyncTransport(Caller):
+    """A channel, and the ways to begin a call on it.
 
     The channel belongs to the event loop that runs when it is first used. A stream that stays open
-    has one of its own, as with `SyncCaller`.
+    has one of its own, as with `Transport`.
 
     Args:
         connection: where the server is, and how patient to be with it.
@@ -208,89 +204,35 @@ class AsyncCaller(Caller):
             self._opened = self._connection.aio_channel()
         return self._opened
 
-    async def _start(
-        self, rpc: Rpc[RequestT, AnswerT], fields: Mapping[str, Any], timeout: float | None
-    ) -> AsyncLongRunning[Any, Any]:
-        """Start an operation."""
-        answer: Any = await self._unary(rpc, fields, timeout)
-        return AsyncLongRunning(self, answer.operation)
+    async def _answer(
+        self, call: Any, request: Message, options: Mapping[str, Any]
+    ) -> tuple[Any, Any]:
+        """Make a call with one answer; return that, and what came behind it."""
+        made = call(request, **options)
+        with told_of_closing():
+            response = await made
+        return response, await made.trailing_metadata()
 
-    async def _unary(
-        self, rpc: Rpc[RequestT, AnswerT], fields: Mapping[str, Any], timeout: float | None
-    ) -> AnswerT:
-        request = rpc.build(fields)
-        limit = self._connection.timeout if timeout is None else timeout
-        attempts = Attempts(rpc, self._connection.retries, limit)
-        while True:
-            call = self._callable(rpc, self._channel.unary_unary)
-            asked = self._freshness.token
-            try:
-                made = call(request, **self._options(attempts.time_left))
-                with told_of_closing():
-                    response = await made
-            except grpc.RpcError as failure:
-                error = self._error_of(failure)
-                pause = attempts.pause_after(error)
-                if pause is None:
-                    raise error from failure
-            else:
-                self._freshness.note(await made.trailing_metadata(), asked)
-                return rpc.answer(response)
-            await asyncio.sleep(pause)
-
-    async def _client_stream(
-        self,
-        rpc: Rpc[RequestT, AnswerT],
-        items: AnyIterable[Any],
-        timeout: float | None,
-    ) -> AnswerT:
-        asked = self._freshness.token
-        call = self._callable(rpc, self._channel.stream_unary)(**self._options(timeout))
+    async def _answer_to_all(
+        self, call: Any, requests: AsyncIterator[Message], options: Mapping[str, Any]
+    ) -> tuple[Any, Any]:
+        """The same with many requests."""
+        made = call(**options)
         try:
-            async for request in _requests(rpc, items):
+            async for request in requests:
                 with told_of_closing():
-                    await call.write(request)
+                    await made.write(request)
             with told_of_closing():
-                await call.done_writing()
+                await made.done_writing()
         except asyncio.InvalidStateError:
             # The server has answered already; its status follows.
             pass
-        except grpc.RpcError as failure:
-            raise self._error_of(failure) from failure
         except BaseException:
-            call.cancel()
+            made.cancel()
             raise
-        try:
-            with told_of_closing():
-                response = await call
-        except grpc.RpcError as failure:
-            raise self._error_of(failure) from failure
-        self._freshness.note(await call.trailing_metadata(), asked)
-        return rpc.answer(response)
-
-    def _server_stream(
-        self, rpc: Rpc[RequestT, AnswerT], fields: Mapping[str, Any], timeout: float | None
-    ) -> AsyncStream[AnswerT]:
-        connection = self._connection
-        patience = patience_of(connection.retries, connection.timeout)
-        attempts = Attempts(rpc, connection.retries, timeout)
-        resumption = Resumption(rpc, fields, attempts, patience)
-
-        def request() -> Message:
-            copy = type(resumption.request)()
-            copy.CopyFrom(resumption.request)
-            return copy
-
-        return self._stream("unary_stream", rpc, request, timeout, resumption=resumption)
-
-    def _bidirectional(
-        self,
-        rpc: Rpc[RequestT, AnswerT],
-        items: AnyIterable[Any],
-        timeout: float | None,
-    ) -> AsyncStream[AnswerT]:
-        source = _Source(rpc, items)
-        return self._stream("stream_stream", rpc, source.requests, timeout, source=source)
+        with told_of_closing():
+            response = await made
+        return response, await made.trailing_metadata()
 
     def _stream(
         self,
@@ -299,7 +241,7 @@ class AsyncCaller(Caller):
         given: Callable[[], Any],
         timeout: float | None,
         *,
-        source: _Source | None = None,
+        items: Items | None = None,
         resumption: Resumption | None = None,
     ) -> AsyncStream[AnswerT]:
         """A stream; `kind` is the name of the channel's method that makes such calls."""
@@ -322,27 +264,11 @@ class AsyncCaller(Caller):
             self._freshness.note(await call.trailing_metadata(), asked)
 
         stream = AsyncStream(
-            open_call, rpc.answer, self._error_of, finished, source=source, resumption=resumption
+            open_call, rpc.answer, self._error_of, finished, items=items, resumption=resumption
         )
         if rpc.long_lived:
             self._apart.add(stream)
         return stream
-
-    async def _pages(
-        self,
-        rpc: Rpc[RequestT, AnswerT],
-        fields: Mapping[str, Any],
-        items_of: Callable[[AnswerT], Iterable[ItemT]],
-        timeout: float | None,
-    ) -> AsyncIterator[ItemT]:
-        token = ""
-        while True:
-            page = await self._unary(rpc, {**fields, "page_token": token}, timeout)
-            for item in items_of(page):
-                yield item
-            token = getattr(page, "next_page_token", "")
-            if not token:
-                return
 
     def _error_of(
         self, failure: grpc.RpcError, channel: grpc.aio.Channel | None = None
@@ -368,28 +294,11 @@ def _drop(loop: asyncio.AbstractEventLoop, call: Any, own: grpc.aio.Channel | No
         task.add_done_callback(_closing.discard)
 
 
-async def _requests(rpc: Rpc[Any, Any], items: AnyIterable[Any]) -> AsyncIterator[Message]:
+async def each(items: AnyIterable[ItemT]) -> AsyncIterator[ItemT]:
+    """Go through what the caller gave, whether it comes asynchronously or not."""
     if isinstance(items, AsyncIterable):
         async for item in items:
-            yield rpc.build_item(item)
+            yield item
     else:
         for item in items:
-            yield rpc.build_item(item)
-
-
-class _Source:
-    """The requests of a stream in both directions; remembers what the caller's items raised."""
-
-    def __init__(self, rpc: Rpc[Any, Any], items: AnyIterable[Any]) -> None:
-        self._rpc = rpc
-        self._items = items
-        self.error: Exception | None = None
-
-    async def requests(self) -> AsyncIterator[Message]:
-        """Yield the requests."""
-        try:
-            async for request in _requests(self._rpc, self._items):
-                yield request
-        except Exception as error:
-            self.error = error
-            raise
+            yield item

@@ -52,6 +52,27 @@ class Caller:
         return found
 
 
+class Items:
+    """What a caller sends one after another; remembers what came of it to an error.
+
+    gRPC hides the error of a caller's own items behind a cancelled call.
+
+    Args:
+        rpc: makes requests of them.
+        items: the caller's.
+    """
+
+    def __init__(self, rpc: Rpc[Any, Any], items: Any) -> None:
+        self._rpc = rpc
+        self._items = items
+        self.error: Exception | None = None
+
+    def raise_own_error(self) -> None:
+        """Raise what the items raised, if they did."""
+        if self.error is not None:
+            raise self.error
+
+
 def callable_of(rpc: Rpc[Any, Any], make: Callable[..., Any]) -> Any:
     """What calls the RPC, made by a method of a channel."""
     return make(

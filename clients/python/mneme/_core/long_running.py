@@ -1,10 +1,8 @@
-"""Work that outlasts a call, as the clients follow it."""
+"""Following work that outlasts a call: what needs no waiting, and how long to wait."""
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 from typing import Any, Generic, Protocol, TypedDict, TypeVar
 
@@ -32,7 +30,7 @@ class _Operation(Protocol):
 OperationT = TypeVar("OperationT", bound=_Operation)
 AnswerT_co = TypeVar("AnswerT_co", bound=Answer[Any], covariant=True)
 
-_LONGEST_WAIT_S = 20.0
+LONGEST_WAIT_S = 20.0
 """How long one call waits for the end."""
 _SHORTEST_S = 0.5
 """Between two questions, when the server has no room for calls that wait."""
@@ -49,7 +47,7 @@ class _Limits(TypedDict):
     timeout: float
 
 
-class _Patience:
+class Patience:
     """When to ask again, and until when; the same for both clients.
 
     Args:
@@ -57,7 +55,7 @@ class _Patience:
         every: seconds that one question may take.
     """
 
-    def __init__(self, timeout: float | None, every: float = _LONGEST_WAIT_S) -> None:
+    def __init__(self, timeout: float | None, every: float = LONGEST_WAIT_S) -> None:
         self._until = None if timeout is None else time.monotonic() + timeout
         self._every = every
         self._asked_at = 0.0
@@ -106,11 +104,11 @@ class _Patience:
 
     def _left(self) -> float:
         if self._until is None:
-            return _LONGEST_WAIT_S
+            return LONGEST_WAIT_S
         return max(0.0, self._until - time.monotonic())
 
 
-class _Followed(Generic[OperationT, AnswerT_co]):
+class Followed(Generic[OperationT, AnswerT_co]):
     """An operation as it was last seen.
 
     Args:
@@ -148,126 +146,3 @@ class _Followed(Generic[OperationT, AnswerT_co]):
             raise self.operation.error
         response: AnswerT_co = self.operation.response
         return response
-
-
-class LongRunning(_Followed[OperationT, AnswerT_co]):
-    """Work that the server does after the call has answered, as it was last seen.
-
-        backup = client.start_backup()
-        print(backup.result(timeout=600).path)
-
-    Attributes:
-        operation: the operation as it was last seen.
-    """
-
-    def refresh(self) -> OperationT:
-        """The operation as it is now."""
-        answer = self._client.get_operation(self.id, tenant_id=self._tenant_id)
-        return self._seen(answer)
-
-    def updates(self, timeout: float | None = None, every: float = 1.0) -> Iterator[OperationT]:
-        """The operation as it is every so many seconds, and at its end, which is the last.
-
-        Goes on when the server is restarted meanwhile.
-
-        Args:
-            timeout: seconds in all; None: no limit.
-            every: seconds between two looks.
-
-        Raises:
-            TimeoutError: it has not ended in time; it goes on.
-            MnemeError: the server does not answer, or does not know it any more.
-        """
-        patience = _Patience(timeout, every)
-        while True:
-            try:
-                answer = self._client.wait_operation(
-                    self.id, tenant_id=self._tenant_id, **patience.ask()
-                )
-            except (UnavailableError, DeadlineExceededError) as error:
-                time.sleep(patience.failed(error))
-                continue
-            yield self._seen(answer)
-            if self.done:
-                return
-            time.sleep(patience.answered())
-
-    def wait(self, timeout: float | None = None) -> OperationT:
-        """Wait until it has ended, however it ended.
-
-        Args:
-            timeout: seconds; None: no limit.
-
-        Raises:
-            TimeoutError: it has not ended in time; it goes on.
-            MnemeError: the server does not answer, or does not know it any more.
-        """
-        if not self.done:
-            for _ in self.updates(timeout, _LONGEST_WAIT_S):
-                pass
-        return self.operation
-
-    def result(self, timeout: float | None = None) -> AnswerT_co:
-        """Wait until it has ended and return what it came to.
-
-        Raises:
-            MnemeError: it failed or was cancelled, as its `error` says.
-            As `wait`.
-        """
-        self.wait(timeout)
-        return self._outcome()
-
-    def cancel(self) -> OperationT:
-        """Have it stop; it may go on for a moment.
-
-        Raises:
-            FailedPreconditionError: it has begun to change what it was started for.
-        """
-        answer = self._client.cancel_operation(self.id, tenant_id=self._tenant_id)
-        return self._seen(answer)
-
-
-class AsyncLongRunning(_Followed[OperationT, AnswerT_co]):
-    """`LongRunning` for asyncio.
-
-    Attributes:
-        operation: the operation as it was last seen.
-    """
-
-    async def refresh(self) -> OperationT:
-        """The operation as it is now."""
-        return self._seen(await self._client.get_operation(self.id, tenant_id=self._tenant_id))
-
-    async def updates(
-        self, timeout: float | None = None, every: float = 1.0
-    ) -> AsyncIterator[OperationT]:
-        """As `LongRunning.updates`."""
-        patience = _Patience(timeout, every)
-        while True:
-            try:
-                answer = await self._client.wait_operation(
-                    self.id, tenant_id=self._tenant_id, **patience.ask()
-                )
-            except (UnavailableError, DeadlineExceededError) as error:
-                await asyncio.sleep(patience.failed(error))
-                continue
-            yield self._seen(answer)
-            if self.done:
-                return
-            await asyncio.sleep(patience.answered())
-
-    async def wait(self, timeout: float | None = None) -> OperationT:
-        """As `LongRunning.wait`."""
-        if not self.done:
-            async for _ in self.updates(timeout, _LONGEST_WAIT_S):
-                pass
-        return self.operation
-
-    async def result(self, timeout: float | None = None) -> AnswerT_co:
-        """As `LongRunning.result`."""
-        await self.wait(timeout)
-        return self._outcome()
-
-    async def cancel(self) -> OperationT:
-        """As `LongRunning.cancel`."""
-        return self._seen(await self._client.cancel_operation(self.id, tenant_id=self._tenant_id))

@@ -99,6 +99,12 @@ class Resumption:
         """Seconds until the deadline; None without one."""
         return self._attempts.time_left
 
+    def next_request(self) -> Message:
+        """A copy of the request for the next call: gRPC may read it while this one moves on."""
+        request = type(self.request)()
+        request.CopyFrom(self.request)
+        return request
+
     def is_news(self, message: Message) -> bool:
         """Note how far the stream has come; tell whether the message is for the caller.
 

@@ -16,6 +16,8 @@ from mneme.errors import ArgumentError
 
 RequestT = TypeVar("RequestT", bound=Message)
 AnswerT = TypeVar("AnswerT", bound=Answer[Any])
+AnswerT_co = TypeVar("AnswerT_co", bound=Answer[Any], covariant=True)
+ItemT = TypeVar("ItemT")
 
 
 @dataclass(frozen=True, slots=True)

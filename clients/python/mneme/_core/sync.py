@@ -1,33 +1,25 @@
-"""Makes the calls of `MnemeClient`."""
+"""Channels and streams of `MnemeClient`: what differs in kind from asyncio's in `aio`."""
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple
 from weakref import WeakSet
 
 import grpc
-from google.protobuf.message import Message
 
-from mneme._core.answers import Answer
-from mneme._core.calling import Caller, callable_of
+from mneme._core.calling import Caller, Items, callable_of
 from mneme._core.connection import APART, Connection
-from mneme._core.long_running import LongRunning
-from mneme._core.resuming import Resumption, patience_of
-from mneme._core.retry import Attempts
-from mneme._core.rpc import AnswerT, RequestT, Rpc, fields_of
+from mneme._core.resuming import Resumption
+from mneme._core.rpc import AnswerT, AnswerT_co, ItemT, RequestT, Rpc
 from mneme._core.status import DOWN, error_of
 from mneme.errors import ClosedError, MnemeError
 
 _TELLS_WITHIN_S = 1.0
-
-ItemT = TypeVar("ItemT")
-AnswerT_co = TypeVar("AnswerT_co", bound=Answer[Any], covariant=True)
 
 
 class Opened(NamedTuple):
@@ -120,8 +112,8 @@ class Stream(Generic[AnswerT_co], Iterator[AnswerT_co]):
         self.close()
 
 
-class SyncCaller(Caller):
-    """A channel and the four kinds of calls on it.
+class Transport(Caller):
+    """A channel, and the ways to begin a call on it.
 
     A server takes a bounded number of calls on one connection. A stream that stays open has a
     connection of its own, so that other calls do not wait for it.
@@ -153,77 +145,31 @@ class SyncCaller(Caller):
         for channel in (*apart, self._channel):
             channel.close()
 
-    def _start(
-        self, rpc: Rpc[RequestT, AnswerT], fields: Mapping[str, Any], timeout: float | None
-    ) -> LongRunning[Any, Any]:
-        """Start an operation."""
-        answer: Any = self._unary(rpc, fields, timeout)
-        return LongRunning(self, answer.operation)
+    def _answer(self, call: Any, given: Any, options: Mapping[str, Any]) -> tuple[Any, Any]:
+        """Make a call with one answer; return that, and what came behind it."""
+        with self._told_of_closing():
+            response, made = call.with_call(given, **options)
+        return response, made.trailing_metadata()
 
-    def _unary(
-        self, rpc: Rpc[RequestT, AnswerT], fields: Mapping[str, Any], timeout: float | None
-    ) -> AnswerT:
-        request = rpc.build(fields)
-        limit = self._connection.timeout if timeout is None else timeout
-        attempts = Attempts(rpc, self._connection.retries, limit)
-        while True:
-            call = self._callable(rpc, self._channel.unary_unary)
-            asked = self._freshness.token
-            try:
-                with self._told_of_closing():
-                    response, made = call.with_call(request, **self._options(attempts.time_left))
-            except grpc.RpcError as failure:
-                error = self._error_of(failure)
-                pause = attempts.pause_after(error)
-                if pause is None:
-                    raise error from failure
-            else:
-                self._freshness.note(made.trailing_metadata(), asked)
-                return rpc.answer(response)
-            time.sleep(pause)
+    _answer_to_all = _answer
 
-    def _client_stream(
-        self, rpc: Rpc[RequestT, AnswerT], items: Iterable[Any], timeout: float | None
-    ) -> AnswerT:
-        call = self._callable(rpc, self._channel.stream_unary)
-        source, asked = _Source(rpc, items), self._freshness.token
-        try:
-            with self._told_of_closing():
-                response, made = call.with_call(source, **self._options(timeout))
-        except grpc.RpcError as failure:
-            source.raise_own_error()
-            raise self._error_of(failure) from failure
-        self._freshness.note(made.trailing_metadata(), asked)
-        return rpc.answer(response)
-
-    def _server_stream(
+    def _stream(
         self,
+        kind: str,
         rpc: Rpc[RequestT, AnswerT],
-        fields: Mapping[str, Any],
+        given: Callable[[], Any],
         timeout: float | None,
         *,
-        resumes: bool = True,
+        items: Items | None = None,
+        resumption: Resumption | None = None,
     ) -> Stream[AnswerT]:
-        connection = self._connection
-        patience = patience_of(connection.retries, connection.timeout) if resumes else 0.0
-        attempts = Attempts(rpc, connection.retries, timeout)
-        resumption = Resumption(rpc, fields, attempts, patience)
+        """A stream; `kind` is the name of the channel's method that makes such calls."""
 
         def open_call() -> Opened:
-            request = type(resumption.request)()
-            request.CopyFrom(resumption.request)  # It moves on while gRPC may still read it.
-            return self._open("unary_stream", rpc, request, resumption.time_left, _nothing)
+            limit = timeout if resumption is None else resumption.time_left
+            return self._open(kind, rpc, given(), limit, items)
 
         return Stream(open_call, rpc.answer, resumption)
-
-    def _bidirectional(
-        self, rpc: Rpc[RequestT, AnswerT], items: Iterable[Any], timeout: float | None
-    ) -> Stream[AnswerT]:
-        source = _Source(rpc, items)
-        return Stream(
-            lambda: self._open("stream_stream", rpc, source, timeout, source.raise_own_error),
-            rpc.answer,
-        )
 
     def _open(
         self,
@@ -231,16 +177,17 @@ class SyncCaller(Caller):
         rpc: Rpc[RequestT, AnswerT],
         given: Any,
         timeout: float | None,
-        raise_own_error: Callable[[], None],
+        items: Items | None,
     ) -> Opened:
-        """Begin a call of a stream; `kind` names the channel's method that makes such calls."""
+        """Begin a call of a stream."""
         options, asked = self._options(timeout), self._freshness.token
 
         def ended(call: Any) -> None:
             self._freshness.note(call.trailing_metadata(), asked)
 
         def error_of(failure: grpc.RpcError) -> MnemeError:
-            raise_own_error()
+            if items is not None:
+                items.raise_own_error()
             return self._error_of(failure, channel)
 
         if not rpc.long_lived:
@@ -279,56 +226,14 @@ class SyncCaller(Caller):
                 raise ClosedError from error
             raise
 
-    def _pages(
-        self,
-        rpc: Rpc[RequestT, AnswerT],
-        fields: Mapping[str, Any],
-        items_of: Callable[[AnswerT], Iterable[ItemT]],
-        timeout: float | None,
-    ) -> Iterator[ItemT]:
-        token = ""
-        while True:
-            page = self._unary(rpc, {**fields, "page_token": token}, timeout)
-            yield from items_of(page)
-            token = getattr(page, "next_page_token", "")
-            if not token:
-                return
-
     def _error_of(self, failure: grpc.RpcError, channel: grpc.Channel | None = None) -> MnemeError:
         called = self._channel if channel is None else channel
         return error_of(failure, self._connection.target, lambda: _is_down(called))
 
 
-def invoke(
-    caller: SyncCaller,
-    rpc: Rpc[RequestT, AnswerT],
-    requests: Iterable[RequestT],
-    timeout: float | None,
-) -> Iterator[AnswerT]:
-    """Call any RPC, whatever its kind. A stream that breaks off is not resumed: its error is told.
-
-    Args:
-        caller: makes the call.
-        rpc: what is called.
-        requests: the request; several where the RPC takes a stream of them.
-        timeout: seconds for the call; None: the client's, and no limit for streams.
-
-    Returns:
-        The answers as they come; a single one where the RPC answers with no stream.
-    """
-    kind = rpc.descriptor
-    if kind.client_streaming and not kind.server_streaming:
-        yield caller._client_stream(rpc, requests, timeout)
-    elif kind.client_streaming:
-        with caller._bidirectional(rpc, requests, timeout) as stream:
-            yield from stream
-    else:
-        fields = fields_of(next(iter(requests)))
-        if not kind.server_streaming:
-            yield caller._unary(rpc, fields, timeout)
-            return
-        with caller._server_stream(rpc, fields, timeout, resumes=False) as stream:
-            yield from stream
+def each(items: Iterable[ItemT]) -> Iterator[ItemT]:
+    """Go through what the caller gave."""
+    return iter(items)
 
 
 def _nothing() -> None:
@@ -345,30 +250,3 @@ def _is_down(channel: grpc.Channel) -> bool:
         return False
     finally:
         channel.unsubscribe(told.put)
-
-
-class _Source(Iterator[Message]):
-    """The requests of a stream; remembers what the caller's own items raised.
-
-    gRPC takes them on a thread of its own and hides their errors behind a cancelled call.
-    """
-
-    def __init__(self, rpc: Rpc[Any, Any], items: Iterable[Any]) -> None:
-        self._rpc = rpc
-        self._items = iter(items)
-        self._error: Exception | None = None
-
-    def __next__(self) -> Message:
-        try:
-            item: Message = self._rpc.build_item(next(self._items))
-        except StopIteration:
-            raise
-        except Exception as error:
-            self._error = error
-            raise
-        return item
-
-    def raise_own_error(self) -> None:
-        """Raise what the items raised, if they did."""
-        if self._error is not None:
-            raise self._error

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from datetime import datetime
 from typing import Literal
 
-from mneme._core.aio import AsyncCaller
+from mneme._core._async.caller import AsyncCaller
+from mneme._core._sync.caller import SyncCaller
 from mneme._core.rpc import Rpc, update_of
-from mneme._core.sync import SyncCaller
 from mneme._generated.answers import (
     AlertHistoryEntry,
     AlertRule,

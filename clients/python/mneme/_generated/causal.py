@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Literal
 
-from mneme._core.aio import AsyncCaller
-from mneme._core.long_running import AsyncLongRunning, LongRunning
+from mneme._core._async.caller import AsyncCaller
+from mneme._core._async.long_running import AsyncLongRunning
+from mneme._core._sync.caller import SyncCaller
+from mneme._core._sync.long_running import LongRunning
 from mneme._core.rpc import Rpc, update_of
-from mneme._core.sync import SyncCaller
 from mneme._generated.answers import (
     AddEdgeResponse,
     AnalyzeExperimentResponse,

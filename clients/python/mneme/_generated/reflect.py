@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from mneme._core.aio import AsyncCaller
+from mneme._core._async.caller import AsyncCaller
+from mneme._core._sync.caller import SyncCaller
 from mneme._core.rpc import Rpc
-from mneme._core.sync import SyncCaller
 from mneme._generated.answers import ReflectResponse
 from mneme._generated.choices import AnalysisChoice
 from mneme._generated.fields import (

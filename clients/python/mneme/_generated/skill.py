@@ -7,9 +7,11 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Literal
 
-from mneme._core.aio import AsyncCaller, AsyncStream
+from mneme._core._async.caller import AsyncCaller
+from mneme._core._sync.caller import SyncCaller
+from mneme._core.aio import AsyncStream
 from mneme._core.rpc import Rpc, update_of
-from mneme._core.sync import Stream, SyncCaller
+from mneme._core.sync import Stream
 from mneme._generated.answers import (
     ConsolidateSkillsResponse,
     CreateSkillResponse,

@@ -15,8 +15,8 @@ from mneme.cli.output import Column, terminal
 from mneme.cli.values import one_of
 
 if TYPE_CHECKING:
+    from mneme._core._sync.long_running import LongRunning
     from mneme._core.answers import Answer
-    from mneme._core.long_running import LongRunning
     from mneme.types import Operation
 
 AnswerT = TypeVar("AnswerT", bound="Answer[Any]")

@@ -93,7 +93,7 @@ def call(
 
 
 def _answers(cli: Cli, rpc: Rpc[Any, Any], fields: list[str]) -> Iterator[Any]:
-    from mneme._core.sync import invoke
+    from mneme._core.invoking import invoke
     from mneme.cli.call.request import request_of, requests_of
 
     if rpc.descriptor.client_streaming:
