@@ -30,7 +30,7 @@ from mneme_server.engine.reindexing import Reindexer
 from mneme_server.engine.runtime import Runtime
 from mneme_server.engine.scheduling.periodic import Repeating
 from mneme_server.engine.settings import ServerSettings, split_origins
-from mneme_server.engine.tenants.backends import where_kept
+from mneme_server.engine.tenants.backends import open_backend
 from mneme_server.engine.tenants.reserve import Reserve
 from mneme_server.engine.tracing import Spans, spans_of_process
 from mneme_server.features.admin.authentication import KeyAuthenticator
@@ -84,18 +84,18 @@ class Opened:
             opened.enter_context(hold or only_process_in(settings.data_dir))
             schema, branches = tenant_schema(), catalog_migrations()
             folders = (MIGRATIONS, *branches)
-            kept = where_kept(settings, schema, folders)
-            opened.callback(kept.close)
-            self.shared = kept.shared
-            self.lending = kept.lending
-            self.catalog = Catalog(kept.catalog, *branches)
+            backend = open_backend(settings, schema, folders)
+            opened.callback(backend.close)
+            self.shared = backend.shared
+            self.lending = backend.lending
+            self.catalog = Catalog(backend.catalog, *branches)
             opened.callback(self.catalog.close)
-            places = placed(kept, self.catalog.database, settings, schema, folders)
+            places = placed(backend, self.catalog.database, settings, schema, folders)
             self.places = opened.enter_context(places)
             self.runtime = Runtime(
                 settings, self.catalog.tenants, schema,
-                kept.stores if kept.shared else self.places,
-                progress=progress, node=kept.node, project=kept.project, spans=spans.root,
+                backend.stores if backend.shared else self.places,
+                progress=progress, node=backend.node, project=backend.project, spans=spans.root,
             )  # fmt: skip
             opened.callback(self.runtime.close)
             self._resources = opened.pop_all()
@@ -147,7 +147,7 @@ class Application:
             catalog.tenants,
             files,
             self._authenticator,
-            None if cluster is None else cluster.elsewhere,
+            None if cluster is None else cluster.erasures,
             None if cluster is None else cluster.leases,
         )
         self._keys = ApiKeys(catalog.keys, catalog.tenants, self._authenticator)

@@ -7,13 +7,13 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from mneme_server.engine.cluster.moving_served import MoveServed, Tenants
-from mneme_server.engine.cluster.placements import Elsewhere, PlacedStores
-from mneme_server.engine.cluster.same_answers import same_answers
+from mneme_server.engine.cluster.moves import LiveMove, same_answers
+from mneme_server.engine.cluster.placements import OtherDatabase, PlacedStores
 from mneme_server.engine.settings import ServerSettings
 from mneme_server.engine.store.connections import Database
-from mneme_server.engine.store.unit import TenantSchema
-from mneme_server.engine.tenants.backends import Kept, require_driver
+from mneme_server.engine.store.unit import TenantSchema, Unit
+from mneme_server.engine.tenants.backends import Backend, require_driver
+from mneme_server.engine.tenants.registry import TenantRegistry
 from mneme_server.features.admin.store.catalog import Catalog, SqlPlacements
 from mneme_server.features.admin.store.moves import SqlMoves
 from mneme_server.features.admin.tenant_operations import Moving
@@ -22,7 +22,7 @@ from mneme_server.features.proof.store.catalog import private_keys
 
 
 def placed(
-    kept: Kept,
+    backend: Backend,
     catalog: Database,
     settings: ServerSettings,
     schema: TenantSchema,
@@ -31,7 +31,7 @@ def placed(
     """Return the stores of a server's tenants, wherever they are.
 
     Args:
-        kept: where the catalog is.
+        backend: where the catalog is.
         catalog: its database.
         settings: the server's.
         schema: what a tenant's database is made of.
@@ -41,19 +41,19 @@ def placed(
         name: partial(_elsewhere, url, schema, catalog_folders)
         for name, url in settings.named_databases.items()
     }
-    return PlacedStores(kept.stores, SqlPlacements(catalog), opened)
+    return PlacedStores(backend.stores, SqlPlacements(catalog), opened)
 
 
-def moving(places: PlacedStores, tenants: Tenants, catalog: Catalog) -> Moving:
+def moving(places: PlacedStores, tenants: TenantRegistry[Unit], catalog: Catalog) -> Moving:
     """Return what moves tenants between their databases while they are served; none where several
     servers share the catalog."""
     checks = {"chains": same_chains, "questions": same_answers}
     if catalog.database.shared:
         return Moving(None)
-    return Moving(MoveServed(places, tenants, catalog.tenants.get, checks))
+    return Moving(LiveMove(places, tenants, catalog.tenants.get, checks))
 
 
-def _elsewhere(url: str, schema: TenantSchema, catalog_folders: Sequence[Path]) -> Elsewhere:
+def _elsewhere(url: str, schema: TenantSchema, catalog_folders: Sequence[Path]) -> OtherDatabase:
     require_driver()
     from mneme_server.engine.store.postgres.catalog import PostgresCatalog
     from mneme_server.engine.store.postgres.store import PostgresStores
@@ -63,4 +63,4 @@ def _elsewhere(url: str, schema: TenantSchema, catalog_folders: Sequence[Path]) 
         opened.callback(stores.close)
         catalog = PostgresCatalog(url, catalog_folders)
         opened.callback(catalog.close)
-        return Elsewhere(stores, SqlMoves(catalog, [private_keys.name]), opened.pop_all().close)
+        return OtherDatabase(stores, SqlMoves(catalog, [private_keys.name]), opened.pop_all().close)

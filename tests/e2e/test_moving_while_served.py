@@ -12,7 +12,7 @@ import pytest
 from mneme import MnemeClient, errors
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme_server.common.errors import Unavailable
-from mneme_server.engine.cluster.moving_served import MoveServed
+from mneme_server.engine.cluster.moves import LiveMove
 from mneme_server.engine.store.tenant_copy import copy_rows
 from support.postgres import PostgresServer
 from support.server import (
@@ -222,7 +222,7 @@ def test_a_tenant_that_comes_to_where_one_is_moving_to_keeps_what_it_has(
     tmp_path: Path, url: str, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another server may make it after it was seen that there is none of the name."""
-    monkeypatch.setattr(MoveServed, "require_room", lambda *_: None)
+    monkeypatch.setattr(LiveMove, "require_room", lambda *_: None)
     with (
         local_server(tmp_path / "cluster", database_url=url) as cluster,
         local_server(tmp_path / "data", databases=f"west={url}") as server,
@@ -305,7 +305,7 @@ def test_a_tenant_that_is_deleted_while_it_is_copied_leaves_nothing_in_either_pl
         assert go_on.wait(PATIENCE_S)
         copy_rows(*given)
 
-    monkeypatch.setattr("mneme_server.engine.cluster.moving_served.copy_rows", copy_later)
+    monkeypatch.setattr("mneme_server.engine.cluster.moves.copy_rows", copy_later)
     data = tmp_path / "data"
     with local_server(data, databases=f"west={url}") as server:
         filled(server.address)

@@ -19,7 +19,6 @@ from mneme_server.engine import runtime as memories
 from mneme_server.engine.corpus.cache import AT_ONCE, ManagedIndex
 from mneme_server.engine.corpus.change import CorpusChange
 from mneme_server.engine.corpus.live_index import LiveIndex
-from mneme_server.engine.tenants.opening import TenantOpener
 from mneme_server.features.learn import lessons as learning_lessons
 from numpy.typing import NDArray
 from support.contexts import eventually
@@ -201,15 +200,16 @@ def test_a_tenant_that_opens_slowly_delays_no_others_calls_nor_what_waits_for_it
     tmp_path: Path,
 ) -> None:
     may_open = threading.Event()
-    opened = TenantOpener.__call__
 
-    def opening(opener: TenantOpener, tenant_id: str) -> object:
+    def opening(tenant_id: str) -> object:
         assert not tenant_id.startswith("slow") or may_open.wait(WAIT_S)
-        return opened(opener, tenant_id)
+        return opened(tenant_id)
 
     with local_server(tmp_path / "data", workers=8, max_uploads=4) as server:
         slow, calm = server.keys.tenant("slow"), server.keys.tenant("calm")
-        with mock.patch.object(TenantOpener, "__call__", opening):
+        registry = server.application.runtime.tenants
+        opened = registry._opener
+        with mock.patch.object(registry, "_opener", opening):
             analysis = reflect_pb.ReflectRequest(analysis=reflect_pb.ANALYSIS_ERROR_PATTERNS)
             waiting = [slow.reflect.Reflect.future(analysis, timeout=WAIT_S) for _ in range(3)]
             waiting += [

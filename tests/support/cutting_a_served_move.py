@@ -36,12 +36,12 @@ class _Cut:
 def main() -> None:
     """Run the command line with the cut."""
     point = sys.argv.pop(1)
-    from mneme_server.engine.cluster.moving_served import MoveServed
+    from mneme_server.engine.cluster.moves import LiveMove
     from mneme_server.features.admin.store.catalog import SqlPlacements
 
-    move, put = MoveServed.__call__, SqlPlacements.put
+    move, put = LiveMove.run, SqlPlacements.put
 
-    def moved(self: MoveServed, tenant_id: str, to: str, step: Any, commit: Any) -> Any:
+    def moved(self: LiveMove, tenant_id: str, to: str, step: Any, commit: Any) -> Any:
         return move(self, tenant_id, to, _Cut(step, point), commit)
 
     def said(self: SqlPlacements, tenant_id: str, placement: Any) -> None:
@@ -52,7 +52,7 @@ def main() -> None:
         if switches and point == "put+":
             _gone()
 
-    MoveServed.__call__ = moved  # type: ignore[method-assign]
+    LiveMove.run = moved  # type: ignore[method-assign]
     SqlPlacements.put = said  # type: ignore[method-assign]
     runpy.run_module("mneme_server", run_name="__main__")
 

@@ -16,13 +16,12 @@ from mneme_server.capabilities import catalog_migrations, tenant_schema
 from mneme_server.common.errors import FailedPrecondition, InvalidArgument, Reason
 from mneme_server.edge.grpc.logging import configure_logging
 from mneme_server.edge.local.folder import only_process_in
-from mneme_server.engine.cluster.moving import CatalogRows, Moved, MoveTenants, Place
-from mneme_server.engine.cluster.placements import HOME, PlacedStores, Placement
-from mneme_server.engine.cluster.same_answers import same_answers
+from mneme_server.engine.cluster.moves import OfflineMove, OfflineMoveResult, Place, same_answers
+from mneme_server.engine.cluster.placements import HOME, CatalogRows, PlacedStores, Placement
 from mneme_server.engine.corpus.tenant_store import TenantStores
 from mneme_server.engine.settings import ServerSettings
 from mneme_server.engine.store.unit import TenantSchema, Unit
-from mneme_server.engine.tenants.backends import Kept, in_folder, reaching, require_driver
+from mneme_server.engine.tenants.backends import Backend, folder_backend, reaching, require_driver
 from mneme_server.features.admin.store.catalog import MIGRATIONS, Catalog
 from mneme_server.features.admin.store.moves import SqlMoves
 from mneme_server.features.events.verification import same_chains
@@ -67,14 +66,14 @@ def migrate(
         FailedPrecondition: a server has one of the places, another version made one, or one cannot
             keep what there is.
         Unavailable: a database cannot be reached.
-        NotFound, AlreadyExists: see `MoveTenants.chosen`.
+        NotFound, AlreadyExists: see `OfflineMove.chosen`.
         DataLoss: what arrived is not what left.
     """
     configure_logging("warning", settings.log_format)
     done: list[dict[str, Any]] = []
     with _places(settings, to) as (source, target, keys, came_by):
         checks = {"chains": same_chains, "questions": same_answers}
-        move = MoveTenants(
+        move = OfflineMove(
             source, target, checks,
             carry=keys.carry, left=keys.left, came_by=came_by, told=_Telling(progress),
             remove=remove,
@@ -87,7 +86,7 @@ def migrate(
                 found = {"tenant": tenant_id, "rows": rows}
                 line = f"{tenant_id}: {sum(rows.values())} rows would be moved"
             else:
-                moved = move(tenant_id)
+                moved = move.run(tenant_id)
                 found, line = _as_json(moved), _as_line(moved)
             done.append(found)
             if not as_json:
@@ -137,25 +136,25 @@ def _places(
 
 def _opened(opened: ExitStack, place: str, settings: ServerSettings) -> tuple[Place, KeyPlaces]:
     schema, branches = tenant_schema(), catalog_migrations()
-    kept: Kept
+    backend: Backend
     if _in_files(place):
-        kept = in_folder(Path(place.removeprefix(_FOLDER)), schema)
+        backend = folder_backend(Path(place.removeprefix(_FOLDER)), schema)
     else:
         with reaching(_shown(place)):
-            kept = _in_postgres(opened, place, schema, (MIGRATIONS, *branches))
-    opened.callback(kept.close)
-    catalog = Catalog(kept.catalog, *branches)
+            backend = _in_postgres(opened, place, schema, (MIGRATIONS, *branches))
+    opened.callback(backend.close)
+    catalog = Catalog(backend.catalog, *branches)
     opened.callback(catalog.close)
     keys: KeyPlaces
-    if kept.shared:
+    if backend.shared:
         keys = SqlKeyPlaces(catalog.database)
     else:
         keys = KeyFiles(Path(place.removeprefix(_FOLDER)) / _KEYS)
     moves = SqlMoves(catalog.database, [private_keys.name])
-    stores = kept.stores
-    if not kept.shared:
+    stores = backend.stores
+    if not backend.shared:
         folders = (MIGRATIONS, *branches)
-        places = placed(kept, catalog.database, settings, schema, folders)
+        places = placed(backend, catalog.database, settings, schema, folders)
         stores = opened.enter_context(places)
     return Place(_shown(place), moves, stores), keys
 
@@ -190,7 +189,7 @@ def _came_by(
 
 def _in_postgres(
     opened: ExitStack, url: str, schema: TenantSchema, catalog_folders: Sequence[Path]
-) -> Kept:
+) -> Backend:
     """Open a PostgreSQL, not as a server that serves from it: as one that lets none."""
     require_driver()
     from mneme_server.engine.store.postgres.catalog import PostgresCatalog
@@ -203,7 +202,7 @@ def _in_postgres(
     opened.callback(catalog.close)
     opened.enter_context(held_alone(url))
     require_this_version(url, schema.migrations, catalog_folders)
-    return Kept(stores, catalog, lambda: None)
+    return Backend(stores, catalog, lambda: None)
 
 
 class _Keys:
@@ -270,7 +269,7 @@ def _nonzero(sizes: Mapping[str, int]) -> dict[str, int]:
     return {table: rows for table, rows in sizes.items() if rows}
 
 
-def _as_json(moved: Moved) -> dict[str, Any]:
+def _as_json(moved: OfflineMoveResult) -> dict[str, Any]:
     tables = {
         table: {"rows": content.rows, "sha256": content.sha256}
         for table, content in moved.tables.items()
@@ -284,7 +283,7 @@ def _as_json(moved: Moved) -> dict[str, Any]:
     }
 
 
-def _as_line(moved: Moved) -> str:
+def _as_line(moved: OfflineMoveResult) -> str:
     if not moved.copied:
         return f"{moved.tenant_id}: had been copied and compared before; it lives there now"
     rows = sum(content.rows for content in moved.tables.values())

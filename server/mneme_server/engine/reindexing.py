@@ -11,7 +11,7 @@ from mneme_server.engine.corpus.tenant_store import TenantStores
 from mneme_server.engine.runtime import Runtime
 from mneme_server.engine.store.unit import EmbeddingModel, Unit
 from mneme_server.engine.tenants.embedding import EmbeddingPipeline
-from mneme_server.engine.tenants.opening import INDEX_FOLDERS
+from mneme_server.engine.tenants.opener import INDEX_FOLDERS
 from mneme_server.engine.tenants.registry import TenantRegistry
 
 _REPORT_S = 1.0

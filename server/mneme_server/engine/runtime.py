@@ -14,7 +14,7 @@ from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.common.process_limits import most_files
 from mneme_server.common.tracing import NOTHING, Span
 from mneme_server.common.watchdog import Watchdog
-from mneme_server.engine.cluster.cluster import Cluster, Known
+from mneme_server.engine.cluster.cluster import Cluster, TenantDirectory
 from mneme_server.engine.corpus.listening import TenantListener
 from mneme_server.engine.corpus.nodes import Node
 from mneme_server.engine.corpus.tenant import OpenTenant
@@ -36,7 +36,7 @@ from mneme_server.engine.store.unit import EmbeddingModel, TenantSchema, Unit
 from mneme_server.engine.tenants.embedding import EmbeddingPipeline
 from mneme_server.engine.tenants.feed_followers import DurableFollower, FollowerWorker
 from mneme_server.engine.tenants.local_disk import LocalDisk
-from mneme_server.engine.tenants.opening import Projecting, TenantOpener
+from mneme_server.engine.tenants.opener import ProjectionFactory, TenantOpener
 from mneme_server.engine.tenants.registry import TenantRegistry
 
 _FILES_EACH = 8
@@ -60,7 +60,7 @@ _JOB_THREADS = 4
 """Jobs on threads at once. Most of their time they wait: for a disk, a queue, a process."""
 
 
-class KnownTenants(Known, Protocol):
+class KnownTenants(TenantDirectory, Protocol):
     """Which tenants there are, and which have work left that nobody would think of after a crash,
     e.g. embeddings."""
 
@@ -107,7 +107,7 @@ class Runtime:
         *,
         progress: Callable[[str], None],
         node: Node | None = None,
-        project: Projecting | None = None,
+        project: ProjectionFactory | None = None,
         spans: Span = NOTHING,
     ) -> None:
         self.schema = schema
@@ -162,7 +162,7 @@ class Runtime:
                     before_closing=self._closing,
                     followed=node is not None,
                     project=project,
-                ),
+                ).open,
                 memory_bytes=settings.open_tenants_bytes,
                 most=most_files() // _FILES_EACH // 2,
                 idle_seconds=settings.tenant_idle_seconds,

@@ -28,7 +28,7 @@ from mneme_server.engine.corpus.tenant import OpenTenant
 from mneme_server.engine.store.postgres.connections import Begin, Pool
 from mneme_server.engine.store.projection_reader import ShownRows
 from mneme_server.engine.tenants.local_disk import LocalDisk
-from mneme_server.engine.tenants.opening import SHOWN_FOLDER as FOLDER
+from mneme_server.engine.tenants.opener import SHOWN_FOLDER as FOLDER
 from mneme_server.features.skills.model import SKILL
 from support.api import Api
 from support.forgetting import forget

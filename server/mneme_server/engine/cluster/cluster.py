@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import structlog
 
 from mneme_server.common.errors import FailedPrecondition, MnemeError, NotFound, Reason, is_failure
-from mneme_server.engine.cluster.erasing import Elsewhere, Erasing
+from mneme_server.engine.cluster.erasure_propagation import ErasurePropagation, ErasureWorker
 from mneme_server.engine.cluster.leases import Leases
 from mneme_server.engine.corpus.feed import Position
 from mneme_server.engine.corpus.freshness import FOLLOWED_S
@@ -42,7 +42,7 @@ _STOP_S = 5.0
 _log = structlog.get_logger(__name__)
 
 
-class Known(Protocol):
+class TenantDirectory(Protocol):
     """Which tenants there are."""
 
     def get(self, tenant_id: str) -> object:
@@ -58,7 +58,7 @@ class Known(Protocol):
         ...
 
 
-class Counts(Protocol):
+class CountExchange(Protocol):
     """What limits are counted by."""
 
     def report(self) -> Mapping[str, Any]:
@@ -70,8 +70,8 @@ class Counts(Protocol):
         ...
 
 
-class _NoCounts:
-    """Implements `Counts` before there are any."""
+class _NoExchange:
+    """Implements `CountExchange` before there are any."""
 
     def report(self) -> Mapping[str, Any]:
         """Report nothing."""
@@ -99,7 +99,7 @@ class Cluster:
         node: Node,
         tenants: TenantRegistry[Any],
         root: Path,
-        known: Known,
+        known: TenantDirectory,
         *,
         committed_elsewhere: Callable[[str], None],
         look_after: Callable[[str], None],
@@ -118,7 +118,7 @@ class Cluster:
         self._to_tell = threading.Event()
         self._let_go: Callable[[str], object] = lambda _tenant: None
         self._handing_over: set[str] = set()
-        self._counts: Counts = _NoCounts()
+        self._counts: CountExchange = _NoExchange()
         self._beaten_s = self._swept_s = self._looked_s = self._erased_s = float("-inf")
         self._quiet: list[str] = []
         self._watched: Callable[[], Collection[str]] = tuple
@@ -129,8 +129,8 @@ class Cluster:
         self._others = 0
         local_disk.enter(node.erasures, root.parent)  # Before it counts as alive: then it is known.
         self._beat(time.monotonic())  # Before anybody asks for a lease.
-        self.erasing = Erasing(node.erasures, tenants, root, known.get)
-        self.elsewhere = Elsewhere(node.erasures)
+        self.erasure_worker = ErasureWorker(node.erasures, tenants, root, known.get)
+        self.erasures = ErasurePropagation(node.erasures)
         self._threads = [
             threading.Thread(target=self._follow, name="feed-following", daemon=True),
             threading.Thread(target=self._tell, name="feed-telling", daemon=True),
@@ -152,12 +152,12 @@ class Cluster:
         Raises:
             Unavailable: the store cannot be reached now.
         """
-        self.erasing.start(self._node.due())
+        self.erasure_worker.start(self._node.due())
         self._beat(time.monotonic())  # That may have taken long, and leases are asked for next.
         for thread in self._threads:
             thread.start()
 
-    def count_with(self, counts: Counts) -> None:
+    def count_with(self, counts: CountExchange) -> None:
         """Exchange counts with the other servers from now on, with each sign of life."""
         self._counts = counts
 
@@ -197,7 +197,7 @@ class Cluster:
         """Stop following, and tell nobody any more. Leases are held on to."""
         self._stopping.set()
         self._to_tell.set()
-        self.erasing.begin_stop()
+        self.erasure_worker.begin_stop()
         for thread in self._threads:
             if thread.is_alive():
                 thread.join(_STOP_S)
@@ -233,7 +233,7 @@ class Cluster:
         if now - self._erased_s >= _ERASED_S:
             self._erased_s = now
             if due := self._node.due():
-                self.erasing.note(due)
+                self.erasure_worker.note(due)
         if now - self._swept_s >= _SWEPT_S:
             self._swept_s = now
             for tenant_id in self._node.orphans():

@@ -10,17 +10,19 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from mneme_server.common import deadline
 from mneme_server.common.errors import FailedPrecondition, NotFound, Reason, Unavailable
-from mneme_server.engine.cluster.moving import MovingCatalog
 from mneme_server.engine.corpus.tenant_store import TenantStore, TenantStores
 from mneme_server.engine.store.unit import Unit
 
 HOME = ""
 """Where the catalog is."""
 _RETRY_S = 1.0
+
+CatalogRows = Mapping[str, Sequence[Mapping[str, Any]]]
+"""What a catalog holds of a tenant: rows by table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,69 @@ class Placements(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Elsewhere:
+class Standing:
+    """What a catalog says of where a tenant lives."""
+
+    state: str
+    move: str = ""
+    """Names the move that it arrives by, or left by."""
+    place: str = ""
+    """Where it lives, if elsewhere."""
+
+
+class MovingCatalog(Protocol):
+    """A catalog, as one moves tenants from it or to it."""
+
+    def standing(self, tenant_id: str) -> Standing | None:
+        """Return what it says of a tenant; None if nothing."""
+        ...
+
+    def living(self) -> Sequence[str]:
+        """Return the tenants that live here, by id."""
+        ...
+
+    def departed(self) -> Sequence[str]:
+        """Return the tenants that moved from here, by id."""
+        ...
+
+    def rows(self, tenant_id: str) -> CatalogRows:
+        """Return all that it holds of a tenant."""
+        ...
+
+    def arrive(self, tenant_id: str, move: str) -> None:
+        """Note that a tenant arrives; of what is held of it, keep only the keys, and these unless
+        it moved from here."""
+        ...
+
+    def take_in(self, tenant_id: str, move: str) -> None:
+        """Note, in one transaction, that the name of a tenant is taken by one of another catalog
+        whose rows come here by a move (GUEST).
+
+        Raises:
+            AlreadyExists: a tenant of this name is here, or its rows are.
+        """
+        ...
+
+    def set_standing(self, tenant_id: str, standing: Standing | None) -> None:
+        """Say where a tenant lives; None: nothing is known of it."""
+        ...
+
+    def settle(self, tenant_id: str, rows: CatalogRows, *, trial: bool = False) -> None:
+        """Take what another catalog holds of a tenant that arrived, and say that it lives here. A
+        `trial` is undone.
+
+        Raises:
+            AlreadyExists: a row of another tenant stands in the way.
+        """
+        ...
+
+    def clear(self, tenant_id: str) -> None:
+        """Delete all that is held of a tenant but where it lives."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OtherDatabase:
     """A database that keeps tenants of this server beside those of its own catalog, in which their
     names are taken, so that no server opens them there."""
 
@@ -80,14 +144,14 @@ class PlacedStores:
         self,
         home: TenantStores[Unit],
         placements: Placements,
-        opened: Mapping[str, Callable[[], Elsewhere]],
+        opened: Mapping[str, Callable[[], OtherDatabase]],
     ) -> None:
         self.placements = placements
         self._home = home
         self._opened = opened
         # One for each, as one that cannot be reached takes long to say so.
         self._opening = {name: threading.Lock() for name in opened}
-        self._open: dict[str, Elsewhere] = {}
+        self._open: dict[str, OtherDatabase] = {}
         self._lock = threading.Lock()  # Guards the next.
         self._moving: set[str] = set()
         self._resources = ExitStack()
@@ -115,7 +179,7 @@ class PlacedStores:
         """
         return self._home if place == HOME else self.elsewhere(place).stores
 
-    def elsewhere(self, name: str) -> Elsewhere:
+    def elsewhere(self, name: str) -> OtherDatabase:
         """Return one of the other databases; raises as `at` does."""
         open_it = self._opened.get(name)
         if open_it is None:
@@ -162,7 +226,7 @@ class PlacedStores:
         standing = there.catalog.standing(tenant_id)
         if standing is not None and standing.move == move:
             there.stores.remove(tenant_id, require)
-            there.catalog.stand(tenant_id, None)
+            there.catalog.set_standing(tenant_id, None)
 
     @contextmanager
     def moving(self, tenant_id: str) -> Iterator[None]:

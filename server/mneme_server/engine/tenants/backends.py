@@ -19,7 +19,7 @@ from mneme_server.engine.store.connections import Database
 from mneme_server.engine.store.sqlite_store import SqliteStores
 from mneme_server.engine.store.tenant_states import tenants_live_in
 from mneme_server.engine.store.unit import TenantSchema, Unit
-from mneme_server.engine.tenants.opening import Projecting
+from mneme_server.engine.tenants.opener import ProjectionFactory
 
 CATALOG_NAME = "catalog.db"
 _DRIVER = "psycopg"
@@ -30,8 +30,8 @@ _READERS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """Where things are kept.
+class Backend:
+    """A backend: where tenants and the catalog are kept.
 
     Args:
         stores: the tenants.
@@ -47,7 +47,7 @@ class Kept:
     catalog: Path | Database
     close: Callable[[], object]
     node: Node | None = None
-    project: Projecting | None = None
+    project: ProjectionFactory | None = None
     lending: Sequence[Lending] = ()
 
     @property
@@ -56,9 +56,9 @@ class Kept:
         return isinstance(self.catalog, Database)
 
 
-def where_kept(
+def open_backend(
     settings: ServerSettings, schema: TenantSchema, catalog_folders: Sequence[Path]
-) -> Kept:
+) -> Backend:
     """Open where tenants are kept.
 
     Args:
@@ -73,7 +73,7 @@ def where_kept(
     """
     file = settings.data_dir / CATALOG_NAME
     if settings.database_url is None:
-        return in_folder(settings.data_dir, schema)
+        return folder_backend(settings.data_dir, schema)
     if file.exists() and tenants_live_in(file):
         raise FailedPrecondition(
             f"MNEME_DATABASE_URL names a PostgreSQL, but {settings.data_dir} holds tenants on"
@@ -85,12 +85,12 @@ def where_kept(
         return _in_postgres(settings.database_url.get_secret_value(), schema, catalog_folders)
 
 
-def in_folder(folder: Path, schema: TenantSchema) -> Kept:
+def folder_backend(folder: Path, schema: TenantSchema) -> Backend:
     """Keep tenants and catalog on SQLite, in a data folder."""
-    return Kept(SqliteStores(folder / "tenants", schema), folder / CATALOG_NAME, lambda: None)
+    return Backend(SqliteStores(folder / "tenants", schema), folder / CATALOG_NAME, lambda: None)
 
 
-def _in_postgres(url: str, schema: TenantSchema, catalog_folders: Sequence[Path]) -> Kept:
+def _in_postgres(url: str, schema: TenantSchema, catalog_folders: Sequence[Path]) -> Backend:
     require_driver()
     from mneme_server.engine.store.postgres.catalog import PostgresCatalog
     from mneme_server.engine.store.postgres.node import Node as PostgresNode
@@ -108,7 +108,7 @@ def _in_postgres(url: str, schema: TenantSchema, catalog_folders: Sequence[Path]
         pools = (stores.database.readers, stores.database.writers, catalog.pool)
         lending = [pool.lending for pool in pools]
         project = projecting(schema.kinds)
-        return Kept(stores, catalog, opened.pop_all().close, node, project, lending)
+        return Backend(stores, catalog, opened.pop_all().close, node, project, lending)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ import structlog
 from mneme_server.common.errors import MnemeError
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.erasures import Erasures
-from mneme_server.engine.tenants.opening import COPIES
+from mneme_server.engine.tenants.opener import COPIES
 from mneme_server.engine.tenants.registry import TenantRegistry
 
 _SHARE = 2

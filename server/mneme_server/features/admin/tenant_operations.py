@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.errors import FailedPrecondition, NotFound, Reason, Unavailable
 from mneme_server.common.identity import new_id
-from mneme_server.engine.cluster.moving_served import MoveServed
+from mneme_server.engine.cluster.moves import LiveMove
 from mneme_server.features.admin.ports import Backup, TenantBackups
 from mneme_server.features.admin.tenants import Tenants
 from mneme_server.features.operations.model import OperationTask
@@ -159,7 +159,7 @@ class EmbedTenant:
 class Moving:
     """Moves tenants; `served` is None where the server has no databases to move them between."""
 
-    served: MoveServed | None
+    served: LiveMove | None
 
     def place_of(self, tenant_id: str) -> str:
         """Return the name of the database that a tenant is in; empty: the server's own."""
@@ -180,7 +180,7 @@ class Moving:
 
         Raises:
             FailedPrecondition: all tenants of this server are in PostgreSQL.
-            As `MoveServed.require_room`.
+            As `LiveMove.require_room`.
         """
         if self.served is None:
             if not database:
@@ -206,7 +206,7 @@ class MoveTenant:
         self.moving.require(task.tenant_id, database)
         if served is None or self.moving.place_of(task.tenant_id) == database:
             return {"database": database}
-        arrived = served(task.tenant_id, database, task, lambda: task.commit(begun=True))
+        arrived = served.run(task.tenant_id, database, task, lambda: task.commit(begun=True))
         return {
             "database": database,
             "row_count": arrived.rows,

@@ -1,5 +1,5 @@
 """Counts of what was read of lessons and reflections, kept without writing; see
-`engine.tenants.gathering`.
+`engine.tenants.count_buffer`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from mneme_server.common.clock import now_us
 from mneme_server.common.counting import MAX_COUNT
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.scheduling.turns import TenantWorker
-from mneme_server.engine.tenants.gathering import Gathering
+from mneme_server.engine.tenants.count_buffer import CountBuffer
 from mneme_server.features.learn.model import Access, Lesson
 from mneme_server.features.learn.ports import LessonsUnit, ReflectionsUnit
 
@@ -44,7 +44,7 @@ class Usage:
     """The counts of use of all tenants that are not written yet. Thread-safe."""
 
     def __init__(self) -> None:
-        self._gathering: Gathering[_UsageCounts, UsageUnit] = Gathering(_UsageCounts, _write)
+        self._gathering: CountBuffer[_UsageCounts, UsageUnit] = CountBuffer(_UsageCounts, _write)
 
     def writer(self, tenants: OpenTenants[UsageUnit]) -> TenantWorker:
         """Return what writes the counts."""

@@ -49,7 +49,7 @@ def _build(host: Host) -> Parts:
             purge(tenant_id, found)
 
     if cluster is not None:
-        cluster.erasing.also_drop(partial(_drop_here, host.runtime.stores, drop))
+        cluster.erasure_worker.also_drop(partial(_drop_here, host.runtime.stores, drop))
     signing = host.get(Signing)
     forget = Forget(host.tenants, catalog, signing, host.forgetting, kept)
     tenants.also_delete(catalog.drop)
@@ -65,7 +65,7 @@ def _build(host: Host) -> Parts:
             lambda _tenant: catalog.scrub(),
         ],
         kept,
-        NoOtherServers() if cluster is None else cluster.elsewhere,
+        NoOtherServers() if cluster is None else cluster.erasures,
     )
     descriptor = admin_service_pb2.DESCRIPTOR.services_by_name["AdminService"]
     kinds.bring(descriptor, {FORGET: erase})

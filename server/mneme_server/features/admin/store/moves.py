@@ -24,7 +24,7 @@ from sqlalchemy.exc import IntegrityError
 
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists, DataLoss
-from mneme_server.engine.cluster.moving import CatalogRows, Standing
+from mneme_server.engine.cluster.placements import CatalogRows, Standing
 from mneme_server.engine.store.connections import Database
 from mneme_server.engine.store.tenant_states import ACTIVE, ARRIVING, GUEST, MOVED
 from mneme_server.features.admin.store.catalog import api_keys, moves, places, tenants
@@ -34,7 +34,7 @@ _NOT_MOVED = frozenset({moves.name, places.name})
 
 
 class SqlMoves:
-    """Implements `engine.cluster.moving.MovingCatalog`.
+    """Implements `engine.cluster.placements.MovingCatalog`.
 
     Args:
         database: the catalog's.
@@ -89,7 +89,7 @@ class SqlMoves:
             _delete(connection, tenant_id)
             _stand(connection, tenant_id, Standing(GUEST, move), is_new=state is None)
 
-    def stand(self, tenant_id: str, standing: Standing | None) -> None:
+    def set_standing(self, tenant_id: str, standing: Standing | None) -> None:
         with self._database.write() as connection:
             if standing is None:
                 connection.execute(delete(moves).where(moves.c.tenant_id == tenant_id))

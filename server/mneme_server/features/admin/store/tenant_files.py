@@ -33,7 +33,7 @@ from mneme_server.engine.store.examination import first_damage
 from mneme_server.engine.store.sqlite_store import FILE_NAME, SqliteTenantStore
 from mneme_server.engine.store.tenant_copy import number_after, numbers
 from mneme_server.engine.store.unit import TenantSchema, Unit
-from mneme_server.engine.tenants.opening import INDEX_FOLDERS, require_model
+from mneme_server.engine.tenants.opener import INDEX_FOLDERS, require_model
 from mneme_server.engine.tenants.registry import TenantRegistry
 from mneme_server.features.admin.ports import Backup, TenantStats
 

@@ -14,7 +14,7 @@ from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.scheduling.foreground import Foreground, Size
 from mneme_server.engine.scheduling.turns import TenantWorker
-from mneme_server.engine.tenants.gathering import Gathering
+from mneme_server.engine.tenants.count_buffer import CountBuffer
 from mneme_server.features.memory.model import Memory, MemoryFilter, MemoryPart
 from mneme_server.features.memory.patterns.matchers import KeptMatchers, RegexMatcher, matcher_of
 from mneme_server.features.memory.patterns.model import (
@@ -246,10 +246,10 @@ def _write(unit: PatternsUnit, uses: _Uses) -> None:
 
 class PatternUsage:
     """The uses of all tenants' patterns that are not written yet, counted without writing; see
-    `engine.tenants.gathering`. Thread-safe."""
+    `engine.tenants.count_buffer`. Thread-safe."""
 
     def __init__(self) -> None:
-        self._gathering: Gathering[_Uses, PatternsUnit] = Gathering(_Uses, _write)
+        self._gathering: CountBuffer[_Uses, PatternsUnit] = CountBuffer(_Uses, _write)
 
     def writer(self, tenants: OpenTenants[PatternsUnit]) -> TenantWorker:
         """Return what writes the uses."""

@@ -15,7 +15,7 @@ from mneme_server.engine.index import scratch
 from mneme_server.engine.index.settings import IndexSettings
 from mneme_server.engine.store.sqlite_store import SqliteStores, SqliteTenantStore
 from mneme_server.engine.store.unit import EmbeddingModel, Unit
-from mneme_server.engine.tenants.opening import Projecting, TenantOpener
+from mneme_server.engine.tenants.opener import ProjectionFactory, TenantOpener
 
 MODEL = EmbeddingModel("m", 2)
 
@@ -55,7 +55,7 @@ class Interrupted:
         self._stores.remove(tenant_id, require)
 
 
-def opener(root: Path, reads: int, project: Projecting | None = None) -> TenantOpener:
+def opener(root: Path, reads: int, project: ProjectionFactory | None = None) -> TenantOpener:
     return TenantOpener(
         Interrupted(root, reads),
         root,
@@ -82,11 +82,11 @@ def unable(_folder: Path, _tenant_id: str, _store: object) -> None:
 
 
 def test_a_tenant_that_cannot_be_opened_leaves_no_files_and_no_threads(tmp_path: Path) -> None:
-    opener(tmp_path, 1_000)("acme").close()
+    opener(tmp_path, 1_000).open("acme").close()
     folders, threads = at_work(), set(threading.enumerate())
     for reads in range(100):
         try:
-            opened = opener(tmp_path, reads)("acme")
+            opened = opener(tmp_path, reads).open("acme")
         except Unavailable:
             assert at_work() == folders, f"after {reads} reads"
             continue
@@ -96,7 +96,7 @@ def test_a_tenant_that_cannot_be_opened_leaves_no_files_and_no_threads(tmp_path:
         pytest.fail("it could never be opened")
     assert reads > 2
     with pytest.raises(OSError, match="full"):
-        opener(tmp_path, 1_000, unable)("acme")  # type: ignore[arg-type]
+        opener(tmp_path, 1_000, unable).open("acme")  # type: ignore[arg-type]
     assert at_work() == folders
     left = set(threading.enumerate()) - threads
     assert not [thread.name for thread in left if thread.name != "index-worker"]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from mneme_server.capabilities import tenant_schema
 from mneme_server.common.errors import FailedPrecondition, Unavailable
-from mneme_server.engine.tenants.backends import where_kept
+from mneme_server.engine.tenants.backends import open_backend
 from support.server import settings_of
 
 pytest.importorskip("psycopg")
@@ -20,7 +20,7 @@ pytest.importorskip("psycopg")
 def test_a_database_that_nobody_serves_is_named_with_why(tmp_path: Path) -> None:
     settings = settings_of(tmp_path, database_url="postgresql://ann:geheim@127.0.0.1:1/memory")
     with pytest.raises(Unavailable) as refused:
-        where_kept(settings, tenant_schema(), [])
+        open_backend(settings, tenant_schema(), [])
     said = refused.value.message
     assert said.startswith("MNEME_DATABASE_URL: the database cannot be reached: ")
     assert "refused" in said
@@ -31,7 +31,7 @@ def test_a_database_that_nobody_serves_is_named_with_why(tmp_path: Path) -> None
 def test_an_address_that_cannot_be_read_shows_nothing_of_the_password(tmp_path: Path) -> None:
     settings = settings_of(tmp_path, database_url="postgresql://ann:ge heim@127.0.0.1:1/memory")
     with pytest.raises(FailedPrecondition, match="a space as %20") as refused:
-        where_kept(settings, tenant_schema(), [])
+        open_backend(settings, tenant_schema(), [])
     assert "heim" not in refused.value.message
 
 

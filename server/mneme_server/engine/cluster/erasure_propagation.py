@@ -1,4 +1,5 @@
-"""Leaving nothing of what was erased by way of another server, and having others do so.
+"""The propagation of erasures among servers: each leaves nothing of what was erased by way of
+another.
 
 It goes in two steps. First the calls end that may have read it: what they still write is erased,
 too. Once it is erased from the store, each server drops what it has in memory, and builds its index
@@ -33,8 +34,8 @@ the tenant and the erasure. Nobody can open the tenant meanwhile, if it is close
 _log = structlog.get_logger(__name__)
 
 
-class Erasing:
-    """Does here what this server's place owes. Thread-safe.
+class ErasureWorker:
+    """Does here what this server's place owes of erasures by way of others. Thread-safe.
 
     Args:
         erasures: what is owed, and by whom.
@@ -152,7 +153,7 @@ def _not_yet(owed: Erasure, error: BaseException) -> None:
                  exc_info=not isinstance(error, MnemeError | OSError))  # fmt: skip
 
 
-class Elsewhere:
+class ErasurePropagation:
     """Has the other servers leave nothing of what is erased by way of this one. Thread-safe.
 
     Args:

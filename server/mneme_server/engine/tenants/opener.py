@@ -1,4 +1,4 @@
-"""Opening a tenant: its store, its index, and whether they fit the model that runs."""
+"""The opener of tenants: their store, their index, and whether they fit the model that runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ COPIES = (*INDEX_FOLDERS, SHOWN_FOLDER)
 """All of a tenant's folder that is made of its rows: where servers share the rows, it goes from the
 disk of those that have the tenant closed when something is erased."""
 
-Projecting: TypeAlias = Callable[[Path, str, TenantStore[Unit]], Projection]
+ProjectionFactory: TypeAlias = Callable[[Path, str, TenantStore[Unit]], Projection]
 """Makes what is shown of a tenant, of the folder for it, the tenant's id and its store."""
 
 _log = structlog.get_logger(__name__)
@@ -74,7 +74,7 @@ class TenantOpener:
         committed: Callable[[str], None],
         before_closing: Callable[[OpenTenant[Unit]], None],
         followed: bool = False,
-        project: Projecting | None = None,
+        project: ProjectionFactory | None = None,
     ) -> None:
         self._stores = stores
         self._root = root
@@ -90,7 +90,7 @@ class TenantOpener:
         self._followed = followed
         self._project = project
 
-    def __call__(self, tenant_id: str) -> OpenTenant[Unit]:
+    def open(self, tenant_id: str) -> OpenTenant[Unit]:
         """Open the tenant; its folder is made at first.
 
         Raises:

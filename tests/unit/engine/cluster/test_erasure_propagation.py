@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 from mneme_server.common.errors import NotFound
-from mneme_server.engine.cluster.erasing import Erasing
+from mneme_server.engine.cluster.erasure_propagation import ErasureWorker
 from mneme_server.engine.corpus.erasures import WHOLE, Erasure, Erasures
 from mneme_server.engine.tenants.registry import TenantRegistry
 
@@ -72,13 +72,13 @@ def test_what_cannot_be_removed_is_owed_until_it_is(
     index = tmp_path / tenant_id / "index"
     index.mkdir(parents=True)
     (index / "vectors").write_text("what was erased")
-    erasing = Erasing(cast(Erasures, store), tenants, tmp_path, require)
+    worker = ErasureWorker(cast(Erasures, store), tenants, tmp_path, require)
     with monkeypatch.context() as broken:
         broken.setattr(os, "unlink", _refused)
-        erasing.start([owed])
+        worker.start([owed])
         assert store.settled == [owed]
         assert not store.finished
-    erasing.note([owed])
+    worker.note([owed])
     eventually(lambda: store.finished == [owed])
-    erasing.begin_stop()
+    worker.begin_stop()
     assert not index.exists()

@@ -1,4 +1,4 @@
-"""Counts that calls gather in memory, so that a call that reads does not write.
+"""The buffer of counts, which calls gather in memory: a call that reads does not write.
 
 They are written every half minute, and before a tenant is closed; until then they are added to what
 is shown. A crash loses those of the last half minute and nothing else.
@@ -20,7 +20,7 @@ WRITTEN_EVERY_S = 30.0
 """How long counts wait in memory, in seconds: what a crash loses at most."""
 
 
-class Counts(Protocol):
+class TenantCounts(Protocol):
     """Counts of one tenant. Made without arguments there are none."""
 
     def add(self, more: Self) -> None:
@@ -28,12 +28,12 @@ class Counts(Protocol):
         ...
 
 
-C = TypeVar("C", bound=Counts)
+C = TypeVar("C", bound=TenantCounts)
 U = TypeVar("U", bound=CorpusUnit)
 T = TypeVar("T")
 
 
-class Gathering(Generic[C, U]):
+class CountBuffer(Generic[C, U]):
     """The counts of all tenants that are not written yet. Thread-safe.
 
     Args:
@@ -115,22 +115,22 @@ class CountsWriter(TenantWorker, Generic[C, U]):
     everywhere = True
 
     def __init__(
-        self, tenants: OpenTenants[U], gathering: Gathering[C, U], work: str, thread: str
+        self, tenants: OpenTenants[U], buffer: CountBuffer[C, U], work: str, thread: str
     ) -> None:
         super().__init__(work, thread)
         self._tenants = tenants
-        self._gathering = gathering
+        self._buffer = buffer
 
     def is_waiting(self, tenant_id: str) -> bool:
         """Tell whether the tenant has counts to write: closing it has written them."""
-        return self._gathering.is_waiting(tenant_id)
+        return self._buffer.is_waiting(tenant_id)
 
     def step(self, tenant_id: str) -> int | None:
         """Write the tenant's counts, if there are any."""
-        if self._gathering.is_waiting(tenant_id):
+        if self._buffer.is_waiting(tenant_id):
             try:
                 with self._tenants.open(tenant_id) as tenant:
-                    self._gathering.write(tenant)
+                    self._buffer.write(tenant)
             except NotFound:
-                self._gathering.forget(tenant_id)
+                self._buffer.forget(tenant_id)
         return None
