@@ -26,6 +26,8 @@ RUFF = Path(sysconfig.get_path("scripts")) / "ruff"
 RULES = (
     (r"\basync (?=def|with|for)", ""),
     (r"\bawait ", ""),
+    (r"\b__a(?=(enter|exit)__)", "__"),
+    (r"\baclose\b", "close"),
     (r"(?m)(?<=^import )asyncio$|\basyncio(?=\.sleep\b)", "time"),
     (r"(?m)\bmneme\._core\.iterables(?= import AnyIterable$)", "collections.abc"),
     (r"\bAnyIterable\b", "Iterable"),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from grpc import StatusCode
 
+from mneme._core.aio import each
+from mneme._core.iterables import AnyIterable
 from mneme._core.resuming import Backoff, patience_of
 from mneme._core.rpc import Rpc
 from mneme.errors import MnemeError, UnavailableError
@@ -147,7 +150,7 @@ class Upload:
         # The caller's iterator is asked by one thread at a time: that of a stream which broke off
         # may still wait for it.
         self._asking = threading.Lock()
-        self.error: Exception | None = None
+        self._error: Exception | None = None
 
     def requests(self) -> Iterator[StreamEventsRequest]:
         """Begin a stream: yield what is not acknowledged, then what is new."""
@@ -165,6 +168,11 @@ class Upload:
             self._sent -= self._kept.acknowledge(answer)
             self._state.notify_all()
             return self._kept.recorded
+
+    def raise_own_error(self) -> None:
+        """Raise what the caller's events raised, if they did."""
+        if self._error is not None:
+            raise self._error from None
 
     def end(self) -> None:
         """Send nothing more."""
@@ -201,10 +209,86 @@ class Upload:
             self._exhausted = True
             return
         except Exception as error:
-            self.error = error
+            self._error = error
             raise
         with self._state:
             self._kept.keep(request)
+
+
+class AsyncUpload:
+    """The same for asyncio.
+
+    A task asks the caller for the events, so that a stream which breaks off does not cancel the
+    caller's iterator.
+    """
+
+    def __init__(self, rpc: Rpc[Any, Any], events: AnyIterable[Any], kept: Unacknowledged) -> None:
+        self._rpc = rpc
+        self._kept = kept
+        self._changed = asyncio.Condition()
+        self._sent = 0
+        self._stream = 0
+        self._asking = asyncio.create_task(self._ask(events))
+
+    async def requests(self) -> AsyncIterator[StreamEventsRequest]:
+        """Begin a stream: yield what is not acknowledged, then what is new."""
+        self._stream += 1
+        stream, self._sent = self._stream, 0
+        self._kept.begin()
+        while True:
+            async with self._changed:
+                await self._changed.wait_for(
+                    lambda: (
+                        stream != self._stream
+                        or self._sent < len(self._kept)
+                        or self._asking.done()
+                    )
+                )
+                if stream != self._stream:
+                    return
+                if self._sent == len(self._kept):
+                    self._asking.result()  # Raises what the caller's events raised.
+                    return
+                self._sent += 1
+                request = self._kept[self._sent - 1]
+            yield request
+
+    async def acknowledge(self, answer: StreamEventsResponse) -> Recorded:
+        """Let go what is durable."""
+        async with self._changed:
+            self._sent -= self._kept.acknowledge(answer)
+            self._changed.notify_all()
+        return self._kept.recorded
+
+    def raise_own_error(self) -> None:
+        """Raise what the caller's events raised, if they did."""
+        if self._asking.done():
+            self._asking.result()
+
+    def end(self) -> None:
+        """Send nothing more."""
+        self._asking.cancel()
+
+    async def _ask(self, events: AnyIterable[Any]) -> None:
+        try:
+            async for event in each(events):
+                await self._keep(event)
+        finally:
+            asyncio.get_running_loop().call_soon(self._wake)
+
+    async def _keep(self, event: Any) -> None:
+        request = self._rpc.build_item(event)
+        async with self._changed:
+            await self._changed.wait_for(lambda: not self._kept.is_full)
+            self._kept.keep(request)
+            self._changed.notify_all()
+
+    def _wake(self) -> None:
+        async def wake() -> None:
+            async with self._changed:
+                self._changed.notify_all()
+
+        self._waking = asyncio.create_task(wake())
 
 
 OnAcknowledged = Callable[[Recorded], object]

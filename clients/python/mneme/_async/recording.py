@@ -1,24 +1,24 @@
-"""`record_all` of the synchronous client."""
+"""`record_all`: uploads of any length."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable
+import asyncio
 
-from mneme._core._sync.caller import SyncCaller
-from mneme._core.uploading import OnAcknowledged, Recorded, Upload, unacknowledged
+from mneme._core._async.caller import AsyncCaller
+from mneme._core.iterables import AnyIterable
+from mneme._core.uploading import AsyncUpload, OnAcknowledged, Recorded, unacknowledged
 from mneme._generated.event import _STREAM_EVENTS as STREAM_EVENTS
 from mneme._generated.fields import NewEventFields
 from mneme.errors import MnemeError
 from mneme.v1.event_service_pb2 import NewEvent
 
 
-class RecordsAll(SyncCaller):
+class AsyncRecordsAll(AsyncCaller):
     """Records any number of events, whatever becomes of connections and servers meanwhile."""
 
-    def record_all(
+    async def record_all(
         self,
-        events: Iterable[NewEventFields | NewEvent],
+        events: AnyIterable[NewEventFields | NewEvent],
         *,
         on_acknowledged: OnAcknowledged | None = None,
         timeout: float | None = None,
@@ -40,25 +40,24 @@ class RecordsAll(SyncCaller):
         """
         connection = self._connection
         kept = unacknowledged(connection.retries, connection.timeout, timeout)
-        upload = Upload(STREAM_EVENTS, events, kept)
+        upload = AsyncUpload(STREAM_EVENTS, events, kept)
         try:
             while True:
                 try:
-                    with self._bidirectional(
+                    async with self._bidirectional(
                         STREAM_EVENTS, upload.requests(), kept.time_left
                     ) as stream:
-                        for answer in stream:
-                            counts = upload.acknowledge(answer.raw)
+                        async for answer in stream:
+                            counts = await upload.acknowledge(answer.raw)
                             if on_acknowledged is not None:
                                 on_acknowledged(counts)
                     kept.require_all()
                     return kept.recorded
                 except MnemeError as error:
-                    if upload.error is not None:
-                        raise upload.error from None
+                    upload.raise_own_error()
                     pause = kept.pause_after(error)
                     if pause is None:
                         raise
-                time.sleep(pause)
+                await asyncio.sleep(pause)
         finally:
             upload.end()
