@@ -33,6 +33,8 @@ RULES = (
     (r"\bAnyIterable\b", "Iterable"),
     (r"(?<=\.)_async\b", "_sync"),
     (r"(?<=\b_core\.)aio\b", "sync"),
+    (r"\blocal_aio_channel\b", "local_channel"),
+    (r"\blocal_async\b", "local"),
     (r"\bAsync(?=Caller|Services)", "Sync"),
     (r"Async(?=[A-Z])", ""),
 )

@@ -18,6 +18,7 @@ PAIRS = [
     (AsyncAttempt, Attempt),
     (AsyncChooser, Chooser),
     (AsyncChoice, Choice),
+    (mneme.local_async, mneme.local),
 ]
 WAITING = {"aclose": "close", "__aenter__": "__enter__", "__aexit__": "__exit__"}
 OF_PYTHON = {"__init__", *WAITING, *WAITING.values()}

@@ -64,6 +64,13 @@ class AsyncLocalChannel(Calls):
         """A channel with a connection of its own to whichever server this one has joined."""
         return _Apart(self, self._membership)
 
+    def join_when_made(self) -> None:
+        """Nothing: to join is to wait, and a client is made without."""
+
+    async def join_when_entered(self) -> None:
+        """Join."""
+        await self.join(None)
+
     async def join(self, time_left: float | None) -> _Joined:
         """The server, joined; it runs at least until this process has gone.
 

@@ -59,6 +59,13 @@ class LocalChannel(Calls, grpc.Channel):
         """A channel with a connection of its own to whichever server this one has joined."""
         return _Apart(self, self._membership)
 
+    def join_when_made(self) -> None:
+        """Join: who has a client has a server."""
+        self.join(None)
+
+    def join_when_entered(self) -> None:
+        """Nothing: it was joined when the client was made."""
+
     def join(self, time_left: float | None) -> _Joined:
         """The server, joined; it runs at least until this process has gone.
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import grpc
 
-from mneme._core.connection import APART
-from mneme._core.local_folder import LocalFolder, Record
+from mneme._core.connection import APART, Connection, connection_of
+from mneme._core.local_folder import HOST, LocalFolder, Record
 from mneme.errors import ClosedError, ConfigurationError
 
 WATCH = "/grpc.health.v1.Health/Watch"
@@ -98,6 +99,36 @@ class Membership:
                 f"the client of {self.folder.path} was made before this process was forked from"
                 " its parent: make one of its own here"
             )
+
+
+def connection_and_membership(
+    folder: str | os.PathLike[str],
+    timeout: float | None,
+    retries: int | None,
+    server: str | Sequence[str] | None,
+) -> tuple[Connection, Membership]:
+    """What a client of a folder is made of.
+
+    Args:
+        folder: the folder.
+        timeout: seconds for a call; None: no limit.
+        retries: how often a call may be sent again; None: as often as its timeout allows.
+        server: the server's command, or the command and its arguments; None: the usual one.
+    """
+    place = LocalFolder(folder, server)
+    connection = connection_of(
+        address=HOST,
+        api_key="",
+        tls=False,
+        insecure=False,
+        timeout=timeout,
+        retries=0,  # gRPC itself sends nothing again: by then the server may be another one.
+        wait_for_ready=False,
+        tenant="",  # There is no balancer.
+        options=(),
+    )
+    membership = Membership(place, connection.options)
+    return replace(connection, target=str(place.path), retries=retries), membership
 
 
 class Calls:
