@@ -76,7 +76,7 @@ def _ask(context: Context, client: MnemeClient) -> Round:
 def _busy() -> Iterator[None]:
     """Keep a worker process busy for the block, as the server starts them, whatever starts it."""
     began = threading.Event()
-    jobs = Jobs(Foreground(), threads=1, processes=1, memory_bytes=_MEMORY_BYTES)
+    jobs = Jobs(Foreground().give_way, threads=1, processes=1, memory_bytes=_MEMORY_BYTES)
     job = jobs.submit(
         "busy",
         InWorker("benchmarks.busy:compute", {"seconds": _BUSY_S}),

@@ -19,7 +19,7 @@ from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme_server.common.identity import KeyScope
 from mneme_server.engine.corpus.freshness import OLDEST_S
-from mneme_server.engine.store.postgres.node import Node
+from mneme_server.engine.store.postgres.node import PostgresNode
 from mneme_server.features.operations.model import OperationState
 from support.api import Api, refused
 from support.making import event, list_events, recall, record, verify
@@ -80,7 +80,7 @@ def test_what_is_sent_again_to_another_server_is_read_back_under_the_token_of_th
 def test_without_a_token_it_is_answered_soon_though_nobody_is_told_of_commits(
     two: tuple[LocalServer, LocalServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Node, "tell", lambda _self: None)
+    monkeypatch.setattr(PostgresNode, "tell", lambda _self: None)
     one, other = two
     here = one.keys.tenant("acme")
     there = other.keys.key("acme-1")

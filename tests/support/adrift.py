@@ -21,15 +21,15 @@ def _set_clock(seconds: float) -> None:
 
 
 def _lose(percent: int) -> None:
-    from mneme_server.engine.store.postgres.node import Node
+    from mneme_server.engine.store.postgres.node import PostgresNode
 
-    tell, rng = Node.tell, random.Random(percent)
+    tell, rng = PostgresNode.tell, random.Random(percent)
 
-    def lost(self: Node) -> None:
+    def lost(self: PostgresNode) -> None:
         if rng.randrange(100) >= percent:
             tell(self)
 
-    Node.tell = lost  # type: ignore[method-assign]
+    PostgresNode.tell = lost  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

@@ -114,7 +114,7 @@ class Runtime:
         self.stores = stores
         self.foreground = Foreground()
         self.jobs = Jobs(
-            self.foreground,
+            self.foreground.give_way,
             threads=_JOB_THREADS,
             processes=settings.job_processes,
             memory_bytes=settings.job_memory_bytes,

@@ -38,7 +38,7 @@ class Authenticator(Protocol):
         ...
 
 
-class Edge(Protocol):
+class CallContext(Protocol):
     """What the edge that took a call knows of it; gRPC's ServicerContext is one."""
 
     def invocation_metadata(self) -> Iterable[tuple[str, Header]] | None:
@@ -93,7 +93,7 @@ class Call:
         "trace_id",
     )
 
-    def __init__(self, method: Method, edge: Edge) -> None:
+    def __init__(self, method: Method, edge: CallContext) -> None:
         self.method = method
         self.edge = edge
         metadata = edge.invocation_metadata() or ()

@@ -13,7 +13,7 @@ from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
 
 from mneme_server.common.errors import MnemeError
-from mneme_server.edge.grpc.call import Call, Edge, authorizations_in
+from mneme_server.edge.grpc.call import Call, CallContext, authorizations_in
 from mneme_server.edge.grpc.interceptors.access import Identification
 from mneme_server.edge.grpc.methods import Method
 from mneme_server.edge.grpc.pipeline import Handler, Pipeline
@@ -109,7 +109,7 @@ class Entrance:
             raise LookupError(f"nothing serves {method.full_name}")
         return Behaviour(known, run)
 
-    def whose(self, behaviour: Behaviour, edge: Edge) -> Future[str | None]:
+    def whose(self, behaviour: Behaviour, edge: CallContext) -> Future[str | None]:
         """Tell of which tenant a call is before its request is there, "" where it needs no key;
         None: of nobody, or of one who may not make it. Such a call is refused by the layers,
         whatever its request, so that there is no need to read it."""
@@ -133,7 +133,7 @@ class Entrance:
         return answer
 
     def submit(
-        self, behaviour: Behaviour, edge: Edge, work: Callable[[Callable[..., Any]], T]
+        self, behaviour: Behaviour, edge: CallContext, work: Callable[[Callable[..., Any]], T]
     ) -> Future[T]:
         """Have a worker do `work` with the behaviour's `run`, once it is the call's turn.
 

@@ -41,7 +41,7 @@ class OperationName(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class MemoryOperation:
     """What an RPC does to memory, and where its messages tell of it.
 
     Args:
@@ -61,11 +61,11 @@ class Operation:
     store: str = ""
 
 
-def _search(counts: Sequence[str] = ("results",), query: str = "query") -> Operation:
-    return Operation(OperationName.SEARCH, counts=counts, query=query)
+def _search(counts: Sequence[str] = ("results",), query: str = "query") -> MemoryOperation:
+    return MemoryOperation(OperationName.SEARCH, counts=counts, query=query)
 
 
-OPERATIONS: Mapping[str, Operation] = {
+OPERATIONS: Mapping[str, MemoryOperation] = {
     "RecallService/Recall": _search(),
     "RecallService/RecallWithCertificate": _search(),
     "MemoryService/SearchMemories": _search(),
@@ -78,27 +78,31 @@ OPERATIONS: Mapping[str, Operation] = {
     "ContextService/GetContext": _search(
         ("sessions", "lessons", "reflections", "episodes", "skills"), "topic"
     ),
-    "EventService/RecordEvents": Operation(OperationName.CREATE, asked="events"),
-    "EventService/StreamEvents": Operation(OperationName.CREATE, counts=["acknowledged_count"]),
-    "LearnService/CreateLesson": Operation(OperationName.CREATE, record="lesson.id"),
-    "LearnService/StoreReflection": Operation(OperationName.CREATE, record="reflection.id"),
-    "LearnService/LogKnowledge": Operation(OperationName.CREATE, record="entry.id"),
-    "SkillService/StoreEpisode": Operation(OperationName.CREATE, record="episode.id"),
-    "SkillService/CreateSkill": Operation(OperationName.CREATE, record="skill.id"),
+    "EventService/RecordEvents": MemoryOperation(OperationName.CREATE, asked="events"),
+    "EventService/StreamEvents": MemoryOperation(
+        OperationName.CREATE, counts=["acknowledged_count"]
+    ),
+    "LearnService/CreateLesson": MemoryOperation(OperationName.CREATE, record="lesson.id"),
+    "LearnService/StoreReflection": MemoryOperation(OperationName.CREATE, record="reflection.id"),
+    "LearnService/LogKnowledge": MemoryOperation(OperationName.CREATE, record="entry.id"),
+    "SkillService/StoreEpisode": MemoryOperation(OperationName.CREATE, record="episode.id"),
+    "SkillService/CreateSkill": MemoryOperation(OperationName.CREATE, record="skill.id"),
     # What says the same again is not stored twice, and what a memory supersedes is marked.
-    "MemoryService/InsertMemory": Operation(OperationName.UPSERT, record="memory.id"),
-    "MemoryService/InsertMemories": Operation(OperationName.UPSERT, counts=["acknowledged_count"]),
-    "LearnService/ImportLessons": Operation(OperationName.UPSERT, asked="lessons"),
-    "SkillService/ImportEpisodes": Operation(OperationName.UPSERT, asked="episodes"),
-    "MemoryService/UpdateMemory": Operation(OperationName.UPDATE, record="memory.id"),
-    "LearnService/UpdateLesson": Operation(OperationName.UPDATE, record="lesson.id"),
-    "SkillService/UpdateSkill": Operation(OperationName.UPDATE, record="skill.id"),
-    "MemoryService/DeleteMemories": Operation(OperationName.DELETE, counts=["deleted_count"]),
-    "LearnService/DeleteLesson": Operation(OperationName.DELETE, record="lesson.id"),
-    "SkillService/DeleteEpisode": Operation(OperationName.DELETE, record="episode.id"),
-    "SkillService/DeleteSkill": Operation(OperationName.DELETE, record="skill.id"),
-    "AdminService/CreateTenant": Operation(OperationName.CREATE_STORE, store="tenant_id"),
-    "AdminService/DeleteTenant": Operation(OperationName.DELETE_STORE, store="tenant_id"),
+    "MemoryService/InsertMemory": MemoryOperation(OperationName.UPSERT, record="memory.id"),
+    "MemoryService/InsertMemories": MemoryOperation(
+        OperationName.UPSERT, counts=["acknowledged_count"]
+    ),
+    "LearnService/ImportLessons": MemoryOperation(OperationName.UPSERT, asked="lessons"),
+    "SkillService/ImportEpisodes": MemoryOperation(OperationName.UPSERT, asked="episodes"),
+    "MemoryService/UpdateMemory": MemoryOperation(OperationName.UPDATE, record="memory.id"),
+    "LearnService/UpdateLesson": MemoryOperation(OperationName.UPDATE, record="lesson.id"),
+    "SkillService/UpdateSkill": MemoryOperation(OperationName.UPDATE, record="skill.id"),
+    "MemoryService/DeleteMemories": MemoryOperation(OperationName.DELETE, counts=["deleted_count"]),
+    "LearnService/DeleteLesson": MemoryOperation(OperationName.DELETE, record="lesson.id"),
+    "SkillService/DeleteEpisode": MemoryOperation(OperationName.DELETE, record="episode.id"),
+    "SkillService/DeleteSkill": MemoryOperation(OperationName.DELETE, record="skill.id"),
+    "AdminService/CreateTenant": MemoryOperation(OperationName.CREATE_STORE, store="tenant_id"),
+    "AdminService/DeleteTenant": MemoryOperation(OperationName.DELETE_STORE, store="tenant_id"),
 }
 """By `SERVICE/RPC`. The others answer with what is known by its id, or do other things."""
 
@@ -126,7 +130,7 @@ def told(method: Method, respond: Respond) -> Respond:
     return serve if method.stream is None else serve_stream
 
 
-def _tell_request(span: Span, operation: Operation, request: Any, call: Call) -> None:
+def _tell_request(span: Span, operation: MemoryOperation, request: Any, call: Call) -> None:
     if not span.is_told:
         return
     said: dict[str, Value] = {STORE: _at(request, operation.store) or call.tenant}
@@ -137,7 +141,7 @@ def _tell_request(span: Span, operation: Operation, request: Any, call: Call) ->
     span.tell(said)
 
 
-def _tell_answer(span: Span, operation: Operation, answer: Any) -> None:
+def _tell_answer(span: Span, operation: MemoryOperation, answer: Any) -> None:
     if not span.is_told:
         return
     said: dict[str, Value] = {}

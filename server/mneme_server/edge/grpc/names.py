@@ -45,7 +45,7 @@ def compose_names(message: Message) -> None:
             compose_names(item)
 
 
-class _Plan(NamedTuple):
+class _NamePlan(NamedTuple):
     """The fields of a message that are a name, that are names, that have some inside, and that
     list such messages."""
 
@@ -56,14 +56,14 @@ class _Plan(NamedTuple):
 
 
 @cache
-def _plan(descriptor: Descriptor) -> _Plan:
+def _plan(descriptor: Descriptor) -> _NamePlan:
     named = [field for field in descriptor.fields if _is_name(field)]
     holding = [
         field
         for field in descriptor.fields
         if field.message_type is not None and _has_any(field.message_type, frozenset())
     ]
-    return _Plan(
+    return _NamePlan(
         tuple(field.name for field in named if not field.is_repeated),
         tuple(field.name for field in named if field.is_repeated),
         tuple(field.name for field in holding if not field.is_repeated),

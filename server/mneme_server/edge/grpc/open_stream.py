@@ -22,7 +22,7 @@ Send = Callable[[Any], None]
 """gRPC's: sends a message, or the status when it is None."""
 
 
-class _State(Enum):
+class _StreamState(Enum):
     IDLE = "nothing to send"
     DUE = "a step waits for its turn"
     AT_WORK = "a step is at work"
@@ -77,7 +77,7 @@ class OpenStream:
         self._cut_off = cut_off
         self._finish = finish
         self._lock = threading.Lock()
-        self._state = _State.IDLE
+        self._state = _StreamState.IDLE
 
     def start(self) -> None:
         """Begin to send."""
@@ -90,16 +90,16 @@ class OpenStream:
     def wake(self) -> None:
         """Say that there may be something to send, or that the stream is over."""
         with self._lock:
-            if self._state is _State.AT_WORK:
-                self._state = _State.AGAIN
-            if self._state is not _State.IDLE:
+            if self._state is _StreamState.AT_WORK:
+                self._state = _StreamState.AGAIN
+            if self._state is not _StreamState.IDLE:
                 return
-            self._state = _State.DUE
+            self._state = _StreamState.DUE
         self._sending.steps.run(self._tenant_id, self._step)
 
     def _step(self) -> None:
         with self._lock:
-            self._state = _State.AT_WORK
+            self._state = _StreamState.AT_WORK
         error: BaseException | None = None
         try:
             if not self._is_over() and (messages := self._source.take()) is not None:
@@ -122,16 +122,16 @@ class OpenStream:
 
     def _idle_unless(self, more: bool) -> None:
         with self._lock:
-            if not more and self._state is _State.AT_WORK:
-                self._state = _State.IDLE
+            if not more and self._state is _StreamState.AT_WORK:
+                self._state = _StreamState.IDLE
                 return
-            self._state = _State.DUE
+            self._state = _StreamState.DUE
         # In turn with other streams.
         self._sending.steps.run(self._tenant_id, self._step)
 
     def _end(self, error: BaseException | None) -> None:
         with self._lock:
-            self._state = _State.OVER
+            self._state = _StreamState.OVER
         source, finish = self._source, self._finish
         # Whoever still holds `wake` must not hold the call: it would never be freed.
         del self._source, self._send, self._is_over, self._cut_off, self._finish

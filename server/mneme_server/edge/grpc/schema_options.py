@@ -76,7 +76,7 @@ def default_of(field: FieldDescriptor) -> int | float | str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _DefaultsPlan:
     """The fields of a message with defaults (name, presence, value), and those that hold some
     (name, whether there may be several)."""
 
@@ -85,8 +85,8 @@ class _Plan:
 
 
 @cache
-def _plan(descriptor: Descriptor) -> _Plan:
-    return _Plan(
+def _plan(descriptor: Descriptor) -> _DefaultsPlan:
+    return _DefaultsPlan(
         tuple(
             (field.name, field.has_presence, value)
             for field in descriptor.fields

@@ -19,7 +19,7 @@ from mneme_server.edge.http import errors
 from mneme_server.edge.http.answer import CONNECTION, JSON, LINES, Answer, Peer, ended_with, late
 from mneme_server.edge.http.assets import Site, serve_site
 from mneme_server.edge.http.bodies import Bodies, Left, TooLarge, TooSlow
-from mneme_server.edge.http.call import Aborted, HttpCall
+from mneme_server.edge.http.call import CallAborted, HttpCall
 from mneme_server.edge.http.connect import ConnectRpc, serve_connect
 from mneme_server.edge.http.exchange import Receive, Send, answered
 from mneme_server.edge.http.guard import check_host, check_origin
@@ -47,7 +47,7 @@ _PAGE_POLICY = (
 
 
 @dataclass(frozen=True, slots=True)
-class EdgeOptions:
+class AppOptions:
     """How requests are taken.
 
     Args:
@@ -61,7 +61,7 @@ class EdgeOptions:
     origins: Collection[str] = ()
 
 
-class Edge:
+class HttpApp:
     """The application.
 
     Args:
@@ -74,7 +74,7 @@ class Edge:
     """
 
     def __init__(
-        self, entrance: Entrance, options: EdgeOptions, is_serving: Callable[[], bool]
+        self, entrance: Entrance, options: AppOptions, is_serving: Callable[[], bool]
     ) -> None:
         self._entrance = entrance
         self._options = options
@@ -199,7 +199,7 @@ class Edge:
 
         try:
             body = await answered(self._entrance, rpc.behaviour, call, work, peer.receive)
-        except Aborted:
+        except CallAborted:
             await answer.failed(ended_with(call))
             return
         if body is not None:

@@ -19,7 +19,7 @@ from mneme_server.edge.grpc.errors import DETAILS_KEY
 Headers = Sequence[tuple[str, str]]
 
 
-class Aborted(Exception):  # What gRPC's own context raises has no better name.
+class CallAborted(Exception):  # What gRPC's own context raises has no better name.
     """The call was ended with a status, which its `HttpCall` has."""
 
 
@@ -93,10 +93,10 @@ class HttpCall:
         """End the call with a status.
 
         Raises:
-            Aborted: always.
+            CallAborted: always.
         """
         self._code, self._message = code, details
-        raise Aborted
+        raise CallAborted
 
     def code(self) -> grpc.StatusCode | None:
         """Return the status that was set."""

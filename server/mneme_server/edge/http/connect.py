@@ -24,7 +24,7 @@ from mneme_server.edge.grpc.wire import parse
 from mneme_server.edge.http import errors
 from mneme_server.edge.http.answer import Answer, Peer, ended_with, late
 from mneme_server.edge.http.bodies import Bodies
-from mneme_server.edge.http.call import Aborted, HttpCall, only_for_who_reads
+from mneme_server.edge.http.call import CallAborted, HttpCall, only_for_who_reads
 from mneme_server.edge.http.exchange import Streamed, answered, left
 from mneme_server.edge.http.reading import parse_json
 from mneme_server.edge.http.streaming import finish, sink_of
@@ -185,7 +185,7 @@ async def _unary(
 
     try:
         body = await answered(entrance, rpc.behaviour, call, work, peer.receive)
-    except Aborted:
+    except CallAborted:
         await _failed(answer, ended_with(call))
         return
     if body is not None:

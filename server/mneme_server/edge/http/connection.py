@@ -12,7 +12,7 @@ import structlog
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from mneme_server.edge.http.answer import CONNECTION
-from mneme_server.edge.http.fair_shares import Peers, Shares
+from mneme_server.edge.http.fair_shares import OpenConnections, Shares
 
 HEAD_S = 10.0
 """How long the head of a request may take, from its first byte, or from the connection's start."""
@@ -40,12 +40,12 @@ class Bounds:
     """What all connections share.
 
     Args:
-        peers: counts them.
+        connections: counts them.
         unread: counts what tenants have not read of their answers, in bytes.
         largest: the largest body, in bytes.
     """
 
-    peers: Peers
+    connections: OpenConnections
     unread: Shares
     largest: int
 
@@ -77,7 +77,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
         super().connection_made(_Counting(transport, self._wrote))  # type: ignore[arg-type]
-        self._entered = self._bounds.peers.enter(self._host)
+        self._entered = self._bounds.connections.enter(self._host)
         if self._entered:
             self._wait(HEAD_S)
         else:
@@ -89,7 +89,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._looking is not None:
             self._looking.cancel()
         if self._entered:
-            self._bounds.peers.leave(self._host)
+            self._bounds.connections.leave(self._host)
         self._hold(0)
         super().connection_lost(exc)
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import grpc
 
 from mneme_server.common.errors import MnemeError
-from mneme_server.edge.grpc.call import Edge
+from mneme_server.edge.grpc.call import CallContext
 from mneme_server.edge.grpc.entrance import Behaviour, Entrance
 from mneme_server.edge.http.call import HttpCall
 
@@ -93,7 +93,7 @@ class Sink:
     """
 
     def __init__(
-        self, send: Send, begin: Callable[[], Awaitable[None]], abort: Abort, call: Edge
+        self, send: Send, begin: Callable[[], Awaitable[None]], abort: Abort, call: CallContext
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._send = send

@@ -53,7 +53,7 @@ class Shares:
         return True
 
 
-class Peers:
+class OpenConnections:
     """Counts the connections that are open, by where they come from.
 
     From no place come more than are left then, so that a stranger who opens all that it can leaves

@@ -89,7 +89,7 @@ class Router:
 
     def __init__(self, routes: Iterable[Route]) -> None:
         self.routes = tuple(routes)
-        self._root = _Node()
+        self._root = _RouteNode()
         alike: dict[tuple[str, int], list[Route]] = {}
         for route in self.routes:
             others = alike.setdefault((route.verb, len(route.segments)), [])
@@ -124,12 +124,12 @@ def values_in(route: Route, raw_path: str) -> Iterator[tuple[FieldPath, str]]:
             yield segment, unquote(part, errors="strict")
 
 
-class _Node:
+class _RouteNode:
     """A place in a path: where its next part leads, and the routes that end there."""
 
     def __init__(self) -> None:
-        self._texts: dict[str, _Node] = {}
-        self._variable: _Node | None = None
+        self._texts: dict[str, _RouteNode] = {}
+        self._variable: _RouteNode | None = None
         self._routes: dict[str, Route] = {}
 
     def add(self, route: Route) -> None:
@@ -137,9 +137,9 @@ class _Node:
         node = self
         for segment in route.segments:
             if isinstance(segment, str):
-                node = node._texts.setdefault(segment, _Node())
+                node = node._texts.setdefault(segment, _RouteNode())
             else:
-                node._variable = node = node._variable or _Node()
+                node._variable = node = node._variable or _RouteNode()
         node._routes[route.verb] = route
 
     def find(self, parts: list[str], at: int, found: dict[str, Route]) -> None:

@@ -19,7 +19,7 @@ from mneme_server.edge.grpc.schema_options import extension
 from mneme_server.edge.http import errors
 from mneme_server.edge.http.answer import LINES, Answer, Peer, ended_with, late
 from mneme_server.edge.http.bodies import Bodies, identify
-from mneme_server.edge.http.call import Aborted, HttpCall
+from mneme_server.edge.http.call import CallAborted, HttpCall
 from mneme_server.edge.http.exchange import Lines, Sink, Streamed, left
 from mneme_server.edge.http.request import Request
 from mneme_server.edge.http.rest import RestRequest, RestRpc
@@ -117,7 +117,7 @@ async def finish(
     try:
         await streamed.ended(leaving, quiet)
         status = call.status() or late(call)
-    except Aborted:
+    except CallAborted:
         status = ended_with(call)
     except TimeoutError:
         status = errors.status_of(

@@ -20,7 +20,7 @@ from mneme_server.edge.grpc.wire import parse_parts
 from mneme_server.edge.http import errors, lenient_json
 from mneme_server.edge.http.answer import Answer, Peer, ended_with, late
 from mneme_server.edge.http.bodies import Bodies, TooLarge, TooSlow
-from mneme_server.edge.http.call import Aborted, HttpCall
+from mneme_server.edge.http.call import CallAborted, HttpCall
 from mneme_server.edge.http.connect import ConnectRequest, ConnectRpc
 from mneme_server.edge.http.exchange import answered
 
@@ -108,7 +108,7 @@ async def _export(
 
     try:
         body = await answered(entrance, rpc.behaviour, call, work, peer.receive)
-    except Aborted:
+    except CallAborted:
         await _failed(peer.answer, ended_with(call), json=raw.json)
         return
     if body is not None:

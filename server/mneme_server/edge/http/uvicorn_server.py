@@ -13,9 +13,9 @@ from typing import Any
 import uvicorn
 
 from mneme_server.edge.grpc.entrance import Entrance
-from mneme_server.edge.http.app import Edge, EdgeOptions, quiet_libraries
+from mneme_server.edge.http.app import AppOptions, HttpApp, quiet_libraries
 from mneme_server.edge.http.connection import HEAD_S, BoundedProtocol, Bounds
-from mneme_server.edge.http.fair_shares import Peers, Shares
+from mneme_server.edge.http.fair_shares import OpenConnections, Shares
 from mneme_server.edge.http.options import HttpOptions
 
 _KEEP_ALIVE_S = 60
@@ -39,8 +39,8 @@ def make_server(
 ) -> uvicorn.Server:
     """Return a server that has not begun."""
     largest = options.max_message_bytes
-    app: Any = Edge(
-        entrance, EdgeOptions(largest, options.auth_required, options.origins), is_serving
+    app: Any = HttpApp(
+        entrance, AppOptions(largest, options.auth_required, options.origins), is_serving
     )
     if options.origins:
         from starlette.middleware.cors import CORSMiddleware
@@ -52,7 +52,9 @@ def make_server(
             allow_headers=_ALLOWED,
             expose_headers=_EXPOSED,
         )
-    bounds = Bounds(Peers(_CONNECTIONS, options.proxies), Shares(_UNREAD * largest), largest)
+    bounds = Bounds(
+        OpenConnections(_CONNECTIONS, options.proxies), Shares(_UNREAD * largest), largest
+    )
     protocol: Any = partial(BoundedProtocol, bounds=bounds)
     config = uvicorn.Config(
         app,

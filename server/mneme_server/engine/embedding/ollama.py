@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mneme_server.engine.embedding.http import HttpPolicy, JsonHttpClient, StatusError
-from mneme_server.engine.embedding.port import EmbeddingError, ModelUnavailable, RequestRefused
+from mneme_server.engine.embedding.port import EmbeddingError, ModelUnavailable, ServiceRefused
 from mneme_server.engine.embedding.remote import REFUSALS, RemoteEmbedder
 
 DEFAULT_BASE_URL = "http://127.0.0.1:11434"
@@ -51,7 +51,7 @@ class OllamaEmbedder(RemoteEmbedder):
                     f"Ollama does not have the model {self._model!r} ({error.message}); "
                     f"run `ollama pull {self._model}`"
                 ) from error
-            kind = RequestRefused if error.status in REFUSALS else EmbeddingError
+            kind = ServiceRefused if error.status in REFUSALS else EmbeddingError
             raise kind(
                 f"Ollama refused the request (HTTP {error.status}): {error.message}"
             ) from error

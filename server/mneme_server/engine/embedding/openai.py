@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mneme_server.engine.embedding.http import HttpPolicy, JsonHttpClient, StatusError
-from mneme_server.engine.embedding.port import EmbeddingError, ModelUnavailable, RequestRefused
+from mneme_server.engine.embedding.port import EmbeddingError, ModelUnavailable, ServiceRefused
 from mneme_server.engine.embedding.remote import REFUSALS, RemoteEmbedder
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
@@ -77,5 +77,5 @@ class OpenAIEmbedder(RemoteEmbedder):
             )
         if error.code == "insufficient_quota":
             return EmbeddingError(f"the OpenAI account's quota is used up: {error.message}")
-        kind = RequestRefused if error.status in REFUSALS else EmbeddingError
+        kind = ServiceRefused if error.status in REFUSALS else EmbeddingError
         return kind(f"OpenAI refused the request (HTTP {error.status}): {error.message}")

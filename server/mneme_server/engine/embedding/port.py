@@ -158,5 +158,5 @@ class ServiceFailed(EmbeddingError):
     blame (some answer 500 to one of too many tokens). Retryable, as far as is known."""
 
 
-class RequestRefused(EmbeddingError):
+class ServiceRefused(EmbeddingError):
     """A service refused what it was sent, such as a text of too many tokens. Never retryable."""

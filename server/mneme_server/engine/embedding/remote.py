@@ -11,7 +11,7 @@ import structlog
 from numpy.typing import NDArray
 
 from mneme_server.common.pages import parts
-from mneme_server.engine.embedding.port import EmbeddingError, RequestRefused, ServiceFailed
+from mneme_server.engine.embedding.port import EmbeddingError, ServiceFailed, ServiceRefused
 from mneme_server.engine.embedding.vectors import as_unit_rows
 
 REFUSALS = frozenset({400, 413, 422})
@@ -20,7 +20,7 @@ _PROBE = "dimensions"
 """A text that any model takes."""
 _LEAST_CHARACTERS = 32
 """What is shorter is not too long for any model."""
-_REFUSED = (RequestRefused, ServiceFailed)
+_REFUSED = (ServiceRefused, ServiceFailed)
 _log = structlog.get_logger(__name__)
 
 
@@ -120,7 +120,7 @@ class RemoteEmbedder:
         self.close()
 
     def _request(self, texts: Sequence[str]) -> Sequence[Any]:
-        """Ask for one batch: a vector per text, in order. Raises EmbeddingError; RequestRefused or
+        """Ask for one batch: a vector per text, in order. Raises EmbeddingError; ServiceRefused or
         ServiceFailed where a text may be to blame.
         """
         raise NotImplementedError

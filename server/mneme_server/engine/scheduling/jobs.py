@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 
@@ -76,14 +76,6 @@ class InWorker:
 
 Work = Callable[[Step], Any] | InWorker
 """What a job does: a function, on a thread of the server; or in a process of its own."""
-
-
-class Foreground(Protocol):
-    """The calls, which go first."""
-
-    def give_way(self) -> None:
-        """Wait a moment while calls are at work."""
-        ...
 
 
 class Job:
@@ -156,7 +148,8 @@ class Jobs:
     by turns.
 
     Args:
-        foreground: the calls, to which functions give way. The kernel sees to it for processes.
+        give_way: waits a moment while calls are at work, which go first; functions call it. The
+            kernel sees to it for processes.
         threads: functions at work at once.
         processes: worker processes at once.
         per_tenant: jobs of one kind at work at once for one tenant.
@@ -165,14 +158,14 @@ class Jobs:
 
     def __init__(
         self,
-        foreground: Foreground,
+        give_way: Callable[[], None],
         *,
         threads: int,
         processes: int,
         per_tenant: int = 1,
         memory_bytes: int,
     ) -> None:
-        self._foreground = foreground
+        self._give_way = give_way
         self._memory_bytes = memory_bytes
         self._per_tenant = per_tenant
         self._lock = threading.Lock()  # Guards what follows.
@@ -283,7 +276,7 @@ class Jobs:
     def _do(self, job: Job) -> Any:
         work = job.work
         if not isinstance(work, InWorker):
-            return work(_ThreadStep(job, self._foreground, self._call))
+            return work(_ThreadStep(job, self._give_way, self._call))
         return WorkerProcess(work, self._memory_bytes, job.note).run(lambda: job.is_cancelled)
 
 
@@ -326,11 +319,11 @@ class _ThreadStep:
     def __init__(
         self,
         job: Job,
-        foreground: Foreground,
+        give_way: Callable[[], None],
         call: Callable[[str, InWorker, Step], Any],
     ) -> None:
         self._job = job
-        self._shift = Shift(foreground.give_way)
+        self._shift = Shift(give_way)
         self._call = call
 
     def report(self, stage: str, done: int = 0, total: int = 0) -> None:

@@ -40,7 +40,7 @@ _LAST_STEP_S = 2.0
 _log = structlog.get_logger(__name__)
 
 
-class Leases(Protocol):
+class WorkLeases(Protocol):
     """Says which tenants' work is this server's."""
 
     def hold(self, tenant_id: str) -> Fence | None:
@@ -86,7 +86,7 @@ class TenantWorker(ABC):
     """Whether, done everywhere, it may be left by a server that is gone."""
 
     def __init__(self, work: str, thread: str) -> None:
-        self._leases: Leases | None = None
+        self._leases: WorkLeases | None = None
         self._work = work
         self._name = thread
         self._watchdog = Watchdog()
@@ -104,7 +104,7 @@ class TenantWorker(ABC):
         Returns the time of its next turn in microseconds, or None when its queue is empty.
         """
 
-    def share(self, leases: Leases) -> None:
+    def share(self, leases: WorkLeases) -> None:
         """Do only what is leased to this server. Before it is started."""
         if not self.everywhere:
             self._leases = leases

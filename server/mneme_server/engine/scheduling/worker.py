@@ -36,7 +36,7 @@ _PR_SET_PDEATHSIG = 1
 _FIRST_TO_GO = "1000"
 
 
-class _Step:
+class _WorkerStep:
     """Implements `common.progress.Step`: whoever calls the work off ends the process."""
 
     def __init__(self, tell: Callable[[Mapping[str, Any]], None]) -> None:
@@ -68,7 +68,7 @@ def main() -> int:
 
         try:
             limit_memory(asked["memory_bytes"])
-            tell({"result": _Step(tell).apart(asked["function"], **asked["arguments"])})
+            tell({"result": _WorkerStep(tell).apart(asked["function"], **asked["arguments"])})
         except BrokenPipeError:  # Nobody listens any more.
             return 1
         except BaseException as error:

@@ -123,7 +123,7 @@ def read_first(
     return None if row is None else decode(row)
 
 
-class Rows:
+class StoredRows:
     """Rows as they were read; `lenient` when texts that are not UTF-8 stand as `Undecodable`."""
 
     def __init__(self, rows: Sequence[Row[Any]], *, lenient: bool) -> None:
@@ -139,13 +139,13 @@ def all_rows(
     connection: Connection,
     query: Executable | Statement,
     parameters: Mapping[str, Any] | None = None,
-) -> Rows:
+) -> StoredRows:
     """Run a query and return its rows, those with damaged texts too."""
     try:
-        return Rows(_run(connection, query, parameters), lenient=False)
+        return StoredRows(_run(connection, query, parameters), lenient=False)
     except NotUtf8:
         with _leniently(connection):
-            return Rows(_run(connection, query, parameters), lenient=True)
+            return StoredRows(_run(connection, query, parameters), lenient=True)
 
 
 def _run(

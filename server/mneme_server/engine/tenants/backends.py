@@ -93,7 +93,7 @@ def folder_backend(folder: Path, schema: TenantSchema) -> Backend:
 def _in_postgres(url: str, schema: TenantSchema, catalog_folders: Sequence[Path]) -> Backend:
     require_driver()
     from mneme_server.engine.store.postgres.catalog import PostgresCatalog
-    from mneme_server.engine.store.postgres.node import Node as PostgresNode
+    from mneme_server.engine.store.postgres.node import PostgresNode
     from mneme_server.engine.store.postgres.store import PostgresStores
     from mneme_server.engine.store.projection import projecting
 

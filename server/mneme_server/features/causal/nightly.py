@@ -71,7 +71,7 @@ class DiscoverySchedules(Protocol):
         ...
 
 
-class OperationStarter(Protocol):
+class DiscoveryStarter(Protocol):
     """What starts operations."""
 
     def start(
@@ -101,7 +101,7 @@ class NightlyDiscovery:
     """
 
     schedules: DiscoverySchedules
-    operations: OperationStarter
+    operations: DiscoveryStarter
     require_tenant: Callable[[str], object]
     now: Callable[[], int] = now_us
 

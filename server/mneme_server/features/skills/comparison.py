@@ -161,7 +161,7 @@ def _without_repeats(tools: Sequence[str]) -> tuple[str, ...]:
 
 
 @dataclass(slots=True)
-class _CritiquePoint:
+class _PointDraft:
     """A point under way: what it is quoted by, and the episodes that make it."""
 
     text: str
@@ -180,7 +180,7 @@ def summarize_critiques(episodes: Sequence[Episode]) -> CritiqueSummary:
     Sentences that share most of their telling words are one point, quoted by the first. What a
     critique says in words that tell nothing ("It went well.") is no point of its own.
     """
-    points: list[_CritiquePoint] = []
+    points: list[_PointDraft] = []
     critics = [episode for episode in episodes if episode.critique.strip()]
     for episode in critics:
         for sentence in sentences_of(episode.critique):
@@ -205,7 +205,7 @@ def summarize_critiques(episodes: Sequence[Episode]) -> CritiqueSummary:
     )
 
 
-def _take(points: list[_CritiquePoint], sentence: str, episode: Episode) -> None:
+def _take(points: list[_PointDraft], sentence: str, episode: Episode) -> None:
     words = frozenset(map(folded, words_of(sentence)))
     if not words:
         return
@@ -214,7 +214,7 @@ def _take(points: list[_CritiquePoint], sentence: str, episode: Episode) -> None
             point.episodes.setdefault(episode.id, episode.success)
             return
     points.append(
-        _CritiquePoint(
+        _PointDraft(
             cut(sentence, _POINT_CHARS), words, len(points), {episode.id: episode.success}
         )
     )

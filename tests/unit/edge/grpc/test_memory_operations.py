@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from google.protobuf.descriptor import Descriptor
-from mneme_server.edge.grpc.memory_operations import OPERATIONS, Operation
+from mneme_server.edge.grpc.memory_operations import OPERATIONS, MemoryOperation
 from unit.edge.grpc.edge import all_methods
 
 METHODS = {f"{method.containing_service.name}/{method.name}": method for method in all_methods()}
@@ -20,7 +20,9 @@ def has(message: Descriptor, path: str) -> bool:
 
 
 @pytest.mark.parametrize(("rpc", "operation"), OPERATIONS.items())
-def test_an_operation_names_fields_that_its_messages_have(rpc: str, operation: Operation) -> None:
+def test_an_operation_names_fields_that_its_messages_have(
+    rpc: str, operation: MemoryOperation
+) -> None:
     method = METHODS[rpc]
     asked = [name for name in (operation.asked, operation.query, operation.store) if name]
     told = [name for name in (operation.record, *operation.counts) if name]

@@ -8,22 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mneme_server.common.address import networks_in
-from mneme_server.edge.http.fair_shares import Peers, Shares
+from mneme_server.edge.http.fair_shares import OpenConnections, Shares
 
 
-def entered(peers: Peers, host: str, most: int = 1_000) -> int:
+def entered(connections: OpenConnections, host: str, most: int = 1_000) -> int:
     """How many connections from one address may stay."""
-    return sum(1 for _ in takewhile(lambda _: peers.enter(host), range(most)))
+    return sum(1 for _ in takewhile(lambda _: connections.enter(host), range(most)))
 
 
 def test_from_one_place_comes_half_at_most_and_from_the_next_half_of_what_is_left() -> None:
-    peers = Peers(100)
-    assert entered(peers, "192.0.2.1") == 50
-    assert entered(peers, "192.0.2.2") == 25
-    assert entered(peers, "192.0.2.3") == 12
+    connections = OpenConnections(100)
+    assert entered(connections, "192.0.2.1") == 50
+    assert entered(connections, "192.0.2.2") == 25
+    assert entered(connections, "192.0.2.3") == 12
     for _ in range(50):
-        peers.leave("192.0.2.1")
-    assert entered(peers, "192.0.2.3") == 25
+        connections.leave("192.0.2.1")
+    assert entered(connections, "192.0.2.3") == 25
 
 
 @pytest.mark.parametrize(
@@ -39,16 +39,16 @@ def test_from_one_place_comes_half_at_most_and_from_the_next_half_of_what_is_lef
 def test_addresses_that_a_peer_may_choose_among_are_one_place(
     first: str, second: str, alike: bool
 ) -> None:
-    peers = Peers(100)
-    assert entered(peers, first) == 50
-    assert (entered(peers, second) == 0) is alike
+    connections = OpenConnections(100)
+    assert entered(connections, first) == 50
+    assert (entered(connections, second) == 0) is alike
 
 
 @pytest.mark.parametrize("host", ["10.0.0.7", "10.1.2.3", "::ffff:10.0.0.7", "2001:db8::7", None])
 def test_a_proxys_connections_are_as_many_as_there_are(host: str | None) -> None:
-    peers = Peers(100, networks_in("10.0.0.7, 10.1.0.0/16,2001:db8::/32"))
-    assert entered(peers, host or "") == 100
-    assert not peers.enter("192.0.2.1")
+    connections = OpenConnections(100, networks_in("10.0.0.7, 10.1.0.0/16,2001:db8::/32"))
+    assert entered(connections, host or "") == 100
+    assert not connections.enter("192.0.2.1")
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.integers(1, 40)), max_size=50))

@@ -36,7 +36,7 @@ def foreground() -> _Foreground:
 
 @pytest.fixture
 def jobs(foreground: _Foreground) -> Iterator[Jobs]:
-    running = Jobs(foreground, threads=2, processes=1, memory_bytes=200 * MIB)
+    running = Jobs(foreground.give_way, threads=2, processes=1, memory_bytes=200 * MIB)
     yield running
     running.close()
 
@@ -173,7 +173,7 @@ def test_a_process_that_is_called_off_is_gone(jobs: Jobs) -> None:
 
 
 def test_closing_ends_every_process(foreground: _Foreground) -> None:
-    jobs = Jobs(foreground, threads=1, processes=1, memory_bytes=200 * MIB)
+    jobs = Jobs(foreground.give_way, threads=1, processes=1, memory_bytes=200 * MIB)
     job, pid = started(jobs, in_worker("hang"))
     waiting = jobs.submit("t", in_worker("add", a=1, b=1))
     jobs.close()
@@ -189,7 +189,7 @@ from mneme_server.engine.scheduling.jobs import Jobs
 from mneme_server.engine.scheduling.jobs import InWorker
 from mneme_server.engine.scheduling.foreground import Foreground
 
-jobs = Jobs(Foreground(), threads=1, processes=1, memory_bytes=10**9)
+jobs = Jobs(Foreground().give_way, threads=1, processes=1, memory_bytes=10**9)
 jobs.submit("t", InWorker(sys.argv[1]), on_progress=lambda said: print(said.done, flush=True))
 threading.Event().wait()
 """

@@ -22,8 +22,8 @@ from mneme_server.engine.store.postgres.driver import (
     APPLICATION,
     KEPT_ALIVE,
     KEPT_ALIVE_THERE,
-    DriverConnection,
     NumberLoader,
+    PsycopgConnection,
     meaning,
     postgres_of,
 )
@@ -40,7 +40,7 @@ _PATIENCE_S = 10.0
 _RETRY_S = 0.5
 
 
-def connect(url: str) -> DriverConnection:
+def connect(url: str) -> PsycopgConnection:
     """Open a connection of the owner's: for what makes the schema.
 
     Raises:
@@ -48,7 +48,7 @@ def connect(url: str) -> DriverConnection:
     """
     try:
         given = conninfo_to_dict(url)
-        connection: DriverConnection = DriverConnection.connect(
+        connection: PsycopgConnection = PsycopgConnection.connect(
             url,
             autocommit=True,
             connect_timeout=_CONNECT_TIMEOUT_S,
@@ -69,7 +69,7 @@ def in_use(schema: str) -> str:
     return f"mneme: {schema} in use"
 
 
-def hold(connection: DriverConnection, schema: str, knows: Collection[str]) -> None:
+def hold(connection: PsycopgConnection, schema: str, knows: Collection[str]) -> None:
     """Keep a schema from being contracted while the connection lives.
 
     Raises:
@@ -112,7 +112,7 @@ def engine_of(
             that, see `engine.store.postgres.schema`. None: for what makes the schema.
     """
 
-    def connected() -> DriverConnection:
+    def connected() -> PsycopgConnection:
         connection = connect(url)
         if knows is not None:
             try:
@@ -251,7 +251,7 @@ class Pool:
             except IndexError:  # Another thread was faster.
                 return
 
-    def _begun(self, begin: Begin) -> tuple[Connection, DriverConnection]:
+    def _begun(self, begin: Begin) -> tuple[Connection, PsycopgConnection]:
         """Return a connection in a transaction. One that rested may have been lost meanwhile, or
         hang, with all the others: then a new one is opened."""
         while True:
@@ -273,7 +273,7 @@ class Pool:
             else:
                 return connection, driver
 
-    def _give_back(self, connection: Connection, driver: DriverConnection) -> None:
+    def _give_back(self, connection: Connection, driver: PsycopgConnection) -> None:
         """Undo what was not committed: SQLAlchemy's, where it ran a statement, and the
         database's."""
         try:

@@ -78,7 +78,7 @@ _SESSION = (
 )
 
 
-class DriverConnection(psycopg.Connection[Any]):  # type: ignore[misc]  # Any to the checker
+class PsycopgConnection(psycopg.Connection[Any]):  # type: ignore[misc]  # Any to the checker
     """Implements `engine.store.connections.DriverConnection`."""
 
     failures = (psycopg.Error,)
@@ -159,10 +159,10 @@ class DriverConnection(psycopg.Connection[Any]):  # type: ignore[misc]  # Any to
         return cursor
 
 
-def postgres_of(connection: Connection) -> DriverConnection:
+def postgres_of(connection: Connection) -> PsycopgConnection:
     """Return the driver's connection, of a database that is PostgreSQL."""
     driver = connection.connection.driver_connection
-    assert isinstance(driver, DriverConnection)
+    assert isinstance(driver, PsycopgConnection)
     return driver
 
 

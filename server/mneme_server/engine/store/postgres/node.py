@@ -25,7 +25,7 @@ from mneme_server.engine.corpus.nodes import TRAINING, Head
 from mneme_server.engine.store.connections import driver_of
 from mneme_server.engine.store.postgres.connections import CATALOG, SCHEMA, connect
 from mneme_server.engine.store.postgres.database import PostgresDatabase, TenantDatabase
-from mneme_server.engine.store.postgres.driver import DriverConnection, meaning
+from mneme_server.engine.store.postgres.driver import PsycopgConnection, meaning
 from mneme_server.engine.store.postgres.node_schema import Places, serve_beside_others
 
 LIVES_S = 8.0
@@ -54,7 +54,7 @@ _LEFT = (
 )
 
 
-class Node:
+class PostgresNode:
     """Implements `engine.corpus.nodes.Node`. What follows the feed is for one thread; leases for
     any.
 
@@ -75,8 +75,8 @@ class Node:
         database.place = lambda: self.erasures.place
         self._url = url
         self._database = database
-        self._connection: DriverConnection | None = None
-        self._telling: DriverConnection | None = None
+        self._connection: PsycopgConnection | None = None
+        self._telling: PsycopgConnection | None = None
         self._tells_as = 0
         with self._asking():
             pass
@@ -199,7 +199,7 @@ class Node:
                 raise meaning(error) or error from error
 
     @contextmanager
-    def _asking(self) -> Iterator[DriverConnection]:
+    def _asking(self) -> Iterator[PsycopgConnection]:
         try:
             if self._connection is None:
                 self._connection = self._connected()
@@ -209,7 +209,7 @@ class Node:
             self._connection = None
             raise meaning(error) or error from error
 
-    def _connected(self) -> DriverConnection:
+    def _connected(self) -> PsycopgConnection:
         connection = connect(self._url)
         try:
             serve_beside_others(connection)
@@ -220,7 +220,7 @@ class Node:
         return connection
 
 
-def _close(connection: DriverConnection | None) -> None:
+def _close(connection: PsycopgConnection | None) -> None:
     if connection is not None:
         with suppress(psycopg.Error):
             connection.close()

@@ -19,7 +19,7 @@ from mneme_server.engine.store.postgres.driver import (
     GENERATION_GONE,
     LEASE_LOST,
     UNSETTLED,
-    DriverConnection,
+    PsycopgConnection,
     meaning,
 )
 
@@ -92,7 +92,7 @@ _AWAITED = (
 _DUE = f"SELECT tenant_id, id, settled, number FROM {SCHEMA}.erasures WHERE place = %s"
 
 
-def make_node_tables(connection: DriverConnection) -> None:
+def make_node_tables(connection: PsycopgConnection) -> None:
     """Make them where they are not there yet, in the caller's transaction, as the schema's
     owner."""
     found = connection.execute("SELECT to_regclass(%s)", (f"{SCHEMA}.{_THERE}",)).fetchone()
@@ -102,7 +102,7 @@ def make_node_tables(connection: DriverConnection) -> None:
     make_place_tables(connection)
 
 
-def serve_beside_others(connection: DriverConnection) -> None:
+def serve_beside_others(connection: PsycopgConnection) -> None:
     """See that nobody moves tenants who needs the database for himself, and let nobody begin while
     the connection lives.
 
@@ -120,7 +120,7 @@ def serve_beside_others(connection: DriverConnection) -> None:
         )
 
 
-def make_place_tables(connection: DriverConnection) -> None:
+def make_place_tables(connection: PsycopgConnection) -> None:
     """Make them where they are not there yet, in the caller's transaction, as the schema's
     owner."""
     found = connection.execute("SELECT to_regclass(%s)", (f"{SCHEMA}.erasures",)).fetchone()
@@ -220,7 +220,7 @@ class Places:
         """See `Erasures`."""
         self._change("DELETE FROM {}", owed)
 
-    def due(self, connection: DriverConnection) -> Sequence[Erasure]:
+    def due(self, connection: PsycopgConnection) -> Sequence[Erasure]:
         """Return what this server's place owes, by a connection that is there."""
         return [Erasure(*row) for row in connection.execute(_DUE, (self._place,)).fetchall()]
 
@@ -233,7 +233,7 @@ class Places:
             )
 
     @contextmanager
-    def _asking(self) -> Iterator[DriverConnection]:
+    def _asking(self) -> Iterator[PsycopgConnection]:
         try:
             with connect(self._url) as connection:
                 yield connection

@@ -59,7 +59,7 @@ from mneme_server.engine.store.postgres.connections import (
     engine_of,
     in_use,
 )
-from mneme_server.engine.store.postgres.driver import DriverConnection
+from mneme_server.engine.store.postgres.driver import PsycopgConnection
 from mneme_server.engine.store.postgres.node_schema import SERVING, make_node_tables
 from mneme_server.engine.store.schema import metadata
 
@@ -110,7 +110,7 @@ def prepare(url: str, migrations: Sequence[Path]) -> None:
         _require_role(connection)
 
 
-def _make_schema(connection: DriverConnection) -> None:
+def _make_schema(connection: PsycopgConnection) -> None:
     there = connection.execute("SELECT to_regnamespace(%s)", (SCHEMA,)).fetchone()
     if there is not None and there[0] is not None:
         return
@@ -191,7 +191,7 @@ def statements() -> Iterator[str]:
         yield from locks(table.name)
 
 
-def _require_server(connection: DriverConnection) -> None:
+def _require_server(connection: PsycopgConnection) -> None:
     if connection.info.server_version < _OLDEST_SERVER:
         raise FailedPrecondition(
             f"Mneme needs PostgreSQL {_OLDEST_SERVER // 10_000} or newer; this is"
@@ -206,7 +206,7 @@ def _require_server(connection: DriverConnection) -> None:
         )
 
 
-def _require_role(connection: DriverConnection) -> None:
+def _require_role(connection: PsycopgConnection) -> None:
     """See that transactions can run as their role, which is not spared row-level security."""
     may = connection.execute("SELECT pg_has_role(CURRENT_USER, %s, 'MEMBER')", (ROLE,)).fetchone()
     if may is None or not may[0]:
