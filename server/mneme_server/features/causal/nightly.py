@@ -72,7 +72,7 @@ class DiscoverySchedules(Protocol):
 
 
 class DiscoveryStarter(Protocol):
-    """What starts operations."""
+    """What starts discoveries."""
 
     def start(
         self,

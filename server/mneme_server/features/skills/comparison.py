@@ -214,9 +214,7 @@ def _take(points: list[_PointDraft], sentence: str, episode: Episode) -> None:
             point.episodes.setdefault(episode.id, episode.success)
             return
     points.append(
-        _PointDraft(
-            cut(sentence, _POINT_CHARS), words, len(points), {episode.id: episode.success}
-        )
+        _PointDraft(cut(sentence, _POINT_CHARS), words, len(points), {episode.id: episode.success})
     )
 
 
