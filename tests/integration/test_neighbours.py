@@ -16,8 +16,7 @@ from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme.v1 import reflect_service_pb2 as reflect_pb
 from mneme_server.common import deadline
 from mneme_server.engine import runtime as memories
-from mneme_server.engine.corpus.cache import AT_ONCE, ManagedIndex
-from mneme_server.engine.corpus.change import CorpusChange
+from mneme_server.engine.corpus.cache import AT_ONCE, CorpusChange, ManagedIndex
 from mneme_server.engine.corpus.live_index import LiveIndex
 from mneme_server.features.learn import lessons as learning_lessons
 from numpy.typing import NDArray

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mneme_server.engine.corpus.change import CorpusChange
+    from mneme_server.engine.corpus.cache import CorpusChange
 
 
 LAST = "the-last"

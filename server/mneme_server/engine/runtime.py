@@ -15,9 +15,8 @@ from mneme_server.common.process_limits import most_files
 from mneme_server.common.tracing import NOTHING, Span
 from mneme_server.common.watchdog import Watchdog
 from mneme_server.engine.cluster.cluster import Cluster, TenantDirectory
-from mneme_server.engine.corpus.listening import TenantListener
 from mneme_server.engine.corpus.nodes import Node
-from mneme_server.engine.corpus.tenant import OpenTenant
+from mneme_server.engine.corpus.tenant import OpenTenant, TenantListener
 from mneme_server.engine.corpus.tenant_store import TenantStores
 from mneme_server.engine.embedding.batcher import MicroBatcher
 from mneme_server.engine.embedding.best_effort import BestEffortEmbedder

@@ -23,7 +23,7 @@ from mneme.v1 import reflection_pb2 as reflection_pb
 from mneme.v1 import skill_service_pb2 as skill_pb
 from mneme_server.common.clock import END_US, now_us
 from mneme_server.engine.corpus.document import Memory
-from mneme_server.engine.corpus.projection import Projection, Shown
+from mneme_server.engine.corpus.projection import Projection, ShownMemories
 from mneme_server.engine.corpus.tenant import OpenTenant
 from mneme_server.engine.store.postgres.connections import Begin, Pool
 from mneme_server.engine.store.projection_reader import ShownRows
@@ -217,7 +217,7 @@ def test_answers_are_the_same_with_the_copy_and_without(
     fill(api)
     warm(server)
     with_it = asked(api)
-    monkeypatch.setattr(Shown, "_near", lambda _self, _number: None)
+    monkeypatch.setattr(ShownMemories, "_near", lambda _self, _number: None)
     without = asked(api)
     for one, another in zip(with_it, without, strict=True):
         assert one == another
@@ -281,8 +281,8 @@ def test_a_copy_that_is_behind_is_not_used(
     recall(there, "herons")
     warm(server)
     copy = warm(other)
-    monkeypatch.setattr(Shown, "learn_of", lambda _self, _number: None)
-    monkeypatch.setattr(Shown, "apply", lambda _self, _change: None)
+    monkeypatch.setattr(ShownMemories, "learn_of", lambda _self, _number: None)
+    monkeypatch.setattr(ShownMemories, "apply", lambda _self, _change: None)
     changed = learn_pb.UpdateLessonRequest(
         lesson=learn_pb.Lesson(id="l1", content="they eat newts"),
         update_mask=FieldMask(paths=["content"]),

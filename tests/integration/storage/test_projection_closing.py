@@ -12,7 +12,7 @@ from mneme_server.engine.corpus.cache import do_at_once
 from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.corpus.feed import START
 from mneme_server.engine.corpus.kinds import MemoryKind
-from mneme_server.engine.corpus.projection import Shown
+from mneme_server.engine.corpus.projection import ShownMemories
 from mneme_server.engine.store.memories import MemoryKinds
 from mneme_server.engine.store.projection import projecting
 from mneme_server.engine.store.sqlite_store import SqliteTenantStore
@@ -57,7 +57,7 @@ def test_a_copy_that_is_being_filled_is_let_go_of_whatever_was_written_since(
         head = unit.feed.head()
     assert head > START
     project = projecting(MemoryKinds(KINDS))
-    shown = Shown("acme", slow, project(tmp_path / "shown", "acme", slow), head, do_at_once)
+    shown = ShownMemories("acme", slow, project(tmp_path / "shown", "acme", slow), head, do_at_once)
     assert slow.halted.wait(PATIENCE_S), "it is filled"
     write("meanwhile")
     live = shown._live

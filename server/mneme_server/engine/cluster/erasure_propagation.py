@@ -18,7 +18,7 @@ import structlog
 
 from mneme_server.common import deadline
 from mneme_server.common.errors import MnemeError, NotFound, Reason, Unavailable, is_failure
-from mneme_server.engine.corpus.erasures import WHOLE, Erasure, Erasures
+from mneme_server.engine.corpus.nodes import WHOLE, Erasure, Erasures
 from mneme_server.engine.tenants.local_disk import remove_copies, remove_folder
 from mneme_server.engine.tenants.registry import LONGEST_CALL_S, TenantRegistry
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol, Self, TypeAlias
 
-from mneme_server.engine.corpus.change import CorpusChange
 from mneme_server.engine.corpus.cold_search import ColdIndex
+from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.corpus.feed import FeedRow, Position
-from mneme_server.engine.corpus.ports import CorpusIndex
+from mneme_server.engine.corpus.ports import CorpusIndex, VectorBatch
 
 AT_ONCE = 128
 """Documents that come or go in one step: a millisecond or two."""
@@ -21,6 +22,29 @@ def do_at_once(steps: Steps) -> None:
     """Do one step after the other."""
     for step in steps:
         step()
+
+
+@dataclass(slots=True)
+class CorpusChange:
+    """What a transaction changed, content and all, as it is passed on when it is committed.
+
+    `position` is its row in the feed, once it is committed; None when nothing is to be followed.
+    """
+
+    saved: list[Document] = field(default_factory=list)
+    removed: list[int] = field(default_factory=list)
+    gone: list[tuple[str, Sequence[int], Sequence[str]]] = field(default_factory=list)
+    """Of what was removed: a kind, documents of it, and their sources."""
+    vectors: list[VectorBatch] = field(default_factory=list)
+    queued: int = 0
+    """Documents that were put into the embedding queue, less those that left it."""
+    everything: bool = False
+    """Whether more changed than the rest says: who follows must begin anew."""
+    position: Position | None = None
+
+    def __bool__(self) -> bool:
+        """Whether anything that is searched was changed."""
+        return bool(self.saved or self.removed or self.vectors or self.everything)
 
 
 class Cache(Protocol):

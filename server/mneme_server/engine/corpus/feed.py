@@ -115,7 +115,7 @@ class Feed(Protocol):
 
 
 @dataclass(slots=True)
-class Touched:
+class TouchedDocuments:
     """What rows of the feed name together, as numbers of documents."""
 
     saved: set[int] = field(default_factory=set)

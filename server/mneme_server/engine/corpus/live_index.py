@@ -18,8 +18,7 @@ import structlog
 from mneme_server.common import deadline
 from mneme_server.common.clock import doubled
 from mneme_server.common.errors import Unavailable, is_failure
-from mneme_server.engine.corpus.cache import AT_ONCE, Cache, Steps, do_at_once
-from mneme_server.engine.corpus.change import CorpusChange
+from mneme_server.engine.corpus.cache import AT_ONCE, Cache, CorpusChange, Steps, do_at_once
 from mneme_server.engine.corpus.feed import FeedRow, Position
 
 _log = structlog.get_logger(__name__)

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Generic, Protocol
 
-from mneme_server.engine.corpus.cache import Cache, Steps
-from mneme_server.engine.corpus.change import CorpusChange
+from mneme_server.engine.corpus.cache import Cache, CorpusChange, Steps
 from mneme_server.engine.corpus.document import Memory
 from mneme_server.engine.corpus.feed import FeedRow, LostPlace, Position
 from mneme_server.engine.corpus.kinds import MemoryKind
@@ -50,7 +49,7 @@ class Projection(Cache, Protocol):
         ...
 
 
-class Shown(Generic[U_co]):
+class ShownMemories(Generic[U_co]):
     """Where memories are read as recall shows them. Thread-safe.
 
     Args:

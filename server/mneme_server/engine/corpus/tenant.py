@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Generic, Protocol
@@ -17,20 +18,16 @@ import structlog
 
 from mneme_server.common import consistency, deadline
 from mneme_server.common.consistency import ConsistencyToken
-from mneme_server.common.errors import Reason, Unavailable
+from mneme_server.common.errors import NotFound, Reason, Unavailable
 from mneme_server.engine.corpus.backlog import Backlog
 from mneme_server.engine.corpus.cache import ManagedIndex, Steps, do_at_once
 from mneme_server.engine.corpus.cold_search import ColdIndex
 from mneme_server.engine.corpus.feed import FeedRow, Position
-from mneme_server.engine.corpus.followed import Followed
 from mneme_server.engine.corpus.freshness import FOLLOWED_S, Freshness
-from mneme_server.engine.corpus.known_rows import KnownRows
 from mneme_server.engine.corpus.live_index import LiveIndex
 from mneme_server.engine.corpus.ports import CorpusIndex, MemoryReader
-from mneme_server.engine.corpus.projection import Projection, Shown
+from mneme_server.engine.corpus.projection import Projection, ShownMemories
 from mneme_server.engine.corpus.tenant_store import TenantStore, U_co
-
-_log = structlog.get_logger(__name__)
 
 _ASKED_FOR_S = FOLLOWED_S / 2
 """A tenant that was not searched for so long may not be followed closely: the call asks itself."""
@@ -39,9 +36,90 @@ LONGEST_WAIT_S = 60.0
 _BASE_BYTES = 700_000
 """Of an open tenant in which nothing is stored, its connections' caches aside: the schemas of its
 connections, tantivy's index, and objects. 720,000 were measured, of a hundred tenants."""
+_MARKS = 4_096
+"""Rows of a feed whose marks are known without a look at the store."""
+
+_log = structlog.get_logger(__name__)
 
 
-class OpenTenant(Followed, Generic[U_co]):
+class TenantListener(Protocol):
+    """Is told what happens to tenants. It must not wait, and holds none of them."""
+
+    def committed(self, tenant_id: str) -> None:
+        """A write transaction was committed; what it changed can be read."""
+        ...
+
+    def removed(self, tenant_id: str, *, replaced: bool) -> None:
+        """The tenant was closed, and is being deleted, or replaced by a backup."""
+        ...
+
+
+class FollowedTenant:
+    """A tenant with its commits and its leaving, for those who follow it. Thread-safe.
+
+    Args:
+        tenant_id: the tenant.
+    """
+
+    def __init__(self, tenant_id: str) -> None:
+        self.tenant_id = tenant_id
+        self._committed = threading.Condition()
+        self._commits = 0
+        self._leaving = self._replaced = False
+
+    @property
+    def commits(self) -> int:
+        """How many write transactions were committed since the tenant was opened."""
+        return self._commits
+
+    @property
+    def leaving(self) -> bool:
+        """Whether the tenant is being removed: whoever follows it must let go of it."""
+        return self._leaving
+
+    def leave(self, *, replaced: bool = False) -> None:
+        """Tell those who follow the tenant that it is being removed, or replaced by a backup."""
+        with self._committed:
+            self._leaving, self._replaced = True, replaced
+            self._committed.notify_all()
+
+    def stay(self) -> None:
+        """Tell that the tenant is not removed after all."""
+        with self._committed:
+            self._leaving = self._replaced = False
+
+    @property
+    def farewell(self) -> NotFound | Unavailable:
+        """What those who follow a leaving tenant are told."""
+        return farewell(self.tenant_id, replaced=self._replaced)
+
+    def wait_for_commit(self, seen: int, timeout_s: float) -> int:
+        """Wait until more than `seen` transactions are committed; return how many are.
+
+        Returns at once when the tenant is leaving.
+        """
+        with self._committed:
+            self._committed.wait_for(lambda: self._commits > seen or self._leaving, timeout_s)
+            return self._commits
+
+    def _note_commit(self) -> None:
+        with self._committed:
+            self._commits += 1
+            self._committed.notify_all()
+
+
+def farewell(tenant_id: str, *, replaced: bool) -> NotFound | Unavailable:
+    """Return what those are told who follow a tenant that is removed, or replaced by a backup."""
+    if replaced:
+        return Unavailable(
+            f"the tenant {tenant_id} is being restored",
+            reason=Reason.TRANSACTION_FAILED,
+            retry_after_s=1.0,
+        )
+    return NotFound(f"there is no tenant {tenant_id}")
+
+
+class OpenTenant(FollowedTenant, Generic[U_co]):
     """An open tenant. Raises Unavailable where the store cannot be read now.
 
     Args:
@@ -89,9 +167,9 @@ class OpenTenant(Followed, Generic[U_co]):
             head = unit.feed.head()
         self._index = LiveIndex(tenant_id, index, self._changes_after, by_turns)
         self.backlog = Backlog(depth, self._queue_depth, self._index, self._write_lock, queue_limit)
-        self._rows = KnownRows(head)
+        self._rows = FeedMarks(head)
         built = None if index.cold_index is None else index.cold_index.done
-        self.shown = Shown(tenant_id, store, projection, head, by_turns, after=built)
+        self.shown = ShownMemories(tenant_id, store, projection, head, by_turns, after=built)
         self._freshness = Freshness(self._index.holds, opened_s) if followed else None
         self._searched_s = opened_s
         self._seen_elsewhere = head.number
@@ -398,3 +476,31 @@ class TenantsAtOnce(OpenTenants[U_co], Protocol[U_co]):
     def open_at_once(self, tenant_id: str) -> AbstractContextManager[OpenTenant[U_co]]:
         """As `open`, also while the index is being built; see `OpenTenant.cold_index`."""
         ...
+
+
+class FeedMarks:
+    """The marks of rows of a tenant's feed that are known without a look at the store, by the rows'
+    numbers: those that were learnt last.
+
+    Args:
+        head: the newest that was written here; one thread at a time notes the next.
+    """
+
+    def __init__(self, head: Position) -> None:
+        self.head = head
+        self._marks = OrderedDict([head])
+
+    def note(self, position: Position) -> None:
+        """Add the next row."""
+        self.head = position
+        self.learn(position)
+
+    def learn(self, position: Position) -> None:
+        """Add a row that the store was found to hold. For any thread."""
+        self._marks[position.number] = position.mark
+        if len(self._marks) > _MARKS:
+            self._marks.popitem(last=False)
+
+    def mark_of(self, number: int) -> int | None:
+        """Return the mark of a row; None where it is not known."""
+        return self._marks.get(number)

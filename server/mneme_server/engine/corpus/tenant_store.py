@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from mneme_server.engine.corpus.change import CorpusChange
+from mneme_server.engine.corpus.cache import CorpusChange
 from mneme_server.engine.corpus.cold_search import Scan
 from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.corpus.feed import Feed

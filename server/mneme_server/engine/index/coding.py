@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from mneme_server.common.texts import composed
 from mneme_server.engine.corpus.document import Document
-from mneme_server.engine.corpus.names import name_words
+from mneme_server.engine.corpus.words import name_words
 from mneme_server.engine.index.words.languages import asks, count_words
 
 # A name: one to three words, "Here are the details: ..." is none.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mneme_server.common.texts import composed
 from mneme_server.engine.corpus.cold_search import TextPage
 from mneme_server.engine.corpus.ports import Rows
-from mneme_server.engine.corpus.stopwords import STOP_WORDS
+from mneme_server.engine.corpus.words import STOP_WORDS
 from mneme_server.engine.index.words.analysis import asked_pairs
 from mneme_server.engine.index.words.bm25 import inverse_frequency, length_norm
 from mneme_server.engine.index.words.languages import KANA_STOPS, UNSPACED, in_pairs

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mneme_server.common.errors import DataLoss, FailedPrecondition, Reason
 from mneme_server.common.pages import parts
-from mneme_server.engine.corpus.feed import START, LostPlace, Position, Touched
+from mneme_server.engine.corpus.feed import START, LostPlace, Position, TouchedDocuments
 from mneme_server.engine.corpus.ports import CorpusSource, Matrix, VectorBatch
 from mneme_server.engine.index.columns import DocumentTable
 from mneme_server.engine.index.dense import DenseIndex
@@ -116,7 +116,7 @@ def load(
     return LoadedIndex(table, state.position, documents, vectors, new=False)
 
 
-def _catch_up(source: CorpusSource, table: DocumentTable, touched: Touched) -> int:
+def _catch_up(source: CorpusSource, table: DocumentTable, touched: TouchedDocuments) -> int:
     """Make the documents that the feed names what they are in the store; return how many."""
     named = sorted(touched.saved | touched.removed)
     for part in parts(named, _REPAIR_PAGE):
@@ -137,9 +137,9 @@ def _load_all_vectors(source: CorpusSource, table: DocumentTable, dense: DenseIn
 
 def touched_after(
     source: CorpusSource, place: Position, what: str, log: IndexLog
-) -> Touched | None:
+) -> TouchedDocuments | None:
     """Return what the feed names after `place`; None when it no longer tells."""
-    touched = Touched()
+    touched = TouchedDocuments()
     try:
         while rows := source.changes_after(place, _ROWS_PAGE):
             touched.take(rows)

@@ -13,11 +13,10 @@ import numpy as np
 
 from mneme_server.common.errors import MnemeError, is_failure
 from mneme_server.common.pages import parts
-from mneme_server.engine.corpus.cache import AT_ONCE, Steps
-from mneme_server.engine.corpus.change import CorpusChange
+from mneme_server.engine.corpus.cache import AT_ONCE, CorpusChange, Steps
 from mneme_server.engine.corpus.cold_search import ColdIndex
 from mneme_server.engine.corpus.document import Document, DocumentFilter
-from mneme_server.engine.corpus.feed import FeedRow, Position, Touched
+from mneme_server.engine.corpus.feed import FeedRow, Position, TouchedDocuments
 from mneme_server.engine.corpus.ports import (
     NO_EVIDENCE,
     NO_HITS,
@@ -303,7 +302,7 @@ class TenantIndex:
         Raises:
             LostPlace: they say that everything changed.
         """
-        touched = Touched()
+        touched = TouchedDocuments()
         touched.take(rows)
         return [
             *(

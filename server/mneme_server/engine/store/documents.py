@@ -10,7 +10,7 @@ from sqlalchemy import BindParameter, Connection, Select, Table, case, delete, s
 
 from mneme_server.common.errors import DataLoss
 from mneme_server.common.stored import reads, require_times
-from mneme_server.engine.corpus.change import CorpusChange
+from mneme_server.engine.corpus.cache import CorpusChange
 from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.corpus.ports import Matrix

@@ -22,10 +22,9 @@ import structlog
 
 from mneme_server.common.errors import DataLoss
 from mneme_server.common.pages import parts
-from mneme_server.engine.corpus.cache import AT_ONCE, Steps
-from mneme_server.engine.corpus.change import CorpusChange
+from mneme_server.engine.corpus.cache import AT_ONCE, CorpusChange, Steps
 from mneme_server.engine.corpus.document import Document, Memory
-from mneme_server.engine.corpus.feed import START, FeedRow, Position, Touched
+from mneme_server.engine.corpus.feed import START, FeedRow, Position, TouchedDocuments
 from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.corpus.tenant_store import TenantStore
 from mneme_server.engine.store.engine import address_of
@@ -159,7 +158,7 @@ class SqliteProjection:
         file = self._file
         if self.partial or file is None:
             return ()
-        touched = Touched()
+        touched = TouchedDocuments()
         touched.take(rows)
         saved = sorted(touched.saved - touched.removed)
         return [

@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 
 from mneme_server.common.texts import composed
-from mneme_server.engine.corpus.change import CorpusChange
+from mneme_server.engine.corpus.cache import CorpusChange
 from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.corpus.ports import Matrix, VectorBatch
 from mneme_server.engine.corpus.tenant_store import QueuedText

@@ -16,7 +16,7 @@ import structlog
 
 from mneme_server.common.errors import MnemeError
 from mneme_server.common.identity import new_id
-from mneme_server.engine.corpus.erasures import Erasures
+from mneme_server.engine.corpus.nodes import Erasures
 from mneme_server.engine.tenants.opener import COPIES
 from mneme_server.engine.tenants.registry import TenantRegistry
 

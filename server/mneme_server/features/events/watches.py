@@ -18,8 +18,7 @@ from typing import Generic, TypeVar
 
 import structlog
 
-from mneme_server.engine.corpus.leaving import farewell
-from mneme_server.engine.corpus.tenant import OpenTenants
+from mneme_server.engine.corpus.tenant import OpenTenants, farewell
 from mneme_server.features.events.model import Event, EventFilter
 from mneme_server.features.events.ports import EventsUnit
 

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from mneme_server.common.clock import DAY_US, today
 from mneme_server.engine.corpus.document import DocumentFilter
-from mneme_server.engine.corpus.names import naming, words_of
 from mneme_server.engine.corpus.ports import CorpusIndex, Hits, Rows, Selection
-from mneme_server.engine.corpus.stopwords import STOP_WORDS
+from mneme_server.engine.corpus.words import STOP_WORDS, naming, words_of
 from mneme_server.engine.index.words.languages import asks, in_pairs
 from mneme_server.features.recall.dates import (
     EPOCH_ORDINAL,

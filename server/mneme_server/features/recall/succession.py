@@ -10,7 +10,7 @@ from typing import TypeAlias
 from mneme_server.common.texts import composed
 from mneme_server.engine.corpus.document import Document, Memory
 from mneme_server.engine.corpus.kinds import MemoryKind
-from mneme_server.engine.corpus.stopwords import STOP_WORDS
+from mneme_server.engine.corpus.words import STOP_WORDS
 from mneme_server.features.recall.model import Recalled, Term
 
 NEWER = "newer"

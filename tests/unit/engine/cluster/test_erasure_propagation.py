@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 from mneme_server.common.errors import NotFound
 from mneme_server.engine.cluster.erasure_propagation import ErasureWorker
-from mneme_server.engine.corpus.erasures import WHOLE, Erasure, Erasures
+from mneme_server.engine.corpus.nodes import WHOLE, Erasure, Erasures
 from mneme_server.engine.tenants.registry import TenantRegistry
 
 PATIENCE_S = 60.0

@@ -13,9 +13,8 @@ import pytest
 from mneme_server.common.fencing import Fence
 from mneme_server.engine.cluster import cluster as following
 from mneme_server.engine.cluster.cluster import Cluster
-from mneme_server.engine.corpus.erasures import Erasure
 from mneme_server.engine.corpus.feed import Position
-from mneme_server.engine.corpus.nodes import Head
+from mneme_server.engine.corpus.nodes import Erasure, Head
 from mneme_server.engine.tenants.registry import TenantRegistry
 
 MANY = 200

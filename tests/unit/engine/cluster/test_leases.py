@@ -13,8 +13,7 @@ from mneme_server.common.errors import Unavailable
 from mneme_server.common.fencing import Fence, LeaseLost, current
 from mneme_server.engine.cluster import leases
 from mneme_server.engine.cluster.leases import Leases
-from mneme_server.engine.corpus.erasures import Erasure
-from mneme_server.engine.corpus.nodes import Head
+from mneme_server.engine.corpus.nodes import Erasure, Head
 from mneme_server.engine.scheduling.turns import TenantWorker
 
 

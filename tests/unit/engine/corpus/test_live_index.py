@@ -12,8 +12,7 @@ import pytest
 from mneme_server.common import deadline
 from mneme_server.common.errors import Reason, Unavailable
 from mneme_server.common.pages import parts
-from mneme_server.engine.corpus.cache import AT_ONCE, Steps, do_at_once
-from mneme_server.engine.corpus.change import CorpusChange
+from mneme_server.engine.corpus.cache import AT_ONCE, CorpusChange, Steps, do_at_once
 from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.corpus.feed import START, FeedRow, KindChange, LostPlace, Position, ranges
 from mneme_server.engine.corpus.live_index import LiveIndex

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mneme_server.engine.corpus import live_index
-from mneme_server.engine.corpus.change import CorpusChange
+from mneme_server.engine.corpus.cache import CorpusChange
 from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.live_index import LiveIndex
 from mneme_server.engine.corpus.ports import Matrix, Rows

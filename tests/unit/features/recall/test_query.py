@@ -7,7 +7,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mneme_server.engine.corpus.names import name_words
+from mneme_server.engine.corpus.words import name_words
 from mneme_server.features.recall.dates import NamedDate
 from mneme_server.features.recall.query import read_query
 

@@ -18,7 +18,7 @@ from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 from mneme_server.common.texts import composed
 from mneme_server.engine.corpus.document import Document
-from mneme_server.engine.corpus.stopwords import STOP_WORDS
+from mneme_server.engine.corpus.words import STOP_WORDS
 from mneme_server.engine.index.words.languages import (
     ENGLISH,
     HAN,

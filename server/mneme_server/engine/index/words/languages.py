@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from mneme_server.common.texts import composed
-from mneme_server.engine.corpus.stopwords import STOP_WORDS
+from mneme_server.engine.corpus.words import STOP_WORDS
 
 ENGLISH = "en"
 STEMMERS: Mapping[str, str] = {"de": "german", "fr": "french", "es": "spanish"}

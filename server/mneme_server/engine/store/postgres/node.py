@@ -19,9 +19,8 @@ from psycopg.types.json import Jsonb
 
 from mneme_server.common.fencing import Fence
 from mneme_server.common.identity import new_id
-from mneme_server.engine.corpus.erasures import Erasure
 from mneme_server.engine.corpus.feed import Position
-from mneme_server.engine.corpus.nodes import TRAINING, Head
+from mneme_server.engine.corpus.nodes import TRAINING, Erasure, Head
 from mneme_server.engine.store.connections import driver_of
 from mneme_server.engine.store.postgres.connections import CATALOG, SCHEMA, connect
 from mneme_server.engine.store.postgres.database import PostgresDatabase, TenantDatabase

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import psycopg
 
 from mneme_server.common.errors import FailedPrecondition, Reason
-from mneme_server.engine.corpus.erasures import WHOLE, Awaited, Erasure
+from mneme_server.engine.corpus.nodes import WHOLE, Erasure, OwingPlaces
 from mneme_server.engine.store.postgres.connections import ROLE, SCHEMA, connect
 from mneme_server.engine.store.postgres.driver import (
     GENERATION_GONE,
@@ -130,7 +130,7 @@ def make_place_tables(connection: PsycopgConnection) -> None:
 
 
 class Places:
-    """Implements `engine.corpus.erasures.Erasures`. Each call has a connection of its own while it
+    """Implements `engine.corpus.nodes.Erasures`. Each call has a connection of its own while it
     takes: they are seldom.
 
     Args:
@@ -193,11 +193,11 @@ class Places:
                 (number, tenant_id, erasure_id),
             )
 
-    def awaited(self, tenant_id: str, erasure_id: str) -> Awaited:
+    def awaited(self, tenant_id: str, erasure_id: str) -> OwingPlaces:
         """See `Erasures`."""
         with self._asking() as connection:
             rows = connection.execute(_AWAITED, (tenant_id, erasure_id)).fetchall()
-        return Awaited(
+        return OwingPlaces(
             unsettled=[str(name) for name, settled, lives in rows if lives and not settled],
             living=[str(name) for name, _, lives in rows if lives],
             absent=[str(name) for name, _, lives in rows if not lives],

@@ -23,7 +23,7 @@ from sqlalchemy import (
 
 from mneme_server.common.clock import now_us
 from mneme_server.common.stored import reads
-from mneme_server.engine.corpus.change import CorpusChange
+from mneme_server.engine.corpus.cache import CorpusChange
 from mneme_server.engine.corpus.ports import MemoryReader
 from mneme_server.engine.store.guard import Prepared
 from mneme_server.engine.store.portable import array_of, json_items, listed

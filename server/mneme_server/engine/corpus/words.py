@@ -1,11 +1,21 @@
-"""By which words a name is named."""
+"""Words of a text by what they tell: stop words, and those by which a name is named."""
 
 from __future__ import annotations
 
 import re
 
 from mneme_server.common.texts import composed
-from mneme_server.engine.corpus.stopwords import STOP_WORDS
+
+_STOP_WORDS = """
+a about also an and any are aren as at be been being but by can could couldn d did didn do does
+doesn doing don for from had hadn has hasn have haven having he her hers him his how i if in into
+is isn it its just ll m me my of on or our ours re s she should shouldn so some t than that the
+their theirs them then there these they this those to too ve was wasn we were weren what when where
+which while who whom whose why will with won would wouldn you your yours
+"""
+
+STOP_WORDS = tuple(_STOP_WORDS.split())
+"""English words that say how a question is put, not what it is about."""
 
 _SHORTEST_NAME = 3
 _WORD = re.compile(r"[^\W_]+")
