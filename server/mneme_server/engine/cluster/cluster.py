@@ -245,29 +245,29 @@ class Cluster:
             self._node.listen(max(0.0, ASKED_EVERY_S - (time.monotonic() - now)))
 
     def _hear(self, now: float) -> None:
-        memories = {memory.tenant_id: memory for memory in self._tenants.in_use(FOLLOWED_S)}
-        memories |= {memory.tenant_id: memory for memory in self._some_quiet()}
+        tenants = {tenant.tenant_id: tenant for tenant in self._tenants.in_use(FOLLOWED_S)}
+        tenants |= {tenant.tenant_id: tenant for tenant in self._some_quiet()}
         watched = dict.fromkeys(self._watched())
         self._heard = {name: at for name, at in self._heard.items() if name in watched}
-        if not memories and not watched:
+        if not tenants and not watched:
             return
-        for head in self._node.heads({**watched, **memories}):
-            memory = memories.get(head.tenant_id)
+        for head in self._node.heads({**watched, **tenants}):
+            tenant = tenants.get(head.tenant_id)
             if head.tenant_id in watched and self._heard.get(head.tenant_id) != head.newest:
                 self._heard[head.tenant_id] = head.newest
-                if memory is None:
+                if tenant is None:
                     self._committed_elsewhere(head.tenant_id)
-            if memory is None:
+            if tenant is None:
                 continue
-            if head.generation != memory.generation:
+            if head.generation != tenant.generation:
                 self._drop(head)
-            elif memory.told(head.newest, now):
+            elif tenant.told(head.newest, now):
                 self._committed_elsewhere(head.tenant_id)
 
     def _some_quiet(self) -> Sequence[OpenTenant[Any]]:
         """Return some of the tenants that are open, others the next time."""
         if not self._quiet:
-            self._quiet = [memory.tenant_id for memory in self._tenants.open_tenants()]
+            self._quiet = [tenant.tenant_id for tenant in self._tenants.open_tenants()]
         chosen, self._quiet = self._quiet[-_QUIET_AT_ONCE:], self._quiet[:-_QUIET_AT_ONCE]
         return self._tenants.open_tenants(chosen)
 
