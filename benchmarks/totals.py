@@ -17,6 +17,8 @@ from pathlib import Path
 from mneme_server.capabilities import tenant_schema
 from mneme_server.engine.store.sqlite_store import SqliteTenantStore
 from mneme_server.features.events.model import Agent, Event, Session
+from mneme_server.features.events.store.events import SqlEvents
+from mneme_server.features.events.store.sessions import SqlAgents, SqlSessions
 from mneme_server.features.events.store.tables import agents, events, sessions
 from sqlalchemy import func, select
 
@@ -44,7 +46,10 @@ def main(count: int) -> None:
                 ]
 
             def kept() -> list[int]:
-                return [one.total() for one in (unit.events, unit.sessions, unit.agents)]
+                return [
+                    one.total()
+                    for one in (unit.get(SqlEvents), unit.get(SqlSessions), unit.get(SqlAgents))
+                ]
 
             assert counted() == kept()
             for name, figures in (("counted", counted), ("kept", kept)):
@@ -54,10 +59,10 @@ def main(count: int) -> None:
 def _fill(store: SqliteTenantStore, first: int, last: int) -> None:
     names = [f"s{number}" for number in range(first // _EACH, last // _EACH)]
     with store.write() as unit:
-        unit.sessions.save([Session(name, started_us=1) for name in names])
-        unit.agents.add_activity({name: Agent(name) for name in names[::10]})
+        unit.get(SqlSessions).save([Session(name, started_us=1) for name in names])
+        unit.get(SqlAgents).add_activity({name: Agent(name) for name in names[::10]})
         for name in names:
-            unit.events.append([_event(name, place) for place in range(1, _EACH + 1)])
+            unit.get(SqlEvents).append([_event(name, place) for place in range(1, _EACH + 1)])
 
 
 def _event(session: str, place: int) -> Event:

@@ -12,6 +12,7 @@ from mneme import MnemeClient
 from mneme.messages import RecordEventsRequest
 from mneme_server.capabilities import tenant_schema
 from mneme_server.engine.store.sqlite_store import SqliteTenantStore
+from mneme_server.features.proof.store.log import SqlLog
 
 from benchmarks import memories
 from benchmarks.context import Context
@@ -93,7 +94,7 @@ def _log_gone(folder: Path, count: int) -> None:
     store = SqliteTenantStore(folder, folder.name, tenant_schema())
     try:
         with store.write() as unit:
-            unit.log._append([os.urandom(32) for _ in range(count)])
+            unit.get(SqlLog)._append([os.urandom(32) for _ in range(count)])
     finally:
         store.close()
 

@@ -45,11 +45,11 @@ def capabilities() -> tuple[Capability, ...]:
 def tenant_schema() -> TenantSchema:
     """Return what a tenant's database is made of."""
     return TenantSchema.of(
-        [capability.repositories for capability in capabilities()],
         [one.migrations for one in capabilities() if one.migrations is not None],
         [capability.kinds for capability in capabilities()],
         [one.seals for one in capabilities() if one.seals is not None],
         [one.forgets for one in capabilities() if one.forgets is not None],
+        [one.implements for one in capabilities()],
     )
 
 

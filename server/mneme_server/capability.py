@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from mneme_server.edge.grpc.methods import kinds_brought_by
 from mneme_server.edge.grpc.service import Service
@@ -17,12 +17,13 @@ from mneme_server.engine.corpus.dependents import Dependents
 from mneme_server.engine.corpus.forgetting import Purge, WhileForgetting
 from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.corpus.tenant import TenantsAtOnce
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.runtime import Runtime
 from mneme_server.engine.scheduling.turns import TenantWorker
 from mneme_server.engine.settings import ServerSettings
 from mneme_server.engine.store.forgetting import Forgets
 from mneme_server.engine.store.memories import MemoryKinds, Shown
-from mneme_server.engine.store.unit import Repository, Seal
+from mneme_server.engine.store.unit import Seal, Unit
 from mneme_server.engine.tenants.feed_followers import DurableFollower
 
 T = TypeVar("T")
@@ -43,7 +44,7 @@ class Figure:
     like "average_episode_reward", which is None of nothing."""
 
     name: str
-    value: Callable[[Any], float | None]
+    value: Callable[[CorpusUnit], float | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,8 +114,8 @@ class Host:
         return self._settings
 
     @property
-    def tenants(self) -> TenantsAtOnce[Any]:
-        """Where use cases get a tenant from. Which repositories they need, they say themselves."""
+    def tenants(self) -> TenantsAtOnce[Unit]:
+        """Where use cases get a tenant from."""
         return self.runtime.tenants
 
     @property
@@ -154,12 +155,12 @@ class Capability:
     Args:
         name: its folder's.
         build: makes it, once, when the server starts.
-        repositories: what a transaction of a tenant has, by name.
         kinds: the kinds of memory that recall finds, filters by and shows, with how it reads what
             it shows beside a memory's text; None: nothing. The option `brings_kinds` of one of the
             capability's services names the same kinds.
         seals: adds to each transaction that changes what is searched, before it is committed.
         forgets: how it forgets what its tables hold; None: it has none.
+        implements: its repositories for ports by which capabilities below it ask for something.
         migrations: a folder of Alembic revisions of its own, a branch; None for those whose tables
             the trunk makes.
         catalog_migrations: the same for tables in the catalog, of what belongs to the server and
@@ -168,10 +169,10 @@ class Capability:
 
     name: str
     build: Callable[[Host], Parts]
-    repositories: Mapping[str, Repository] = field(default_factory=dict)
     kinds: Mapping[MemoryKind, Shown] = field(default_factory=dict)
     seals: Seal | None = None
     forgets: Forgets | None = None
+    implements: Mapping[type, type] = field(default_factory=dict)
     migrations: Path | None = None
     catalog_migrations: Path | None = None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from mneme_server.capability import Gauge
 from mneme_server.common.lending import Lending
@@ -77,7 +76,7 @@ def _of_connections(lending: Sequence[Lending]) -> Iterator[Gauge]:
 
 
 def _of_servers(runtime: Runtime, cluster: Cluster) -> Iterator[Gauge]:
-    def most(value: Callable[[OpenTenant[Any]], float]) -> float:
+    def most(value: Callable[[OpenTenant], float]) -> float:
         return max(map(value, runtime.tenants.in_use(FOLLOWED_S)), default=0.0)
 
     leases = cluster.leases

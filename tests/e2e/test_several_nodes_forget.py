@@ -11,6 +11,7 @@ import pytest
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import forgetting_pb2 as pb
 from mneme_server.common.errors import Unavailable
+from mneme_server.features.events.store.events import SqlEvents
 from support.api import Api
 from support.forgetting import spellings, traces
 from support.making import event, record
@@ -143,7 +144,7 @@ def test_what_a_call_had_read_before_it_was_forgotten_is_not_written_by_a_server
 
         with other.application.runtime.tenants.open("acme-1") as tenant:
             with tenant.read() as unit:
-                assert unit.events.by_ids(["e1"])["e1"].text == "the heron ate"
+                assert unit.get(SqlEvents).by_ids(["e1"])["e1"].text == "the heron ate"
             monkeypatch.setattr(cluster, "_tick", stand_still)
             assert still.wait(PATIENCE_S)
             postgres.execute(

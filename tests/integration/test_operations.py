@@ -424,7 +424,7 @@ def test_the_examination_apart_knows_every_table(own: LocalServer) -> None:
     from mneme_server.engine.store.schema import metadata
     from mneme_server.features.admin.store.tenant_files import modules_of_tables
 
-    modules = modules_of_tables(own.application.runtime.schema)
+    modules = modules_of_tables()
     program = (
         "import json, sys\n"
         "from importlib import import_module\n"

@@ -22,7 +22,10 @@ from mneme_server.engine.store import schema, sqlite_store
 from mneme_server.engine.store.engine import SqliteDatabase
 from mneme_server.engine.store.migrate import migrate, schema_versions
 from mneme_server.engine.store.unit import CORE_MIGRATIONS
+from mneme_server.features.events.store.events import SqlEvents
+from mneme_server.features.events.store.sessions import SqlAgents, SqlSessions
 from mneme_server.features.learn.model import LessonFilter
+from mneme_server.features.learn.store.lessons import SqlLessons
 from sqlalchemy import MetaData
 from support.making import (
     at,
@@ -139,9 +142,13 @@ def test_what_a_released_version_stored_is_counted(version: str, tmp_path: Path)
     restore("tenant", version, tmp_path / "mneme.db")
     store = sqlite_store.SqliteTenantStore(tmp_path, "default", tenant_schema())
     with store.read() as unit:
-        assert (unit.events.total(), unit.sessions.total(), unit.agents.total()) == (3, 2, 2)
-        assert unit.lessons.total() == 1
-        assert unit.lessons.count(LessonFilter(include_archived=True)) == 2
+        assert (
+            unit.get(SqlEvents).total(),
+            unit.get(SqlSessions).total(),
+            unit.get(SqlAgents).total(),
+        ) == (3, 2, 2)
+        assert unit.get(SqlLessons).total() == 1
+        assert unit.get(SqlLessons).count(LessonFilter(include_archived=True)) == 2
     store.close()
 
 

@@ -15,6 +15,7 @@ from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.engine.scheduling.turns import MOST_ATTEMPTS
 from mneme_server.features.otlp import ingest_worker
 from mneme_server.features.otlp.model import Received
+from mneme_server.features.otlp.store import SqlInbox, SqlKnownSpans
 from opentelemetry.proto.collector.logs.v1 import logs_service_pb2 as logs_pb
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeLogs
@@ -349,7 +350,7 @@ def test_what_cannot_become_events_is_not_tried_for_ever(
                 server.application.runtime.tenants.open(api.tenant_id) as tenant,
                 tenant.read() as unit,
             ):
-                return unit.otlp_inbox.attempts([row]).get(row)
+                return unit.get(SqlInbox).attempts([row]).get(row)
 
         if broken == "unrecorded":
             own = ingest_worker.mapped
@@ -381,7 +382,7 @@ def test_a_session_that_is_forgotten_takes_what_is_known_of_its_spans_with_it(
     until_told(api, 3)
     patient.keys.admin.admin.Forget(admin_pb.ForgetRequest(tenant_id=api.tenant_id, user_id="ann"))
     with patient.application.runtime.tenants.open(api.tenant_id) as tenant, tenant.read() as unit:
-        assert unit.otlp_known.of_traces([TRACE], 10) == []
+        assert unit.get(SqlKnownSpans).of_traces([TRACE], 10) == []
     exporting(api).spans(*spans)
     exporting(api).spans(span(9, chat("New", "Day", **{"gen_ai.conversation.id": "d"}), trace=9))
     until(lambda: "Day" in {e.text for e in list_events(api)})
@@ -390,7 +391,7 @@ def test_a_session_that_is_forgotten_takes_what_is_known_of_its_spans_with_it(
 
 def waiting(server: LocalServer, api: Api) -> int:
     with server.application.runtime.tenants.open(api.tenant_id) as tenant, tenant.read() as unit:
-        return int(unit.otlp_inbox.waiting(100))
+        return int(unit.get(SqlInbox).waiting(100))
 
 
 def test_spans_that_wait_go_with_the_user_that_their_trace_names(

@@ -23,6 +23,13 @@ from mneme_server.engine.store.schema import metadata
 from mneme_server.engine.store.sqlite_store import SqliteStores, SqliteTenantStore
 from mneme_server.engine.store.unit import TenantSchema
 from mneme_server.features.events.event_types import EVENT
+from mneme_server.features.events.store.events import SqlEvents
+from mneme_server.features.events.store.sessions import SqlAgents, SqlSessions
+from mneme_server.features.learn.store.lessons import SqlLessons
+from mneme_server.features.learn.store.reflections import SqlReflections
+from mneme_server.features.learning.store.exports import SqlLearningExports
+from mneme_server.features.learning.store.sessions import SqlLearningSessions
+from mneme_server.features.memory.store import SqlMemories
 from sqlalchemy import delete
 from support.postgres import PostgresServer, emptied, running
 
@@ -127,16 +134,16 @@ def fill(store: TenantStore[Any]) -> None:
     )
 
     with store.write() as unit:
-        unit.sessions.save([session("s1"), session("s2")])
-        unit.events.append([event("e1", "s1", 1), event("e2", "s1", 2)])
-        unit.agents.add_activity({"agent": agent("agent")})
-        unit.lessons.save([lesson("l1"), lesson("l2", archived_us=5)])
-        unit.reflections.add(reflection("r1"), None)
+        unit.get(SqlSessions).save([session("s1"), session("s2")])
+        unit.get(SqlEvents).append([event("e1", "s1", 1), event("e2", "s1", 2)])
+        unit.get(SqlAgents).add_activity({"agent": agent("agent")})
+        unit.get(SqlLessons).save([lesson("l1"), lesson("l2", archived_us=5)])
+        unit.get(SqlReflections).add(reflection("r1"), None)
         remembered = [
             memory("m1", tags=("a",), metadata_json='{"n":1}'),
             memory("m2", superseded_by="m1", until_us=5),
         ]
-        unit.remembered.save(remembered, {"m1": 1, "m2": 2})
-        number = unit.learning_sessions.add(learning_session("policy")).number
-        unit.learning_exports.put(number, export_of(MODEL), MODEL)
+        unit.get(SqlMemories).save(remembered, {"m1": 1, "m2": 2})
+        number = unit.get(SqlLearningSessions).add(learning_session("policy")).number
+        unit.get(SqlLearningExports).put(number, export_of(MODEL), MODEL)
         unit.documents.add([document(name) for name in ("d1", "d2", "d3")])

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from mneme_server.engine.corpus.tenant_store import TenantStore
 from mneme_server.features.learning.model import Export
-from mneme_server.features.learning.store.exports import CHUNK_BYTES
+from mneme_server.features.learning.store.exports import CHUNK_BYTES, SqlLearningExports
+from mneme_server.features.learning.store.sessions import SqlLearningSessions
 from store_contract.samples import export_of, learning_session
 
 Store = TenantStore[Any]
@@ -17,16 +18,16 @@ Store = TenantStore[Any]
 def put(store: Store, session_id: str, data: bytes) -> int:
     """Store a model; return its session's number."""
     with store.write() as unit:
-        known = unit.learning_sessions.get(session_id)
-        number = (known or unit.learning_sessions.add(learning_session(session_id))).number
-        unit.learning_exports.put(number, export_of(data), data)
+        known = unit.get(SqlLearningSessions).get(session_id)
+        number = (known or unit.get(SqlLearningSessions).add(learning_session(session_id))).number
+        unit.get(SqlLearningExports).put(number, export_of(data), data)
     return int(number)
 
 
 def read(store: Store, number: int) -> tuple[Export | None, bytes]:
     with store.read() as unit:
-        return unit.learning_exports.get(number), b"".join(
-            unit.learning_exports.chunks(number, 0, 10_000)
+        return unit.get(SqlLearningExports).get(number), b"".join(
+            unit.get(SqlLearningExports).chunks(number, 0, 10_000)
         )
 
 
@@ -46,7 +47,7 @@ def test_chunks_are_read_some_at_a_time_in_their_order(store: Store) -> None:
     data = os.urandom(2 * CHUNK_BYTES + 1)
     number = put(store, "s", data)
     with store.read() as unit:
-        parts = [unit.learning_exports.chunks(number, first, 2) for first in (0, 2, 4)]
+        parts = [unit.get(SqlLearningExports).chunks(number, first, 2) for first in (0, 2, 4)]
     assert [len(part) for part in parts] == [2, 1, 0]
     assert b"".join(b"".join(part) for part in parts) == data
 
@@ -54,13 +55,13 @@ def test_chunks_are_read_some_at_a_time_in_their_order(store: Store) -> None:
 def test_models_count_to_what_sessions_take_and_go_with_them(store: Store) -> None:
     number, other = put(store, "s", b"12345"), put(store, "other", b"123")
     with store.read() as unit:
-        assert unit.learning_sessions.taken_bytes() == 8
+        assert unit.get(SqlLearningSessions).taken_bytes() == 8
     with store.write() as unit:
-        unit.learning_sessions.delete(number)
+        unit.get(SqlLearningSessions).delete(number)
     assert read(store, number) == (None, b"")
     assert read(store, other) == (export_of(b"123"), b"123")
     with store.read() as unit:
-        assert unit.learning_sessions.taken_bytes() == 3
+        assert unit.get(SqlLearningSessions).taken_bytes() == 3
 
 
 def test_a_session_without_a_model_has_none(store: Store) -> None:
@@ -71,9 +72,9 @@ def test_a_tenants_model_is_not_a_rivals_of_the_same_number(stores: Any) -> None
     here, there = stores.open("acme"), stores.open("rival")
     number = put(here, "s", b"ours")
     with there.read() as unit:
-        assert unit.learning_exports.get(number) is None
-        assert unit.learning_exports.chunks(number, 0, 10) == []
-        assert unit.learning_sessions.taken_bytes() == 0
+        assert unit.get(SqlLearningExports).get(number) is None
+        assert unit.get(SqlLearningExports).chunks(number, 0, 10) == []
+        assert unit.get(SqlLearningSessions).taken_bytes() == 0
 
 
 def test_an_unfinished_transaction_leaves_the_model_before(store: Store) -> None:
@@ -81,7 +82,7 @@ def test_an_unfinished_transaction_leaves_the_model_before(store: Store) -> None
 
     def cut_short() -> None:
         with store.write() as unit:
-            unit.learning_exports.put(number, export_of(b"after"), b"after")
+            unit.get(SqlLearningExports).put(number, export_of(b"after"), b"after")
             raise InterruptedError
 
     with pytest.raises(InterruptedError):

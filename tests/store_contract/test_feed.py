@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from mneme_server.engine.corpus.feed import START, FeedRow, LostPlace
 from mneme_server.engine.corpus.tenant_store import TenantStore
+from mneme_server.features.events.store.sessions import SqlSessions
 from mneme_server.features.learn.model import LESSON
 from store_contract.conftest import Stores, document
 from store_contract.samples import session
@@ -43,7 +44,7 @@ def test_commits_are_numbered_without_gaps_for_each_tenant_by_itself(stores: Sto
 
 def test_a_commit_that_changes_nothing_that_is_searched_has_no_row(store: Store) -> None:
     with store.write() as unit:
-        unit.sessions.save([session("s")])
+        unit.get(SqlSessions).save([session("s")])
     assert _rows(store) == []
     with store.read() as unit:
         assert unit.feed.head() == START

@@ -11,6 +11,7 @@ from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.learn.model import LESSON
 from mneme_server.features.proof.merkle import leaf_hash
 from mneme_server.features.proof.ports import Leaf
+from mneme_server.features.proof.store.log import SqlLog
 from mneme_server.features.proof.versions import commitment_of
 from store_contract.conftest import Stores, document
 
@@ -29,12 +30,12 @@ def _events(store: Store, *names: str) -> None:
 
 def _leaves(store: Store, name: str, kind: str = "lesson") -> list[Leaf]:
     with store.read() as unit:
-        return list(unit.log.leaves_of(kind, [name]).get(name, []))
+        return list(unit.get(SqlLog).leaves_of(kind, [name]).get(name, []))
 
 
 def _size(store: Store) -> int:
     with store.read() as unit:
-        return int(unit.log.size())
+        return int(unit.get(SqlLog).size())
 
 
 def test_a_new_item_is_a_leaf_that_commits_to_its_content(stores: Stores) -> None:
@@ -59,9 +60,9 @@ def test_events_come_with_commitments_and_are_found_by_their_documents(store: St
             (leaf,) = _leaves(store, name, "event")
             assert (leaf.index, leaf.hash) == (index, leaf_hash(name.encode() * 32))
     with store.read() as unit:
-        assert unit.log.at(4).source_id == "d"
-        assert unit.log.at(3).source_id == "between"
-        assert unit.log.at(6) is None
+        assert unit.get(SqlLog).at(4).source_id == "d"
+        assert unit.get(SqlLog).at(3).source_id == "between"
+        assert unit.get(SqlLog).at(6) is None
 
 
 def test_every_version_is_a_leaf_and_only_the_newest_can_be_shown(store: Store) -> None:
@@ -105,43 +106,43 @@ def test_the_newest_leaf_of_each_item_is_found_whatever_came_before_it(store: St
         with store.write() as unit:
             unit.documents.set_archived(LESSON, "b", archived=archived)
     with store.read() as unit:
-        newest = unit.log.newest("lesson", ["c", "b", "unknown", "a"])
+        newest = unit.get(SqlLog).newest("lesson", ["c", "b", "unknown", "a"])
         assert {name: leaf.index for name, leaf in newest.items()} == {"a": 2, "b": 8, "c": 4}
-        assert all(leaf.content and leaf.hash == unit.log.at(leaf.index).hash
+        assert all(leaf.content and leaf.hash == unit.get(SqlLog).at(leaf.index).hash
                    for leaf in newest.values())  # fmt: skip
-        events = unit.log.newest("event", ["e3", "unknown", "e0", "e2"])
+        events = unit.get(SqlLog).newest("event", ["e3", "unknown", "e0", "e2"])
         assert {name: leaf.index for name, leaf in events.items()} == {"e0": 0, "e2": 5, "e3": 6}
         assert events["e3"].hash == leaf_hash(b"e3" * 32)
-        assert not unit.log.newest("lesson", ["e0"])
-        assert not unit.log.newest("lesson", [])
+        assert not unit.get(SqlLog).newest("lesson", ["e0"])
+        assert not unit.get(SqlLog).newest("lesson", [])
 
 
 def test_whether_any_leaf_of_some_was_forgotten_is_told(store: Store) -> None:
     _add(store, *"abc")
     _events(store, "e0", "e1")
     with store.write() as unit:
-        unit.log.forget("lesson", ["b"], 7)
-        unit.log.forget("event", ["e1"], 8)
+        unit.get(SqlLog).forget("lesson", ["b"], 7)
+        unit.get(SqlLog).forget("event", ["e1"], 8)
         unit.documents.remove(LESSON, ["b"])
         unit.documents.remove(EVENT, ["e1"])
     with store.read() as unit:
-        assert [unit.log.any_forgotten([0, 2, 3, one]) for one in (0, 1, 2, 3, 4, 99)] == [
+        assert [unit.get(SqlLog).any_forgotten([0, 2, 3, one]) for one in (0, 1, 2, 3, 4, 99)] == [
             False, True, False, False, True, False,
         ]  # fmt: skip
-        assert not unit.log.any_forgotten([])
+        assert not unit.get(SqlLog).any_forgotten([])
 
 
 def test_a_transaction_that_is_undone_leaves_no_leaf(store: Store) -> None:
     _add(store, "a")
     with store.read() as unit:
-        root = unit.log.tree().root()
+        root = unit.get(SqlLog).tree().root()
     with suppress(KeyError), store.write() as unit:
         unit.documents.add([document("undone", LESSON)])
         unit.seal()
-        assert unit.log.size() == 2
+        assert unit.get(SqlLog).size() == 2
         raise KeyError
     with store.read() as unit:
-        assert (unit.log.size(), unit.log.tree().root()) == (1, root)
+        assert (unit.get(SqlLog).size(), unit.get(SqlLog).tree().root()) == (1, root)
 
 
 def test_what_is_added_and_removed_at_once_was_never_there(store: Store) -> None:
@@ -165,29 +166,29 @@ def test_forgetting_erases_salt_content_and_id_and_keeps_the_tree(store: Store) 
     with store.write() as unit:
         unit.documents.set_archived(LESSON, "a", archived=True)
     with store.read() as unit:
-        root, size = unit.log.tree().root(), unit.log.size()
+        root, size = unit.get(SqlLog).tree().root(), unit.get(SqlLog).size()
     with store.write() as unit:
-        gone = unit.log.forget("lesson", ["a", "unknown"], 7)
-        gone |= unit.log.forget("event", ["e"], 8)
+        gone = unit.get(SqlLog).forget("lesson", ["a", "unknown"], 7)
+        gone |= unit.get(SqlLog).forget("event", ["e"], 8)
         unit.documents.remove(LESSON, ["a"])
         unit.documents.remove(EVENT, ["e"])
     assert {name: [leaf.index for leaf in leaves] for name, leaves in gone.items()} == {
         "a": [0, 3], "e": [2],
     }  # fmt: skip
     with store.read() as unit:
-        assert (unit.log.size(), unit.log.tree().root()) == (size, root)
+        assert (unit.get(SqlLog).size(), unit.get(SqlLog).tree().root()) == (size, root)
         for index, when in ((0, 7), (3, 7), (2, 8)):
-            leaf = unit.log.at(index)
+            leaf = unit.get(SqlLog).at(index)
             assert (leaf.source_id, leaf.salt, leaf.content) == ("", b"", "")
             assert leaf.forgotten_us == when
-        assert unit.log.at(1).forgotten_us is None
-        assert not unit.log.leaves_of("lesson", ["a"])
+        assert unit.get(SqlLog).at(1).forgotten_us is None
+        assert not unit.get(SqlLog).leaves_of("lesson", ["a"])
 
 
 def test_what_is_stored_again_after_it_was_forgotten_is_logged_anew(store: Store) -> None:
     _add(store, "a")
     with store.write() as unit:
-        unit.log.forget("lesson", ["a"], now_us())
+        unit.get(SqlLog).forget("lesson", ["a"], now_us())
         unit.documents.remove(LESSON, ["a"])
     _add(store, "a")
     assert [leaf.index for leaf in _leaves(store, "a")] == [1]

@@ -14,8 +14,14 @@ from mneme_server.capabilities import tenant_schema
 from mneme_server.engine.corpus.tenant_store import TenantStore
 from mneme_server.features.events.history import ActivityFilter
 from mneme_server.features.events.model import EventFilter, SessionFilter
+from mneme_server.features.events.store.events import SqlEvents
+from mneme_server.features.events.store.history import SqlActivity
+from mneme_server.features.events.store.sessions import SqlAgents, SqlSessions
 from mneme_server.features.learn.model import LessonFilter, ReflectionFilter
+from mneme_server.features.learn.store.lessons import SqlLessons
+from mneme_server.features.learn.store.reflections import SqlReflections
 from mneme_server.features.memory.model import MemoryFilter
+from mneme_server.features.memory.store import SqlMemories
 from store_contract.conftest import Closing, SharedStores, fill
 from store_contract.samples import agent, event, lesson, memory, reflection, session
 
@@ -27,7 +33,7 @@ _some = st.lists(_names, min_size=1, max_size=4)
 
 
 def _lessons(names: list[str], archived: list[bool]) -> Write:
-    return lambda unit: unit.lessons.save(
+    return lambda unit: unit.get(SqlLessons).save(
         [
             lesson(name, archived_us=1 if old else None)
             for name, old in zip(names, archived, strict=True)
@@ -37,38 +43,40 @@ def _lessons(names: list[str], archived: list[bool]) -> Write:
 
 def _reflection(name: str) -> Write:
     def write(unit: Any) -> None:
-        if name not in unit.reflections.get_many([name]):
-            unit.reflections.add(reflection(name), None)
+        if name not in unit.get(SqlReflections).get_many([name]):
+            unit.get(SqlReflections).add(reflection(name), None)
 
     return write
 
 
 def _memories(names: list[str]) -> Write:
-    return lambda unit: unit.remembered.save(
+    return lambda unit: unit.get(SqlMemories).save(
         [memory(name) for name in dict.fromkeys(names)], dict.fromkeys(names, 1)
     )
 
 
 def _events(name: str, count: int) -> Write:
     def write(unit: Any) -> None:
-        unit.sessions.save([session(name)])
-        chain = unit.events.chain(name, 0, 1_000)
+        unit.get(SqlSessions).save([session(name)])
+        chain = unit.get(SqlEvents).chain(name, 0, 1_000)
         places = range(len(chain) + 1, len(chain) + count + 1)
-        unit.events.append([event(f"{name}-{n}", name, n) for n in places])
+        unit.get(SqlEvents).append([event(f"{name}-{n}", name, n) for n in places])
 
     return write
 
 
 _writes: st.SearchStrategy[Write] = st.one_of(
     st.builds(
-        lambda names: lambda unit: unit.sessions.save([session(name) for name in names]), _some
+        lambda names: lambda unit: unit.get(SqlSessions).save([session(name) for name in names]),
+        _some,
     ),
     # What was looked for in a transaction may be remembered by it.
-    st.builds(lambda names: lambda unit: unit.sessions.get_many(names), _some),
-    st.builds(lambda name: lambda unit: unit.sessions.get(name), _names),
+    st.builds(lambda names: lambda unit: unit.get(SqlSessions).get_many(names), _some),
+    st.builds(lambda name: lambda unit: unit.get(SqlSessions).get(name), _names),
     st.builds(_events, _names, st.integers(1, 40)),
     st.builds(
-        lambda names: lambda unit: unit.agents.add_activity({n: agent(n) for n in names}), _some
+        lambda names: lambda unit: unit.get(SqlAgents).add_activity({n: agent(n) for n in names}),
+        _some,
     ),
     _some.flatmap(
         lambda names: st.builds(
@@ -79,8 +87,8 @@ _writes: st.SearchStrategy[Write] = st.one_of(
     ),
     st.builds(_reflection, _names),
     st.builds(_memories, _some),
-    st.builds(lambda names: lambda unit: unit.remembered.remove(names), _some),
-    st.builds(lambda names: lambda unit: unit.reflections.remove(names), _some),
+    st.builds(lambda names: lambda unit: unit.get(SqlMemories).remove(names), _some),
+    st.builds(lambda names: lambda unit: unit.get(SqlReflections).remove(names), _some),
 )
 _transactions = st.lists(st.tuples(st.lists(_writes, max_size=4), st.booleans()), max_size=8)
 
@@ -94,36 +102,38 @@ class _Undone(Exception):
 
 def _kept(unit: Any) -> dict[str, int]:
     return {
-        "events": unit.events.total(),
-        "sessions": unit.sessions.total(),
-        "sessions listed": unit.sessions.count(SessionFilter()),
-        "sessions active": unit.activity.count(ActivityFilter()),
-        "agents": unit.agents.total(),
-        "lessons": unit.lessons.total(),
-        "lessons listed": unit.lessons.count(LessonFilter()),
-        "lessons and archived ones": unit.lessons.count(LessonFilter(include_archived=True)),
-        "reflections": unit.reflections.count(ReflectionFilter()),
-        "memories": unit.remembered.count(_ALL_MEMORIES),
+        "events": unit.get(SqlEvents).total(),
+        "sessions": unit.get(SqlSessions).total(),
+        "sessions listed": unit.get(SqlSessions).count(SessionFilter()),
+        "sessions active": unit.get(SqlActivity).count(ActivityFilter()),
+        "agents": unit.get(SqlAgents).total(),
+        "lessons": unit.get(SqlLessons).total(),
+        "lessons listed": unit.get(SqlLessons).count(LessonFilter()),
+        "lessons and archived ones": unit.get(SqlLessons).count(
+            LessonFilter(include_archived=True)
+        ),
+        "reflections": unit.get(SqlReflections).count(ReflectionFilter()),
+        "memories": unit.get(SqlMemories).count(_ALL_MEMORIES),
     }
 
 
 def _counted(unit: Any) -> dict[str, int]:
     many = 10_000
-    sessions = len(unit.sessions.page(SessionFilter(), None, many))
-    lessons = len(unit.lessons.page(LessonFilter(), None, many))
+    sessions = len(unit.get(SqlSessions).page(SessionFilter(), None, many))
+    lessons = len(unit.get(SqlLessons).page(LessonFilter(), None, many))
     return {
-        "events": len(unit.events.page(EventFilter(), None, many, descending=False)),
+        "events": len(unit.get(SqlEvents).page(EventFilter(), None, many, descending=False)),
         "sessions": sessions,
         "sessions listed": sessions,
         "sessions active": sessions,
-        "agents": len(unit.agents.page(None, many)),
+        "agents": len(unit.get(SqlAgents).page(None, many)),
         "lessons": lessons,
         "lessons listed": lessons,
         "lessons and archived ones": len(
-            unit.lessons.page(LessonFilter(include_archived=True), None, many)
+            unit.get(SqlLessons).page(LessonFilter(include_archived=True), None, many)
         ),
-        "reflections": len(unit.reflections.page(ReflectionFilter(), None, many)),
-        "memories": len(unit.remembered.page(_ALL_MEMORIES, None, many)),
+        "reflections": len(unit.get(SqlReflections).page(ReflectionFilter(), None, many)),
+        "memories": len(unit.get(SqlMemories).page(_ALL_MEMORIES, None, many)),
     }
 
 
@@ -162,12 +172,12 @@ def test_totals_outlive_the_store(stores: Any) -> None:
 
 def test_a_session_is_counted_once_whatever_was_looked_for_before(store: Store) -> None:
     with store.write() as unit:
-        assert unit.sessions.get("s") is None
-        assert unit.sessions.get_many(["t"]) == {}
+        assert unit.get(SqlSessions).get("s") is None
+        assert unit.get(SqlSessions).get_many(["t"]) == {}
         for _ in range(2):
-            unit.sessions.save([session("s"), session("t"), session("u")])
+            unit.get(SqlSessions).save([session("s"), session("t"), session("u")])
     with store.write() as unit:
-        assert list(unit.sessions.get_many(["t", "v"])) == ["t"]
-        unit.sessions.save([session("t"), session("u"), session("v")])
+        assert list(unit.get(SqlSessions).get_many(["t", "v"])) == ["t"]
+        unit.get(SqlSessions).save([session("t"), session("u"), session("v")])
     with store.read() as unit:
-        assert unit.sessions.total() == 4
+        assert unit.get(SqlSessions).total() == 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
-from typing import Any, Protocol
+from typing import Protocol
 
 import structlog
 
@@ -119,7 +119,7 @@ class Runtime:
             memory_bytes=settings.job_memory_bytes,
         )
         self._listeners: list[TenantListener] = []
-        self._before_closing: list[Callable[[OpenTenant[Any]], object]] = []
+        self._before_closing: list[Callable[[OpenTenant], object]] = []
         self._known = known
         self._workers: dict[str, TenantWorker] = {}
         with ExitStack() as opened:
@@ -234,7 +234,7 @@ class Runtime:
         if self.cluster is not None:
             self.cluster.also_follow(watched)
 
-    def before_closing(self, write: Callable[[OpenTenant[Any]], object]) -> None:
+    def before_closing(self, write: Callable[[OpenTenant], object]) -> None:
         """Have something written that was kept in memory, whenever a tenant is about to be closed:
         also when the server stops."""
         self._before_closing.append(write)
@@ -322,7 +322,7 @@ class Runtime:
         for job in self._workers.values():
             job.look_again()
 
-    def _closing(self, tenant: OpenTenant[Any]) -> None:
+    def _closing(self, tenant: OpenTenant) -> None:
         for write in self._before_closing:
             try:
                 write(tenant)

@@ -15,8 +15,10 @@ from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.engine.store.sqlite_store import SqliteTenantStore
 from mneme_server.features.context.model import Handover
 from mneme_server.features.context.sleep import Sleep
+from mneme_server.features.context.store.summaries import SqlSummaries, SqlSummaryQueue
 from mneme_server.features.context.summaries import SummarySchedule, SummaryWorker
 from mneme_server.features.events.model import Session, SessionStatus
+from mneme_server.features.events.store.sessions import SqlSessions
 
 FOREVER = 2**62
 
@@ -52,10 +54,10 @@ def tenants(tmp_path: Path) -> Iterator[_Tenants]:
     made = _Tenants(store)
     with store.write() as unit:
         for name in ("s", "other"):
-            unit.sessions.save(
+            unit.get(SqlSessions).save(
                 [Session(name, agent_id="a", started_us=1, status=SessionStatus.COMPLETED)]
             )
-        unit.summary_queue.request({"s": 1, "other": 1})
+        unit.get(SqlSummaryQueue).request({"s": 1, "other": 1})
     yield made
     store.close()
 
@@ -74,8 +76,8 @@ def _summarise(tenants: _Tenants, embedder: _Embedder) -> None:
 
 def _texts(tenants: _Tenants) -> dict[str, str]:
     with tenants.read() as unit:
-        assert not unit.summary_queue.due(FOREVER, 10)
-        found = unit.summaries.get_many(["s", "other"])
+        assert not unit.get(SqlSummaryQueue).due(FOREVER, 10)
+        found = unit.get(SqlSummaries).get_many(["s", "other"])
     return {name: summary.text for name, summary in found.items()}
 
 
@@ -97,7 +99,7 @@ def test_a_session_that_is_gone_when_its_summary_is_made_holds_up_no_other(
 ) -> None:
     def forget() -> None:
         with tenants.write() as unit:
-            unit.summary_queue.finish(["s"])
+            unit.get(SqlSummaryQueue).finish(["s"])
 
     embedder.meanwhile = forget
     _summarise(tenants, embedder)

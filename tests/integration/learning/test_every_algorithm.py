@@ -15,6 +15,7 @@ from mneme.v1 import learning_pb2
 from mneme.v1 import learning_service_pb2 as pb
 from mneme_server.features.learning.catalogue import ALGORITHMS, algorithm_named
 from mneme_server.features.learning.sessions.live_session import SAVED_EVERY_S
+from mneme_server.features.learning.store.sessions import SqlLearningSessions
 from support.api import Api, grpc, refused
 from support.folders import wait_until
 from support.learning import Session, discrete, learner
@@ -155,9 +156,9 @@ def test_what_an_open_session_has_learned_is_saved_every_few_seconds(
             server.application.runtime.tenants.open(api.tenant_id) as tenant,
             tenant.read() as unit,
         ):
-            stored = unit.learning_sessions.get(session.id)
+            stored = unit.get(SqlLearningSessions).get(session.id)
             assert stored is not None
-            checkpoint = unit.learning_sessions.checkpoint(stored.number)
+            checkpoint = unit.get(SqlLearningSessions).checkpoint(stored.number)
         return checkpoint is not None and checkpoint.progress.learned == 20
 
     for session in sessions:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from mneme.v1 import auth_pb2
-from mneme_server.features.learning.store.forgetting import LearningForgetter
+from mneme_server.features.learning.forgetting import LearningForgetter
 from support.api import Api, grpc
 from support.forgetting import forget
 from support.learning import Session, step

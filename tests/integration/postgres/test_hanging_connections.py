@@ -14,6 +14,7 @@ from mneme_server.capabilities import tenant_schema
 from mneme_server.common.errors import Unavailable
 from mneme_server.engine.store.postgres import driver
 from mneme_server.engine.store.postgres.store import PostgresStores
+from mneme_server.features.events.store.sessions import SqlSessions
 from store_contract.samples import session
 from support.making import event, record
 from support.postgres import PostgresServer
@@ -50,9 +51,9 @@ def test_a_transaction_begins_on_another_connection_when_those_at_rest_hang(
             pass
     relay.hang()
     with store.write() as unit:
-        unit.sessions.save([session("s")])
+        unit.get(SqlSessions).save([session("s")])
     with store.read(), store.read() as unit:
-        assert unit.sessions.get("s") is not None
+        assert unit.get(SqlSessions).get("s") is not None
 
 
 def test_what_a_connection_that_hangs_had_locked_is_free_and_undone(
@@ -62,16 +63,16 @@ def test_what_a_connection_that_hangs_had_locked_is_free_and_undone(
 
     def write() -> None:
         with store.write() as unit:
-            unit.sessions.save([session("lost")])
+            unit.get(SqlSessions).save([session("lost")])
             relay.hang()
-            unit.sessions.save([session("lost too")])
+            unit.get(SqlSessions).save([session("lost too")])
 
     with pytest.raises(Unavailable) as refused:
         write()
     assert refused.value.retry_after_s is not None
     with stores.open("acme").write() as unit:
-        assert unit.sessions.total() == 0
-        unit.sessions.save([session("goes on")])
+        assert unit.get(SqlSessions).total() == 0
+        unit.get(SqlSessions).save([session("goes on")])
 
 
 def test_a_statement_that_takes_long_is_waited_for(

@@ -18,6 +18,7 @@ from mneme_server.engine.corpus.feed import START
 from mneme_server.engine.store.portable import listed
 from mneme_server.engine.store.schema import metadata
 from mneme_server.engine.store.unit import EmbeddingModel
+from mneme_server.features.events.store.sessions import SqlSessions
 from sqlalchemy import bindparam, func, select
 from sqlalchemy.dialects import postgresql
 from store_contract.conftest import document, fill
@@ -172,9 +173,9 @@ def test_text_is_in_the_order_of_its_bytes_as_on_sqlite(stores: Any) -> None:
     names = ["Z", "a", "b", "ä", "é", "\U0001f600"]
     store = stores.open("acme")
     with store.write() as unit:
-        unit.sessions.save([session(name) for name in reversed(names)])
+        unit.get(SqlSessions).save([session(name) for name in reversed(names)])
     with store.read() as unit:
-        assert list(unit.sessions.ids()) == sorted(names, key=str.encode)
+        assert list(unit.get(SqlSessions).ids()) == sorted(names, key=str.encode)
 
 
 @pytest.mark.parametrize(
@@ -190,7 +191,7 @@ def test_the_character_that_it_cannot_store_is_refused_as_what_the_caller_gave(
     stores: Any, use: Callable[[Any], object]
 ) -> None:
     with pytest.raises(InvalidArgument, match=r"U\+0000"), stores.open("acme").write() as unit:
-        use(unit.sessions)
+        use(unit.get(SqlSessions))
 
 
 def test_sums_and_averages_are_numbers_as_on_sqlite(filled: Any) -> None:
@@ -229,8 +230,8 @@ def test_commits_have_the_order_of_the_feed_whichever_node_they_come_from(
 
 def test_one_tenants_writer_does_not_wait_for_anothers(stores: Any) -> None:
     with stores.open("acme").write() as unit, stores.open("rival").write() as other:
-        unit.sessions.save([session("s")])
-        other.sessions.save([session("s")])
+        unit.get(SqlSessions).save([session("s")])
+        other.get(SqlSessions).save([session("s")])
 
 
 def test_a_statement_ends_with_the_call_that_it_is_for(stores: Any) -> None:
@@ -256,7 +257,7 @@ def test_a_server_that_went_away_is_said_to_be_and_found_again(
 ) -> None:
     store = stores.open("acme")
     with store.write() as unit:
-        unit.sessions.save([session("before")])
+        unit.get(SqlSessions).save([session("before")])
     postgres.stop(kill=True)
     try:
         for transaction in (store.read, store.write):
@@ -266,7 +267,7 @@ def test_a_server_that_went_away_is_said_to_be_and_found_again(
     finally:
         postgres.start()
     with store.write() as unit:
-        assert unit.sessions.get("before") is not None
+        assert unit.get(SqlSessions).get("before") is not None
 
 
 def test_a_connection_that_is_lost_in_a_transaction_undoes_it(
@@ -275,17 +276,17 @@ def test_a_connection_that_is_lost_in_a_transaction_undoes_it(
     store = stores.open("acme")
 
     def lose(unit: Any) -> None:
-        unit.sessions.save([session("lost")])
+        unit.get(SqlSessions).save([session("lost")])
         postgres.execute(
             "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity"
             " WHERE application_name = 'mneme' AND state = 'idle in transaction'"
         )
-        unit.sessions.save([session("lost too")])
+        unit.get(SqlSessions).save([session("lost too")])
 
     with pytest.raises(Unavailable), store.write() as unit:
         lose(unit)
     with store.read() as unit:
-        assert unit.sessions.total() == 0
+        assert unit.get(SqlSessions).total() == 0
 
 
 def test_a_commit_that_the_standby_may_not_have_is_not_acknowledged(
@@ -304,7 +305,7 @@ def test_a_commit_that_the_standby_may_not_have_is_not_acknowledged(
     def write() -> None:
         for number in range(10_000):  # PostgreSQL heeds the setting some moments later.
             with store.write() as unit:
-                unit.sessions.save([session(f"who knows {number}")])
+                unit.get(SqlSessions).save([session(f"who knows {number}")])
 
     postgres.execute(standby.format("away"), "SELECT pg_reload_conf()")
     canceller = threading.Thread(target=cancel, daemon=True)
@@ -316,7 +317,7 @@ def test_a_commit_that_the_standby_may_not_have_is_not_acknowledged(
         postgres.execute(standby.format(""), "SELECT pg_reload_conf()")
     canceller.join()
     with store.write() as unit:
-        unit.sessions.save([session("later")])
+        unit.get(SqlSessions).save([session("later")])
 
 
 def test_a_connection_that_is_lost_under_any_statement_is_the_callers_to_try_again(
@@ -350,15 +351,15 @@ def test_a_writer_that_stands_still_is_cut_off(
     def stand_still(unit: Any) -> None:
         monkeypatch.undo()
         with another.write() as other:  # It waits for the lock.
-            other.sessions.save([session("goes on")])
-        unit.sessions.save([session("too late")])
+            other.get(SqlSessions).save([session("goes on")])
+        unit.get(SqlSessions).save([session("too late")])
 
     monkeypatch.setattr(database, "SILENT_S", 0.1)
     with pytest.raises(Unavailable), still.write() as unit:
         stand_still(unit)
     with still.read() as unit:
-        assert unit.sessions.get("goes on") is not None
-        assert unit.sessions.get("too late") is None
+        assert unit.get(SqlSessions).get("goes on") is not None
+        assert unit.get(SqlSessions).get("too late") is None
 
 
 def test_many_tenants_share_a_few_connections(stores: Any, postgres: PostgresServer) -> None:
@@ -366,7 +367,7 @@ def test_many_tenants_share_a_few_connections(stores: Any, postgres: PostgresSer
 
     for n in range(40):
         with stores.open(f"tenant-{n}").write() as unit:
-            unit.sessions.save([session("s")])
+            unit.get(SqlSessions).save([session("s")])
     (count,) = postgres.execute(
         "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'mneme'"
     )
@@ -476,14 +477,14 @@ def test_removing_a_tenant_spares_who_got_the_id_meanwhile(stores: Any, known: b
     with pytest.raises(NotFound):
         stores.remove("acme", lambda: next(checks)(stores))
     with stores.open("acme").read() as unit:
-        assert list(unit.sessions.ids()) == ["of the second"]
+        assert list(unit.get(SqlSessions).ids()) == ["of the second"]
 
 
 def another_is_made(stores: Any) -> None:
     stores.remove("acme")
     with stores.open("acme").write() as unit:
         unit.feed.renew_generation()
-        unit.sessions.save([session("of the second")])
+        unit.get(SqlSessions).save([session("of the second")])
 
 
 def is_another(_stores: Any) -> None:

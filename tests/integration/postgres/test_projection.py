@@ -29,6 +29,7 @@ from mneme_server.engine.store.postgres.connections import Begin, Pool
 from mneme_server.engine.store.projection_reader import ShownRows
 from mneme_server.engine.tenants.local_disk import LocalDisk
 from mneme_server.engine.tenants.opener import SHOWN_FOLDER as FOLDER
+from mneme_server.features.context.store.summaries import SqlSummaryQueue
 from mneme_server.features.skills.model import SKILL
 from support.api import Api
 from support.forgetting import forget
@@ -62,7 +63,7 @@ def api(server: LocalServer) -> Api:
 def is_warm(tenant: OpenTenant[Any]) -> bool:
     copy = tenant.shown.projection
     with tenant.read() as unit:
-        summed_up = (unit.summary_queue.next_due_us() or END_US) > now_us() + _AT_WORK_US
+        summed_up = (unit.get(SqlSummaryQueue).next_due_us() or END_US) > now_us() + _AT_WORK_US
         if unit.queue.depth() or not summed_up:
             return False  # What is embedded or summed up later is found otherwise.
         newest = unit.feed.head()

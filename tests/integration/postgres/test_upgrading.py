@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from mneme_server.capabilities import tenant_schema
 from mneme_server.common.errors import FailedPrecondition, Reason
+from mneme_server.features.events.store.events import SqlEvents
+from mneme_server.features.events.store.sessions import SqlSessions
 from store_contract.conftest import fill
 from store_contract.samples import session
 from support.postgres import PostgresServer, running
@@ -141,7 +143,7 @@ def test_an_upgrade_keeps_what_tenants_have_and_sees_all_of_it(
     stores = place.serve(branch(tmp_path / "notes", NOTES))
     assert place.ask("SELECT tenant_id, session_id FROM mneme.notes ORDER BY 1, 2") == before
     with stores.open("acme").write() as unit:
-        unit.sessions.save([session("later")])
+        unit.get(SqlSessions).save([session("later")])
         assert raw(unit, "SELECT DISTINCT mood FROM sessions") == [("calm",)]
 
 
@@ -186,8 +188,8 @@ def test_a_failed_upgrade_changes_nothing(place: Place, tmp_path: Path, revision
         place.serve(branch(tmp_path / "notes", revision))
     assert (schema_of(place), place.ask("SELECT * FROM mneme.revisions ORDER BY 1")) == before
     with stores.open("acme").write() as unit:
-        assert unit.sessions.total() > 0
-        unit.sessions.save([session("goes on")])
+        assert unit.get(SqlSessions).total() > 0
+        unit.get(SqlSessions).save([session("goes on")])
 
 
 def test_a_server_of_the_version_before_serves_on_after_an_upgrade(
@@ -197,9 +199,9 @@ def test_a_server_of_the_version_before_serves_on_after_an_upgrade(
     fill_two(old)
     new = place.serve(branch(tmp_path / "notes", NOTES))
     with old.open("acme").write() as unit:
-        unit.sessions.save([session("from the old")])
+        unit.get(SqlSessions).save([session("from the old")])
     with new.open("acme").read() as unit:
-        assert unit.sessions.get("from the old") is not None
+        assert unit.get(SqlSessions).get("from the old") is not None
 
 
 def test_a_server_of_the_version_before_starts_on_what_an_upgrade_added(
@@ -207,7 +209,7 @@ def test_a_server_of_the_version_before_starts_on_what_an_upgrade_added(
 ) -> None:
     fill_two(place.serve(branch(tmp_path / "notes", NOTES)))
     with place.serve().open("acme").write() as unit:
-        unit.sessions.save([session("from the old")])
+        unit.get(SqlSessions).save([session("from the old")])
 
 
 def test_a_tenant_deleted_by_the_version_before_leaves_nothing_in_newer_tables(
@@ -249,7 +251,7 @@ def test_a_contraction_waits_until_nobody_serves_who_needs_what_it_takes(
     old.close()
     monkeypatch.undo()  # The server that was stopped has a moment to be gone.
     with place.serve(both).open("acme").read() as unit:
-        assert unit.sessions.total() > 0
+        assert unit.get(SqlSessions).total() > 0
 
 
 def test_a_server_that_a_contraction_left_behind_is_refused(place: Place, tmp_path: Path) -> None:
@@ -283,7 +285,7 @@ def test_an_upgrade_meets_writers_and_none_of_them_fails_for_good(
         while not done.is_set() or number < 5:
             try:
                 with store.write() as unit:
-                    unit.sessions.save([session(f"s{number}")])
+                    unit.get(SqlSessions).save([session(f"s{number}")])
                 written.append((tenant, f"s{number}"))
                 number += 1
             except Unavailable:
@@ -341,10 +343,10 @@ def test_a_database_of_a_released_version_becomes_what_a_new_one_is(
             asked = f"SELECT * FROM {table} ORDER BY 1"
             assert place.ask(asked) == fresh.ask(asked)
         with place.serve().open("default").read() as unit:
-            assert [unit.events.by_ids([one])[one].text for one in ("ferry", "full")] == [
+            assert [unit.get(SqlEvents).by_ids([one])[one].text for one in ("ferry", "full")] == [
                 "the ferry leaves at noon", "no seats left",
             ]  # fmt: skip
-            assert unit.sessions.total() == 2
+            assert unit.get(SqlSessions).total() == 2
     finally:
         fresh.close()
 

@@ -13,7 +13,11 @@ from hypothesis import strategies as st
 from mneme_server.capabilities import tenant_schema
 from mneme_server.engine.store.sqlite_store import FILE_NAME, SqliteStores, SqliteTenantStore
 from mneme_server.engine.store.tenant_copy import catch_up, copy_rows, rows_of
+from mneme_server.features.events.store.events import SqlEvents
+from mneme_server.features.events.store.sessions import SqlSessions
+from mneme_server.features.learn.store.lessons import SqlLessons
 from mneme_server.features.skills.model import Skill
+from mneme_server.features.skills.store.skills import SqlSkills
 from store_contract.conftest import document, fill
 from store_contract.samples import event, lesson, session
 
@@ -72,9 +76,9 @@ def test_nothing_that_changed_is_nothing_to_catch_up_with(copied: Copied) -> Non
 
 def test_rows_that_come_change_and_go_are_brought_over(copied: Copied) -> None:
     with copied.source.write() as unit:
-        unit.sessions.save([session("s3")])
-        unit.events.append([event("e3", "s3", 1)])
-        unit.lessons.save([lesson("later")])
+        unit.get(SqlSessions).save([session("s3")])
+        unit.get(SqlEvents).append([event("e3", "s3", 1)])
+        unit.get(SqlLessons).save([lesson("later")])
         unit.documents.add([document("e3")])
     assert copied.catch_up() > 0
     copied.run("UPDATE sessions SET project = 'another' WHERE id = 's3'")
@@ -85,7 +89,7 @@ def test_rows_that_come_change_and_go_are_brought_over(copied: Copied) -> None:
 
 def test_rows_that_go_with_others_go_there_too(copied: Copied) -> None:
     with copied.source.write() as unit:
-        unit.lessons.save([lesson("tagged", tags=("one", "two"))])
+        unit.get(SqlLessons).save([lesson("tagged", tags=("one", "two"))])
     assert copied.catch_up() > 2
     copied.run("DELETE FROM lessons WHERE id = 'tagged'")
     assert copied.catch_up() > 2, "its tags went with it"
@@ -96,7 +100,7 @@ def test_skills_that_take_each_others_names_are_brought_over(copied: Copied, man
     def named(*names: str) -> None:
         with copied.source.write() as unit:
             for place, name in enumerate(names):
-                unit.skills.save(Skill(f"k{place}", name))
+                unit.get(SqlSkills).save(Skill(f"k{place}", name))
 
     names = [f"name {place}" for place in range(many)]
     named(*names)
@@ -109,7 +113,7 @@ def test_skills_that_take_each_others_names_are_brought_over(copied: Copied, man
 def test_what_is_undone_is_not_noted(copied: Copied) -> None:
     def undone() -> None:
         with copied.source.write() as unit:
-            unit.sessions.save([session("s9")])
+            unit.get(SqlSessions).save([session("s9")])
             raise LookupError
 
     with pytest.raises(LookupError):
@@ -122,7 +126,7 @@ def test_nothing_is_noted_once_it_ended_and_notes_begin_anew(copied: Copied) -> 
     assert not copied.source.notes_changes()
     copied.source.end_notes()
     with copied.source.write() as unit:
-        unit.sessions.save([session("s9")])
+        unit.get(SqlSessions).save([session("s9")])
     copied.source.note_changes()
     assert copied.source.notes_changes()
     with copied.source.read() as unit:

@@ -45,7 +45,7 @@ class Slow:
 def test_a_copy_that_is_being_filled_is_let_go_of_whatever_was_written_since(
     tmp_path: Path,
 ) -> None:
-    with_notes = SqliteTenantStore(tmp_path, "acme", TenantSchema.of([], kinds=KINDS))
+    with_notes = SqliteTenantStore(tmp_path, "acme", TenantSchema.of(kinds=KINDS))
 
     def write(name: str) -> None:
         with with_notes.write() as unit:

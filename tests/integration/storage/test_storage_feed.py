@@ -33,7 +33,7 @@ TALK, NOTE = MemoryKind("talk", lasting=True), MemoryKind("note")
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[SqliteTenantStore]:
-    schema = TenantSchema.of([], kinds=[{TALK: None, NOTE: None}])
+    schema = TenantSchema.of(kinds=[{TALK: None, NOTE: None}])
     database = SqliteTenantStore(tmp_path, "acme", schema)
     yield database
     database.close()
@@ -69,7 +69,7 @@ def rows(database: SqliteTenantStore, place: Position = START) -> list[FeedRow]:
 
 
 def test_what_the_database_says_of_its_damage_need_not_be_readable(tmp_path: Path) -> None:
-    schema = TenantSchema.of([], kinds=[{TALK: None, NOTE: None}])
+    schema = TenantSchema.of(kinds=[{TALK: None, NOTE: None}])
     SqliteTenantStore(tmp_path, "acme", schema).close()
     mumbling(tmp_path)
     database = SqliteTenantStore(tmp_path, "acme", schema)

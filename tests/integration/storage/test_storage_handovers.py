@@ -9,7 +9,9 @@ import pytest
 from mneme_server.capabilities import tenant_schema
 from mneme_server.engine.store.sqlite_store import SqliteTenantStore
 from mneme_server.features.context.model import Collected, Decision, Handover, LockedContext, Todo
+from mneme_server.features.context.store.handovers import SqlHandovers
 from mneme_server.features.events.model import Session
+from mneme_server.features.events.store.sessions import SqlSessions
 
 FULL = Handover(
     "full", project="p", agent_id="a", progress=("x",), completed_todos=("y",),
@@ -24,24 +26,24 @@ FULL = Handover(
 def database(tmp_path: Path) -> Iterator[SqliteTenantStore]:
     made = SqliteTenantStore(tmp_path, "t", tenant_schema())
     with made.write() as unit:
-        unit.sessions.save([Session(id=name) for name in ("full", "todo", "empty")])
+        unit.get(SqlSessions).save([Session(id=name) for name in ("full", "todo", "empty")])
     yield made
     made.close()
 
 
 def test_everything_that_a_handover_holds_comes_back(database: SqliteTenantStore) -> None:
     with database.write() as unit:
-        unit.handovers.save(FULL)
+        unit.get(SqlHandovers).save(FULL)
     with database.read() as unit:
-        assert unit.handovers.get_many(["full"]) == {"full": FULL}
-        assert unit.handovers.last("p", "a", "") == FULL
+        assert unit.get(SqlHandovers).get_many(["full"]) == {"full": FULL}
+        assert unit.get(SqlHandovers).last("p", "a", "") == FULL
 
 
 def test_a_handover_of_open_todos_alone_is_the_last_one(database: SqliteTenantStore) -> None:
     todo = Handover("todo", project="p", open_todos=(Todo("z"),), created_us=2)
     with database.write() as unit:
-        unit.handovers.save(FULL)
-        unit.handovers.save(todo)
+        unit.get(SqlHandovers).save(FULL)
+        unit.get(SqlHandovers).save(todo)
     with database.read() as unit:
-        assert unit.handovers.last("p", "", "") == todo
-        assert unit.handovers.get_many(["todo"]) == {"todo": todo}
+        assert unit.get(SqlHandovers).last("p", "", "") == todo
+        assert unit.get(SqlHandovers).get_many(["todo"]) == {"todo": todo}

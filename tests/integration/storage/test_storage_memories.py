@@ -32,7 +32,7 @@ def _opened(folder: Path, tenant: str = "t") -> SqliteTenantStore:
         key=agents.c.id, columns=(agents.c.name, agents.c.tool_call_count), decode=_shown
     )
     return SqliteTenantStore(
-        folder, tenant, TenantSchema.of([], kinds=[{NOTE: details}, {MARK: None, SOUND: _told}])
+        folder, tenant, TenantSchema.of(kinds=[{NOTE: details}, {MARK: None, SOUND: _told}])
     )
 
 
@@ -113,7 +113,7 @@ def test_a_memory_of_a_kind_that_nobody_brings_is_left_alone(tmp_path: Path) -> 
     with database.write() as unit:
         unit.documents.add([Document(0, NOTE, "n", "a note", 1), Document(0, MARK, "m", "mark", 1)])
     database.close()
-    fewer = SqliteTenantStore(tmp_path, "t", TenantSchema.of([], kinds=[{MARK: None}]))
+    fewer = SqliteTenantStore(tmp_path, "t", TenantSchema.of(kinds=[{MARK: None}]))
     assert [document.kind for document in fewer.source.documents_after(0, 10)] == [MARK]
     fewer.close()
     again = _opened(tmp_path)

@@ -264,7 +264,7 @@ class Cluster:
             elif tenant.told(head.newest, now):
                 self._committed_elsewhere(head.tenant_id)
 
-    def _some_quiet(self) -> Sequence[OpenTenant[Any]]:
+    def _some_quiet(self) -> Sequence[OpenTenant]:
         """Return some of the tenants that are open, others the next time."""
         if not self._quiet:
             self._quiet = [tenant.tenant_id for tenant in self._tenants.open_tenants()]

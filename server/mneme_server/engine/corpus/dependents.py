@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, Protocol
+from typing import Protocol
+
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 
 
 class Dependents(Protocol):
@@ -14,7 +16,7 @@ class Dependents(Protocol):
         """What they are called: "episodes"."""
         ...
 
-    def resting_on(self, unit: Any, gone: Mapping[str, Collection[str]]) -> Collection[str]:
+    def resting_on(self, unit: CorpusUnit, gone: Mapping[str, Collection[str]]) -> Collection[str]:
         """Return the ids of those that must go when others do.
 
         `gone` are the ids of what goes, by what it is called: "memories", and dependents that were
@@ -22,6 +24,6 @@ class Dependents(Protocol):
         """
         ...
 
-    def remove(self, unit: Any, ids: Collection[str]) -> None:
+    def remove(self, unit: CorpusUnit, ids: Collection[str]) -> None:
         """Remove these, in the transaction; what stays must not name them any more."""
         ...

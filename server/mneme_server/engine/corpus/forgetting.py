@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from mneme_server.engine.corpus.tenant import OpenTenant
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 
 Items: TypeAlias = dict[str, set[str]]
 """Ids of things, by what kind of thing they are. A kind is a name: "memory", "session"."""
 
 WhileForgetting: TypeAlias = Callable[
-    [OpenTenant[Any]], AbstractContextManager[Callable[[Items], object]]
+    [OpenTenant], AbstractContextManager[Callable[[Items], object]]
 ]
 """What a capability does about what it keeps of a tenant outside its database: it holds that as it
 is while the block runs, in which rows are erased. What it gives is told what went, once that is
@@ -103,7 +104,7 @@ class Forgetter(Protocol):
         """Return what it has of these that can be recalled, by the kind of memory that it is."""
         ...
 
-    def erase(self, found: Items, unit: Any) -> None:
+    def erase(self, found: Items, unit: CorpusUnit) -> None:
         """Erase what it has of these. Capabilities are asked in the reverse of the order in which
         they build on each other; `unit` is the transaction."""
         ...

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol
+
+from typing_extensions import TypeVar  # Of Python 3.13: one that need not be said.
 
 from mneme_server.engine.corpus.cache import CorpusChange
 from mneme_server.engine.corpus.cold_search import Scan
@@ -119,8 +121,19 @@ class EmbeddingQueue(Protocol):
         ...
 
 
+R = TypeVar("R")
+
+
 class CorpusUnit(Protocol):
-    """One transaction, as far as the corpus is concerned."""
+    """One transaction: the corpus, and the repositories of the features that use it."""
+
+    def get(self, repository: type[R]) -> R:
+        """Return the transaction's repository of a class, made when it is first asked for.
+
+        It is one of a feature's store, which is made of a connection and the tenant's id, or a port
+        that a feature above implements: a protocol or a base class.
+        """
+        ...
 
     @property
     def documents(self) -> DocumentWriter:
@@ -142,8 +155,12 @@ class CorpusUnit(Protocol):
         """What can be recalled, as it is shown."""
         ...
 
+    def follows(self, kind: MemoryKind) -> bool:
+        """Return whether what is shown of a kind beside its documents changes with these alone."""
+        ...
 
-U_co = TypeVar("U_co", bound=CorpusUnit, covariant=True)
+
+U_co = TypeVar("U_co", bound=CorpusUnit, covariant=True, default=CorpusUnit)
 
 
 class TenantStore(Protocol[U_co]):

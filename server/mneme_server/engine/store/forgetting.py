@@ -34,6 +34,7 @@ from mneme_server.engine.corpus.forgetting import (
     named_of,
 )
 from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.store.portable import json_items, listed
 from mneme_server.engine.store.rows import chunks
 from mneme_server.engine.store.schema import (
@@ -146,7 +147,7 @@ class SqlForgetter:
             if rows.document is not None
         )
 
-    def erase(self, found: Items, unit: Any) -> None:
+    def erase(self, found: Items, unit: CorpusUnit) -> None:
         """See `Forgetter`."""
         for rows in self.rows:
             ids = found.get(rows.kind)
@@ -238,7 +239,7 @@ class CorpusForgetter:
         """Return nothing: what documents are made of says so itself."""
         return {}
 
-    def erase(self, found: Items, unit: Any) -> None:
+    def erase(self, found: Items, unit: CorpusUnit) -> None:
         """Have the feed name none of these any more. Numbers tell followers all that they need."""
         rows = self.connection.execute(
             select(feed.c.number, feed.c.changes).where(

@@ -11,7 +11,6 @@ from sqlalchemy import BindParameter, Connection, Row, bindparam
 from mneme_server.common.errors import DataLoss
 from mneme_server.common.stored import UNREADABLE, reads
 from mneme_server.engine.corpus.document import Document, Memory
-from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.store.documents import (
     COLUMNS,
     document_reader,
@@ -113,11 +112,6 @@ class SqlShown:
         self._tenant_id = tenant_id
         self._kinds = kinds
         self._rows = ShownRows(kinds)
-
-    def follows(self, kind: MemoryKind) -> bool:
-        """Return whether what is shown of a kind beside its documents changes with these alone."""
-        details = self._kinds.details(kind)
-        return details is not None and details.followed
 
     def of(self, doc_ids: Sequence[int]) -> list[ShownRow]:
         """Return the rows of these documents; those that are gone are left out."""

@@ -16,6 +16,18 @@ from mneme_server.engine.store.portable import array_of, insert, listed
 from mneme_server.engine.store.schema import totals
 
 
+class SqlTotals:
+    """The tenant's totals, for who shows them and keeps none of the rows."""
+
+    def __init__(self, connection: Connection, tenant_id: str) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def of(self, name: str) -> int:
+        """Return how many rows are counted under a name."""
+        return total(self._connection, self._tenant_id, name)
+
+
 def total(connection: Connection, tenant_id: str, *names: str) -> int:
     """Return how many rows there are of what is counted under these names, together."""
     wanted = {"tenant": tenant_id, "names": array_of(names)}

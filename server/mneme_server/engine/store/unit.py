@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from sqlalchemy import Connection, bindparam, delete, literal, select
 
@@ -25,8 +25,7 @@ from mneme_server.engine.store.schema import documents, embedding_queue, setting
 from mneme_server.engine.store.tenant_rows import SqlChangedRows, SqlRows
 from mneme_server.engine.store.vectors import SqlEmbeddingQueue
 
-Repository: TypeAlias = Callable[[Connection, str], object]
-"""Makes a repository for a transaction of a tenant: from the connection, and the tenant's id."""
+R = TypeVar("R")
 
 Seal: TypeAlias = "Callable[[Unit], object]"
 """Adds to a transaction what belongs to all that it changed, before it is committed."""
@@ -42,41 +41,45 @@ _SETTINGS = Prepared(
 class TenantSchema:
     """What a tenant's database is made of: the corpus, and what each capability brings.
 
-    `repositories` are those that a `Unit` has, by name; `migrations` the folders of Alembic
-    revisions, the first of them the trunk, each of the others a branch; `kinds` those of memory.
-    `seals` add what belongs to every change, before a transaction is committed. `forgets` say how
-    each capability forgets, in the order in which they build on each other.
+    `migrations` are the folders of Alembic revisions, the first of them the trunk, each of the
+    others a branch; `kinds` those of memory. `seals` add what belongs to every change, before a
+    transaction is committed. `forgets` say how each capability forgets, in the order in which they
+    build on each other. `ports` say which repository implements what a capability below asks for.
     """
 
-    repositories: Mapping[str, Repository]
     migrations: tuple[Path, ...] = (CORE_MIGRATIONS,)
     kinds: MemoryKinds = field(default_factory=lambda: MemoryKinds([]))
     seals: tuple[Seal, ...] = ()
-    forgets: tuple[Forgets, ...] = ()
+    forgets: tuple[Forgets, ...] = (CORPUS_FORGETS,)
+    ports: Mapping[type, type] = field(default_factory=dict)
 
     @classmethod
     def of(
         cls,
-        brought: Iterable[Mapping[str, Repository]],
         branches: Iterable[Path] = (),
         kinds: Iterable[Mapping[MemoryKind, Shown]] = (),
         seals: Iterable[Seal] = (),
         forgets: Iterable[Forgets] = (),
+        ports: Iterable[Mapping[type, type]] = (),
     ) -> TenantSchema:
         """Join what capabilities bring.
 
         Raises:
-            ValueError: two of them bring a repository of one name, or one that a `Unit` has, or a
-                kind of memory of one name; see `MemoryKinds`.
+            ValueError: two of them bring a kind of memory of one name, see `MemoryKinds`, or
+                implement the same port.
         """
-        joined: dict[str, Repository] = {}
-        for repositories in brought:
-            for name, repository in repositories.items():
-                if name in joined or hasattr(Unit, name):
-                    raise ValueError(f"two repositories are called {name}")
-                joined[name] = repository
-        migrations = (CORE_MIGRATIONS, *branches)
-        return cls(joined, migrations, MemoryKinds(kinds), tuple(seals), (CORPUS_FORGETS, *forgets))
+        implemented: dict[type, type] = {}
+        for brought in ports:
+            if twice := implemented.keys() & brought.keys():
+                raise ValueError(f"two capabilities implement {twice.pop().__name__}")
+            implemented |= brought
+        return cls(
+            (CORE_MIGRATIONS, *branches),
+            MemoryKinds(kinds),
+            tuple(seals),
+            (CORPUS_FORGETS, *forgets),
+            implemented,
+        )
 
 
 class EmbeddingModel(NamedTuple):
@@ -87,26 +90,25 @@ class EmbeddingModel(NamedTuple):
 
 
 class Unit:
-    """One transaction on a tenant's database, with its repositories.
-
-    Those of the capabilities are attributes, made when they are first asked for: a use case says by
-    a protocol which ones it needs.
-    """
+    """One transaction on a tenant's database, with its repositories."""
 
     def __init__(self, connection: Connection, tenant_id: str, schema: TenantSchema) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
-        self._repositories, self._kinds = schema.repositories, schema.kinds
+        self._kinds, self._ports = schema.kinds, schema.ports
         self._seals = schema.seals
         self._forgets = schema.forgets
+        self._made: dict[type, Any] = {}
 
-    def __getattr__(self, name: str) -> Any:
-        """Make the repository of this name for the transaction."""
-        if name.startswith("_") or name not in self._repositories:
-            raise AttributeError(f"no capability brings a repository {name!r}")
-        made = self._repositories[name](self._connection, self._tenant_id)
-        setattr(self, name, made)  # Found without this method from now on.
-        return made
+    def get(self, repository: type[R]) -> R:
+        """Return the transaction's repository of a class, or of the class that implements a port;
+        made when it is first asked for."""
+        made = self._made.get(repository)
+        if made is None:
+            implementing: type = self._ports.get(repository, repository)
+            made = self._made.get(implementing) or implementing(self._connection, self._tenant_id)
+            self._made[repository] = self._made[implementing] = made
+        return cast(R, made)
 
     @cached_property
     def documents(self) -> SqlDocuments:
@@ -142,6 +144,11 @@ class Unit:
     def changed_rows(self) -> SqlChangedRows:
         """Which rows change while the tenant is copied."""
         return SqlChangedRows(self._connection)
+
+    def follows(self, kind: MemoryKind) -> bool:
+        """Return whether what is shown of a kind beside its documents changes with these alone."""
+        details = self._kinds.details(kind)
+        return details is not None and details.followed
 
     @property
     def forgetters(self) -> Sequence[Forgetter]:

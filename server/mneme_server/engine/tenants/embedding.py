@@ -14,7 +14,7 @@ from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.tracing import NOTHING, Span
 from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.corpus.tenant import OpenTenant
-from mneme_server.engine.corpus.tenant_store import CorpusUnit, QueuedText
+from mneme_server.engine.corpus.tenant_store import QueuedText
 from mneme_server.engine.scheduling.foreground import Foreground, Shift
 from mneme_server.engine.scheduling.turns import MOST_ATTEMPTS, TenantWorker, retry_delay_s
 
@@ -44,7 +44,7 @@ class EmbeddingPipeline(TenantWorker):
 
     def __init__(
         self,
-        open_tenant: Callable[[str], AbstractContextManager[OpenTenant[CorpusUnit]]],
+        open_tenant: Callable[[str], AbstractContextManager[OpenTenant]],
         embedder: BackgroundEmbedder,
         *,
         foreground: Foreground,
@@ -75,7 +75,7 @@ class EmbeddingPipeline(TenantWorker):
 
     def _embed(
         self,
-        tenant: OpenTenant[CorpusUnit],
+        tenant: OpenTenant,
         queued: Sequence[QueuedText],
         texts: Sequence[str],
         known: dict[str, Matrix],

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Protocol
 
 import structlog
 
 from mneme_server.common.clock import now_us
 from mneme_server.engine.corpus.feed import START, FeedRow, LostPlace, Position
 from mneme_server.engine.corpus.tenant import OpenTenant
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.scheduling.turns import TenantWorker
 
 _ROWS = 100
@@ -32,12 +33,12 @@ class DurableFollower(Protocol):
         """What its row is stored under; it stays the same for good."""
         ...
 
-    def begin(self, unit: Any) -> None:
+    def begin(self, unit: CorpusUnit) -> None:
         """Make everything anew from what the store holds, in this transaction: at first, and when
         the rows that it has not seen are gone, or others (a restored backup)."""
         ...
 
-    def follow(self, unit: Any, rows: Sequence[FeedRow]) -> None:
+    def follow(self, unit: CorpusUnit, rows: Sequence[FeedRow]) -> None:
         """Write what follows from these rows, the next ones, in this transaction.
 
         What they name may have changed again since; later rows then name it, too.
@@ -58,7 +59,7 @@ class FollowerWorker(TenantWorker):
 
     def __init__(
         self,
-        open_tenant: Callable[[str], AbstractContextManager[OpenTenant[Any]]],
+        open_tenant: Callable[[str], AbstractContextManager[OpenTenant]],
         follower: DurableFollower,
     ) -> None:
         super().__init__(follower.name, thread=f"follow-{follower.name}")
@@ -94,7 +95,7 @@ class FollowerWorker(TenantWorker):
             return now_us() if rows[-1].position != head else None
 
 
-def _rows_after(unit: Any, place: Position | None) -> Sequence[FeedRow] | None:
+def _rows_after(unit: CorpusUnit, place: Position | None) -> Sequence[FeedRow] | None:
     """Return the next rows; None when the follower must begin anew."""
     if place is None and unit.feed.head() != START:
         return None

@@ -28,7 +28,8 @@ from mneme_server.features.admin.model import (
     secret_hash,
     secret_prefix,
 )
-from mneme_server.features.admin.ports import KeyCatalog, KeyFilter, TenantCatalog
+from mneme_server.features.admin.ports import KeyCatalog, KeyFilter
+from mneme_server.features.admin.store.catalog import SqlTenants
 
 LOOKED_EVERY_S = 0.25
 """How long a key that was revoked by way of another server is believed at most. Whatever it let in
@@ -47,7 +48,7 @@ class ApiKeys:
     """The API keys of the server."""
 
     def __init__(
-        self, catalog: KeyCatalog, tenants: TenantCatalog, authenticator: KeyAuthenticator
+        self, catalog: KeyCatalog, tenants: SqlTenants, authenticator: KeyAuthenticator
     ) -> None:
         self._catalog = catalog
         self._tenants = tenants

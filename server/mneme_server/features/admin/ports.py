@@ -8,7 +8,7 @@ from typing import Protocol
 
 from mneme_server.common.identity import Caller
 from mneme_server.common.progress import Step
-from mneme_server.features.admin.model import ApiKey, Tenant
+from mneme_server.features.admin.model import ApiKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,64 +17,6 @@ class KeyFilter:
 
     tenant_id: str = ""
     include_revoked: bool = False
-
-
-class TenantCatalog(Protocol):
-    """The tenants. A tenant that is being deleted is not there any more for `get` and `list`."""
-
-    def add(self, tenant: Tenant) -> None:
-        """Add a tenant.
-
-        Raises:
-            AlreadyExists: the id is taken, also by a tenant that is being deleted.
-        """
-        ...
-
-    def get(self, tenant_id: str) -> Tenant:
-        """Return a tenant.
-
-        Raises:
-            NotFound: there is none.
-        """
-        ...
-
-    def list(self, after_id: str, limit: int) -> Sequence[Tenant]:
-        """Return up to `limit` tenants whose ids are greater, by id."""
-        ...
-
-    def created_us(self, tenant_id: str) -> int:
-        """Return when a tenant was created, also one that is being deleted.
-
-        Raises:
-            NotFound: there is none.
-        """
-        ...
-
-    def require_deleting(self, tenant_id: str, created_us: int) -> None:
-        """Check that the tenant that was created then is being deleted, and still there.
-
-        Raises:
-            NotFound: it is not.
-        """
-        ...
-
-    def mark_deleting(self, tenant_id: str, now_us: int, created_us: int) -> None:
-        """Take the tenant that was created then out of service, durably, and revoke its keys.
-
-        Doing so again is fine, so that a deletion that failed can be tried again.
-
-        Raises:
-            NotFound: there is none.
-        """
-        ...
-
-    def being_deleted(self) -> Mapping[str, int]:
-        """Return the tenants whose deletion has begun and not ended, and when they were created."""
-        ...
-
-    def remove(self, tenant_id: str, created_us: int) -> None:
-        """Remove the rows of the tenant that was created then; unknown tenants are ignored."""
-        ...
 
 
 class KeyCatalog(Protocol):

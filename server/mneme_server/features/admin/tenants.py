@@ -17,7 +17,8 @@ from mneme_server.common.fencing import Fence
 from mneme_server.common.identity import DEFAULT_TENANT, Caller, KeyScope, check_tenant_id
 from mneme_server.features.admin.authentication import KeyAuthenticator
 from mneme_server.features.admin.model import Tenant
-from mneme_server.features.admin.ports import RemovedElsewhere, TenantCatalog, TenantFolders
+from mneme_server.features.admin.ports import RemovedElsewhere, TenantFolders
+from mneme_server.features.admin.store.catalog import SqlTenants
 from mneme_server.features.operations.ports import OperationLeases
 
 
@@ -38,7 +39,7 @@ class Tenants:
 
     def __init__(
         self,
-        catalog: TenantCatalog,
+        catalog: SqlTenants,
         folders: TenantFolders,
         authenticator: KeyAuthenticator,
         elsewhere: RemovedElsewhere | None = None,

@@ -32,8 +32,6 @@ from mneme_server.features.alerts.sender import (
 from mneme_server.features.alerts.service import AlertServicer
 from mneme_server.features.alerts.settings import AlertSettings
 from mneme_server.features.alerts.store.forgetting import FORGETS
-from mneme_server.features.alerts.store.history import SqlAlertDeliveries, SqlAlertHistory
-from mneme_server.features.alerts.store.rules import SqlAlertRules, SqlAlertSecrets
 from mneme_server.features.alerts.store.schedules import SqlDue
 from mneme_server.features.alerts.trial import RuleTrial
 from mneme_server.features.alerts.webhook import WebhookSecrets
@@ -114,12 +112,6 @@ def _send(settings: AlertSettings, info: ServerInfo) -> ChannelSender:
 CAPABILITY = Capability(
     name="alerts",
     build=_build,
-    repositories={
-        "alert_rules": SqlAlertRules,
-        "alert_history": SqlAlertHistory,
-        "alert_deliveries": SqlAlertDeliveries,
-        "alert_secrets": SqlAlertSecrets,
-    },
     migrations=Path(__file__).parent / "migrations",
     catalog_migrations=Path(__file__).parent / "catalog_migrations",
     forgets=FORGETS,

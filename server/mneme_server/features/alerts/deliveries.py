@@ -15,6 +15,7 @@ import structlog
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import AlreadyExists, MnemeError
 from mneme_server.engine.corpus.tenant import OpenTenant
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.alerts.attempt import SendOutcome
 from mneme_server.features.alerts.due import Due, DueWorker
 from mneme_server.features.alerts.metrics import AlertCounts
@@ -26,8 +27,9 @@ from mneme_server.features.alerts.model import (
     Delivery,
     Secret,
 )
-from mneme_server.features.alerts.ports import AlertsUnit
 from mneme_server.features.alerts.sender import ChannelKeys, KeyedSender, after, held
+from mneme_server.features.alerts.store.history import SqlAlertDeliveries, SqlAlertHistory
+from mneme_server.features.alerts.store.rules import SqlAlertRules
 from mneme_server.features.alerts.webhook import WebhookSecrets
 from mneme_server.features.events.event_types import EventType
 from mneme_server.features.events.model import NewEvent, Severity
@@ -62,7 +64,7 @@ class DeliveryWorker(DueWorker):
 
     def __init__(
         self,
-        open_tenant: Callable[[str], AbstractContextManager[OpenTenant[AlertsUnit]]],
+        open_tenant: Callable[[str], AbstractContextManager[OpenTenant]],
         due: Due,
         *,
         keys: ChannelKeys,
@@ -100,11 +102,14 @@ class DeliveryWorker(DueWorker):
             self._note(tenant)
             room, now = self._sending.room(tenant_id), now_us()
             with tenant.read() as unit:
-                self._standing.sending(tenant_id, unit.alert_deliveries.waiting())
-                found = unit.alert_deliveries.due(now, _AT_ONCE)
+                deliveries = unit.get(SqlAlertDeliveries)
+                self._standing.sending(tenant_id, deliveries.waiting())
+                found = deliveries.due(now, _AT_ONCE)
                 if not found:
-                    return unit.alert_deliveries.next_us()
-                entries = {one.entry_id: unit.alert_history.get(one.entry_id) for one in found}
+                    return deliveries.next_us()
+                entries = {
+                    one.entry_id: unit.get(SqlAlertHistory).get(one.entry_id) for one in found
+                }
                 keys = _keys_of(unit, found, entries)
                 ahead = _waiting_ahead(unit, found)
             why = self._keys.held(tenant_id, keys.values())
@@ -124,9 +129,9 @@ class DeliveryWorker(DueWorker):
             secret = self._secrets.of(tenant) if going else Secret("", 0)
             with tenant.write() as unit:
                 for one in (*over, *behind, *recorded):
-                    unit.alert_deliveries.save(one)
+                    unit.get(SqlAlertDeliveries).save(one)
                 for one in going:
-                    unit.alert_deliveries.save(replace(one, next_us=now + _UNSEEN_US))
+                    unit.get(SqlAlertDeliveries).save(replace(one, next_us=now + _UNSEEN_US))
         self._told(tenant_id, recorded)
         self._held_back(tenant_id, [(one, keys[one.id]) for one in over])
         for one in going:
@@ -145,7 +150,7 @@ class DeliveryWorker(DueWorker):
             self._came_back.setdefault(tenant_id, []).append(sent.result())
         self.wake(tenant_id)
 
-    def _note(self, tenant: OpenTenant[AlertsUnit]) -> None:
+    def _note(self, tenant: OpenTenant) -> None:
         """Write what became of messages that were sent, and let those go that waited for them."""
         with self._lock:
             back = self._came_back.pop(tenant.tenant_id, [])
@@ -154,9 +159,9 @@ class DeliveryWorker(DueWorker):
         try:
             with tenant.write() as unit:
                 for one in back:
-                    unit.alert_deliveries.save(one)
+                    unit.get(SqlAlertDeliveries).save(one)
                 for one in _behind(unit, back):
-                    unit.alert_deliveries.save(one)
+                    unit.get(SqlAlertDeliveries).save(one)
         except BaseException:
             with self._lock:
                 self._came_back.setdefault(tenant.tenant_id, []).extend(back)
@@ -206,12 +211,12 @@ class DeliveryWorker(DueWorker):
 
 
 def _keys_of(
-    unit: AlertsUnit, found: Sequence[Delivery], entries: Mapping[str, AlertEntry | None]
+    unit: CorpusUnit, found: Sequence[Delivery], entries: Mapping[str, AlertEntry | None]
 ) -> Mapping[str, str]:
     """Return on behalf of which key each message is sent, by its id: of the one that set the rule's
     channels last, where the message goes to one of these; else of the one that had set its own."""
     ids = {entry.rule_id for entry in entries.values() if entry is not None}
-    rules = {rule_id: unit.alert_rules.get(rule_id) for rule_id in ids}
+    rules = {rule_id: unit.get(SqlAlertRules).get(rule_id) for rule_id in ids}
     keys = {}
     for one in found:
         entry = entries[one.entry_id]
@@ -221,11 +226,11 @@ def _keys_of(
     return keys
 
 
-def _waiting_ahead(unit: AlertsUnit, found: Sequence[Delivery]) -> Sequence[int | None]:
+def _waiting_ahead(unit: CorpusUnit, found: Sequence[Delivery]) -> Sequence[int | None]:
     """Return for each message until when it waits, because one to the same channel about the same
     thing comes before it; None: it does not wait."""
     ends = {one.entry_id for one in found if one.kind == RESOLVED}
-    others = unit.alert_deliveries.of_entries(ends) if ends else {}
+    others = unit.get(SqlAlertDeliveries).of_entries(ends) if ends else {}
     until: list[int | None] = []
     for one in found:
         before = [
@@ -240,10 +245,10 @@ def _waiting_ahead(unit: AlertsUnit, found: Sequence[Delivery]) -> Sequence[int 
     return until
 
 
-def _behind(unit: AlertsUnit, back: Sequence[Delivery]) -> Sequence[Delivery]:
+def _behind(unit: CorpusUnit, back: Sequence[Delivery]) -> Sequence[Delivery]:
     """Return the messages that waited for these, as due when these are over."""
     now = now_us()
-    others = unit.alert_deliveries.of_entries({one.entry_id for one in back})
+    others = unit.get(SqlAlertDeliveries).of_entries({one.entry_id for one in back})
     return [
         replace(other, next_us=free_us)
         for one in back

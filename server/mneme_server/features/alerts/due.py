@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.engine.corpus.tenant import OpenTenant
@@ -56,7 +56,7 @@ class DueWorker(TenantWorker):
         """See `TenantWorker`."""
         self.resume()
 
-    def closing(self, tenant: OpenTenant[Any]) -> None:
+    def closing(self, tenant: OpenTenant) -> None:
         """Note the turn of a tenant that is about to be closed."""
         tenant_id, due_us = tenant.tenant_id, self.due_of(tenant.tenant_id)
         if due_us == self._noted.get(tenant_id) or not self.is_mine(tenant_id):

@@ -17,6 +17,7 @@ from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import ResourceExhausted
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant import OpenTenant
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.alerts.due import Due, DueWorker
 from mneme_server.features.alerts.measurement import RuleReading, Trends, read, scope_of
 from mneme_server.features.alerts.metrics import AlertCounts
@@ -32,7 +33,9 @@ from mneme_server.features.alerts.model import (
     Rule,
 )
 from mneme_server.features.alerts.notice import AlertNotice, happened
-from mneme_server.features.alerts.ports import AlertsUnit
+from mneme_server.features.alerts.store.history import SqlAlertDeliveries, SqlAlertHistory
+from mneme_server.features.alerts.store.rules import SqlAlertRules
+from mneme_server.features.events.store.history import SqlRecordMeasures
 
 WATCH_JOB = "alerts"
 """The job that evaluates rules."""
@@ -63,7 +66,7 @@ class AlertWorker(DueWorker):
 
     def __init__(
         self,
-        open_tenant: Callable[[str], AbstractContextManager[OpenTenant[AlertsUnit]]],
+        open_tenant: Callable[[str], AbstractContextManager[OpenTenant]],
         due: Due,
         trends: Trends,
         changed: Callable[[str], object],
@@ -105,7 +108,7 @@ class AlertWorker(DueWorker):
         started = time.monotonic()
         with self._open_tenant(tenant_id) as tenant:
             with tenant.read() as unit:
-                rules = unit.alert_rules.enabled()
+                rules = unit.get(SqlAlertRules).enabled()
                 readings = [(rule, _read(unit, rule, now, tenant.pending)) for rule in rules]
             self._trends.keep(tenant_id, rules)
             if not rules:
@@ -125,7 +128,7 @@ class AlertWorker(DueWorker):
         times = [reading.next_us for _, reading in found if reading.next_us is not None]
         return max(min(times), not_before) if times else None
 
-    def _trend(self, tenant: OpenTenant[AlertsUnit], rule: Rule, now: int) -> RuleReading:
+    def _trend(self, tenant: OpenTenant, rule: Rule, now: int) -> RuleReading:
         try:
             return self._trends.read(
                 tenant.tenant_id, rule, now, partial(_any_recorded, tenant, rule, now)
@@ -135,7 +138,7 @@ class AlertWorker(DueWorker):
 
     def _write(
         self,
-        tenant: OpenTenant[AlertsUnit],
+        tenant: OpenTenant,
         found: Sequence[tuple[Rule, RuleReading]],
         now: int,
     ) -> None:
@@ -152,16 +155,16 @@ class AlertWorker(DueWorker):
         self._told(tenant.tenant_id)
 
 
-def _read(unit: AlertsUnit, rule: Rule, now: int, pending: int) -> RuleReading | None:
+def _read(unit: CorpusUnit, rule: Rule, now: int, pending: int) -> RuleReading | None:
     """Return a rule's reading; None of one that an analysis has to find."""
     if rule.condition is AlertCondition.TREND_EXCEEDS:
         return None
-    return read(unit.measures, rule, now, pending)
+    return read(unit.get(SqlRecordMeasures), rule, now, pending)
 
 
-def _any_recorded(tenant: OpenTenant[AlertsUnit], rule: Rule, now: int) -> bool:
+def _any_recorded(tenant: OpenTenant, rule: Rule, now: int) -> bool:
     with tenant.read() as unit:
-        last = unit.measures.last_us(scope_of(rule), now)
+        last = unit.get(SqlRecordMeasures).last_us(scope_of(rule), now)
     return last is not None and last > now - rule.window_us
 
 
@@ -186,12 +189,12 @@ def changes(rule: Rule, reading: RuleReading) -> bool:
     return bool(triggers(rule, reading.value, reading.count))
 
 
-def write(unit: AlertsUnit, tenant_id: str, rule: Rule, reading: RuleReading, now_us: int) -> bool:
+def write(unit: CorpusUnit, tenant_id: str, rule: Rule, reading: RuleReading, now_us: int) -> bool:
     """Write what follows when a rule triggers or resolves: its state, the history, the messages.
 
     Returns False, and writes nothing, where the rule is no longer what was measured.
     """
-    if unit.alert_rules.get(rule.id) != rule:
+    if unit.get(SqlAlertRules).get(rule.id) != rule:
         return False
     if rule.open_entry:
         _resolve(unit, tenant_id, rule, reading, now_us)
@@ -201,7 +204,7 @@ def write(unit: AlertsUnit, tenant_id: str, rule: Rule, reading: RuleReading, no
 
 
 def _trigger(
-    unit: AlertsUnit, tenant_id: str, rule: Rule, reading: RuleReading, now_us: int
+    unit: CorpusUnit, tenant_id: str, rule: Rule, reading: RuleReading, now_us: int
 ) -> None:
     silence = rule.condition is AlertCondition.NO_EVENTS_FOR
     entry = AlertEntry(
@@ -215,17 +218,19 @@ def _trigger(
         threshold=float(rule.window_minutes) if silence else rule.threshold,
         message=happened(rule, reading.value),
     )
-    unit.alert_history.save(entry)
-    unit.alert_history.keep(MAX_ENTRIES)
-    unit.alert_rules.save(replace(rule, open_entry=entry.id, triggered_us=now_us))
-    unit.alert_deliveries.add(_messages(AlertNotice(tenant_id, rule, entry, TRIGGERED, now_us), 0))
+    unit.get(SqlAlertHistory).save(entry)
+    unit.get(SqlAlertHistory).keep(MAX_ENTRIES)
+    unit.get(SqlAlertRules).save(replace(rule, open_entry=entry.id, triggered_us=now_us))
+    unit.get(SqlAlertDeliveries).add(
+        _messages(AlertNotice(tenant_id, rule, entry, TRIGGERED, now_us), 0)
+    )
 
 
 def _resolve(
-    unit: AlertsUnit, tenant_id: str, rule: Rule, reading: RuleReading, now_us: int
+    unit: CorpusUnit, tenant_id: str, rule: Rule, reading: RuleReading, now_us: int
 ) -> None:
-    unit.alert_rules.save(replace(rule, open_entry=""))
-    entry = unit.alert_history.get(rule.open_entry)
+    unit.get(SqlAlertRules).save(replace(rule, open_entry=""))
+    entry = unit.get(SqlAlertHistory).get(rule.open_entry)
     if entry is None:
         return  # It was forgotten.
     entry = replace(
@@ -234,9 +239,9 @@ def _resolve(
         resolved_value=reading.value,
         resolution=Resolution.RECOVERED,
     )
-    unit.alert_history.save(entry)
+    unit.get(SqlAlertHistory).save(entry)
     told = AlertNotice(tenant_id, rule, entry, RESOLVED, now_us)
-    unit.alert_deliveries.add(_messages(told, 1 + len(rule.channels)))
+    unit.get(SqlAlertDeliveries).add(_messages(told, 1 + len(rule.channels)))
 
 
 def _messages(told: AlertNotice, first: int) -> Sequence[Delivery]:

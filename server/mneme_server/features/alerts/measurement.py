@@ -10,7 +10,8 @@ from typing import Protocol
 
 from mneme_server.common.clock import HOUR_US, MICROSECONDS, MINUTE_US
 from mneme_server.features.alerts.model import AlertCondition, Rule, WatchedMeasure
-from mneme_server.features.events.history import ESCAPE, HistoryFilter, RecordMeasures, Totals
+from mneme_server.features.events.history import ESCAPE, HistoryFilter, Totals
+from mneme_server.features.events.store.history import SqlRecordMeasures
 from mneme_server.features.reflect.model import AnalysisReport, PerformanceTrendsParams
 
 QUEUE_EVERY_US = 20 * MICROSECONDS
@@ -62,7 +63,7 @@ def window(rule: Rule, now_us: int) -> HistoryFilter:
     return replace(scope_of(rule), start_us=now_us - rule.window_us + 1, end_us=now_us + 1)
 
 
-def read(measures: RecordMeasures, rule: Rule, now_us: int, pending: int) -> RuleReading:
+def read(measures: SqlRecordMeasures, rule: Rule, now_us: int, pending: int) -> RuleReading:
     """Return what a rule's value is now; not for trends.
 
     Args:
@@ -84,7 +85,7 @@ def read(measures: RecordMeasures, rule: Rule, now_us: int, pending: int) -> Rul
     return RuleReading(reading.value, reading.count, _earliest(reading.next_us, ahead))
 
 
-def _silence(measures: RecordMeasures, rule: Rule, now_us: int) -> RuleReading:
+def _silence(measures: SqlRecordMeasures, rule: Rule, now_us: int) -> RuleReading:
     last = measures.last_us(scope_of(rule), now_us)
     since = rule.created_us if last is None else max(last, rule.created_us)
     due = since + rule.window_us
@@ -92,13 +93,13 @@ def _silence(measures: RecordMeasures, rule: Rule, now_us: int) -> RuleReading:
     return RuleReading((now_us - since) / MINUTE_US, next_us=due if due > now_us else None)
 
 
-def _failures(measures: RecordMeasures, rule: Rule, now_us: int) -> RuleReading:
+def _failures(measures: SqlRecordMeasures, rule: Rule, now_us: int) -> RuleReading:
     ended, failed = measures.ended(window(rule, now_us))
     first = measures.first_failure_us(window(rule, now_us)) if rule.open_entry else None
     return RuleReading(failed, ended, None if first is None else first + rule.window_us)
 
 
-def _of_events(measures: RecordMeasures, rule: Rule, now_us: int) -> RuleReading:
+def _of_events(measures: SqlRecordMeasures, rule: Rule, now_us: int) -> RuleReading:
     pattern = like(rule.pattern) if rule.pattern else ""
     totals = measures.totals(window(rule, now_us), pattern)
     value, count, may_rise = _value(rule.condition, totals)

@@ -17,6 +17,7 @@ from mneme_server.common.errors import (
 )
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant import OpenTenants
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.alerts.channels import AllowedChannels
 from mneme_server.features.alerts.model import (
@@ -30,7 +31,8 @@ from mneme_server.features.alerts.model import (
     Rule,
     WatchedMeasure,
 )
-from mneme_server.features.alerts.ports import AlertsUnit
+from mneme_server.features.alerts.store.history import SqlAlertDeliveries, SqlAlertHistory
+from mneme_server.features.alerts.store.rules import SqlAlertRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class AlertRules:
         changed: told the tenant when a rule was made or changed.
     """
 
-    tenants: OpenTenants[AlertsUnit]
+    tenants: OpenTenants
     allowed: AllowedChannels
     changed: Callable[[str], object] = lambda _tenant: None
     foreground: Foreground = field(default_factory=Foreground)
@@ -61,15 +63,16 @@ class AlertRules:
         now = now_us()
         rule = replace(given, id=given.id or new_id(), created_us=now, updated_us=now)
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
-            known = unit.alert_rules.get(rule.id)
+            rules = unit.get(SqlAlertRules)
+            known = rules.get(rule.id)
             if known is not None:
                 _require_same(known, rule)
                 return _kept(unit, known, rule.key_id)
-            if unit.alert_rules.count(None) >= MAX_RULES:
+            if rules.count(None) >= MAX_RULES:
                 raise FailedPrecondition(
                     f"there are {MAX_RULES} rules already; delete one, or widen another's scope"
                 )
-            unit.alert_rules.save(rule)
+            rules.save(rule)
         self.changed(tenant_id)
         return rule
 
@@ -87,8 +90,8 @@ class AlertRules:
     ) -> tuple[Sequence[Rule], int]:
         """Return rules, latest first, after that key; and how many match."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            page = unit.alert_rules.page(state, after, limit)
-            return page, unit.alert_rules.count(state)
+            page = unit.get(SqlAlertRules).page(state, after, limit)
+            return page, unit.get(SqlAlertRules).count(state)
 
     def update(
         self, tenant_id: str, rule_id: str, changes: Mapping[str, Any], key_id: str = ""
@@ -113,7 +116,7 @@ class AlertRules:
             after = replace(after, updated_us=later_us(before.updated_us))
             if not after.enabled:
                 after = _closed(unit, after, Resolution.DISABLED)
-            unit.alert_rules.save(after)
+            unit.get(SqlAlertRules).save(after)
         self.changed(tenant_id)
         return after
 
@@ -126,7 +129,7 @@ class AlertRules:
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             rule = _existing(unit, rule_id)
             _closed(unit, rule, Resolution.DELETED)
-            unit.alert_rules.remove(rule_id)
+            unit.get(SqlAlertRules).remove(rule_id)
         return rule
 
     def history(
@@ -140,13 +143,13 @@ class AlertRules:
         match."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             page = self.foreground.read_page(
-                partial(unit.alert_history.page, filter_),
+                partial(unit.get(SqlAlertHistory).page, filter_),
                 after,
                 limit,
                 lambda one: (one.triggered_us, one.id),
             )
-            sent = unit.alert_deliveries.of_entries([one.id for one in page])
-            total = unit.alert_history.count(filter_)
+            sent = unit.get(SqlAlertDeliveries).of_entries([one.id for one in page])
+            total = unit.get(SqlAlertHistory).count(filter_)
         return [(one, sent.get(one.id, ())) for one in page], total
 
 
@@ -183,19 +186,19 @@ def require_sense(rule: Rule) -> None:
             raise InvalidArgument(f"only {word} has a {name}", field=name)
 
 
-def _existing(unit: AlertsUnit, rule_id: str) -> Rule:
-    rule = unit.alert_rules.get(rule_id)
+def _existing(unit: CorpusUnit, rule_id: str) -> Rule:
+    rule = unit.get(SqlAlertRules).get(rule_id)
     if rule is None:
         raise NotFound(f"there is no alert rule {rule_id!r}", field="id")
     return rule
 
 
-def _kept(unit: AlertsUnit, known: Rule, key_id: str) -> Rule:
+def _kept(unit: CorpusUnit, known: Rule, key_id: str) -> Rule:
     """Return a rule whose channels, the same as before, are a key's from now on."""
     if known.key_id == key_id:
         return known
     mine = replace(known, key_id=key_id, updated_us=later_us(known.updated_us))
-    unit.alert_rules.save(mine)
+    unit.get(SqlAlertRules).save(mine)
     return mine
 
 
@@ -207,11 +210,11 @@ def _require_same(known: Rule, given: Rule) -> None:
         )
 
 
-def _closed(unit: AlertsUnit, rule: Rule, why: Resolution) -> Rule:
+def _closed(unit: CorpusUnit, rule: Rule, why: Resolution) -> Rule:
     """Resolve what the rule triggered, if it did; return the rule without it."""
-    entry = unit.alert_history.get(rule.open_entry) if rule.open_entry else None
+    entry = unit.get(SqlAlertHistory).get(rule.open_entry) if rule.open_entry else None
     if entry is not None:
-        unit.alert_history.save(
+        unit.get(SqlAlertHistory).save(
             replace(entry, resolved_us=max(now_us(), entry.triggered_us), resolution=why)
         )
     return replace(rule, open_entry="")

@@ -15,14 +15,15 @@ from mneme_server.common.clock import DAY_US, MICROSECONDS, MINUTE_US, now_us
 from mneme_server.common.errors import InvalidArgument
 from mneme_server.common.humanize import lasting
 from mneme_server.engine.corpus.tenant import OpenTenants
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.alerts.evaluation import resolves, triggers
 from mneme_server.features.alerts.measurement import like, scope_of
 from mneme_server.features.alerts.model import AlertCondition, Rule
-from mneme_server.features.alerts.ports import AlertsUnit
 from mneme_server.features.alerts.rules import require_sense
 from mneme_server.features.events.event_types import ALERT_TYPES, ERROR_TYPES
 from mneme_server.features.events.history import Column, HistoryFilter
 from mneme_server.features.events.model import Severity
+from mneme_server.features.events.store.history import SqlHistory, SqlRecordMeasures
 
 MOST = 1_000_000
 """Events that are looked at."""
@@ -82,7 +83,7 @@ class _WeightSeries:
 class RuleTrial:
     """The use case. One is tried at a time: a million events take a second."""
 
-    tenants: OpenTenants[AlertsUnit]
+    tenants: OpenTenants
     now: Callable[[], int] = now_us
     _turn: threading.Lock = field(default_factory=threading.Lock)
 
@@ -109,29 +110,30 @@ class RuleTrial:
             return _replayed(rule, series, start, end, truncated=truncated)
 
 
-def _loaded(unit: AlertsUnit, rule: Rule, start: int, end: int) -> tuple[int, bool, _WeightSeries]:
+def _loaded(unit: CorpusUnit, rule: Rule, start: int, end: int) -> tuple[int, bool, _WeightSeries]:
     """Return what counts in the range and the window before it, and where the range begins then."""
+    measures = unit.get(SqlRecordMeasures)
     scope = replace(scope_of(rule), start_us=start - rule.window_us + 1, end_us=end + 1)
     if rule.condition is AlertCondition.SESSION_FAILURES_EXCEED:
-        ended = unit.measures.endings(scope)
+        ended = measures.endings(scope)
         times = np.array([at for at, _ in ended], np.int64)
         weights = np.array([failed for _, failed in ended], np.float64)
         return start, False, _sorted(times, weights, np.ones(len(times)))
-    first = unit.measures.nth_latest_us(scope, MOST)
+    first = measures.nth_latest_us(scope, MOST)
     if first is not None:
         scope = replace(scope, start_us=first + 1)
         start = min(max(start, first + rule.window_us), end - 1)
     series = _events(unit, rule, scope)
     if rule.condition is AlertCondition.NO_EVENTS_FOR:
         # Silence before the range began belongs to it; without any event it begins with the range.
-        before = unit.measures.last_us(scope_of(rule), (scope.start_us or 0) - 1)
+        before = measures.last_us(scope_of(rule), (scope.start_us or 0) - 1)
         since = before if before is not None or len(series.times) else start
         if since is not None:
             series = replace(series, times=np.concatenate(([since], series.times)))
     return start, first is not None, series
 
 
-def _events(unit: AlertsUnit, rule: Rule, scope: HistoryFilter) -> _WeightSeries:
+def _events(unit: CorpusUnit, rule: Rule, scope: HistoryFilter) -> _WeightSeries:
     columns = (
         Column.TIME,
         Column.KIND,
@@ -144,10 +146,10 @@ def _events(unit: AlertsUnit, rule: Rule, scope: HistoryFilter) -> _WeightSeries
     if (
         rule.condition is AlertCondition.ERROR_PATTERN_EXCEEDS
     ):  # By the store, as a rule is evaluated.
-        matching = frozenset(unit.measures.matching(scope, like(rule.pattern)))
+        matching = frozenset(unit.get(SqlRecordMeasures).matching(scope, like(rule.pattern)))
     nothing = np.empty(0)
     parts: list[tuple[_Times, _Values, _Values]] = [(np.empty(0, np.int64), nothing, nothing)]
-    for rows in unit.history.scan(scope, columns):
+    for rows in unit.get(SqlHistory).scan(scope, columns):
         deadline.check()
         parts.append(_weighed(rule, rows, matching))
     return _sorted(

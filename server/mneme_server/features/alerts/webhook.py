@@ -21,7 +21,7 @@ from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.features.alerts.attempt import CalledOff, SendAttempt, SendOutcome
 from mneme_server.features.alerts.channels import AllowedChannels, Webhook, not_public
 from mneme_server.features.alerts.model import Secret
-from mneme_server.features.alerts.ports import AlertsUnit
+from mneme_server.features.alerts.store.rules import SqlAlertSecrets
 
 TIMEOUT_S = 10.0
 """How long an attempt may take, all of it."""
@@ -147,7 +147,7 @@ def _context() -> ssl.SSLContext:
 class WebhookSecrets:
     """The use cases of secrets. One is made when it is first asked for."""
 
-    tenants: OpenTenants[AlertsUnit]
+    tenants: OpenTenants
     now: Callable[[], int] = now_us
 
     def get(self, tenant_id: str) -> Secret:
@@ -155,28 +155,28 @@ class WebhookSecrets:
         with self.tenants.open(tenant_id) as tenant:
             return self.of(tenant)
 
-    def of(self, tenant: OpenTenant[AlertsUnit]) -> Secret:
+    def of(self, tenant: OpenTenant) -> Secret:
         """Return the secret of a tenant that is open."""
         with tenant.read() as unit:
-            known = unit.alert_secrets.get()
+            known = unit.get(SqlAlertSecrets).get()
         if known is not None:
             return known
         with tenant.write() as unit:
-            known = unit.alert_secrets.get()  # Somebody else may have made it meanwhile.
+            known = unit.get(SqlAlertSecrets).get()  # Somebody else may have made it meanwhile.
             if known is None:
                 known = Secret(_made(), self.now())
-                unit.alert_secrets.set(known)
+                unit.get(SqlAlertSecrets).set(known)
             return known
 
     def rotate(self, tenant_id: str) -> Secret:
         """Make a new secret, and return it."""
         now = self.now()
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
-            before = unit.alert_secrets.get()
+            before = unit.get(SqlAlertSecrets).get()
             made = Secret(_made(), now)
             if before is not None:
                 made = Secret(made.text, now, before.text, now + OVERLAP_US)
-            unit.alert_secrets.set(made)
+            unit.get(SqlAlertSecrets).set(made)
         return made
 
 

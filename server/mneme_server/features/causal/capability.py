@@ -20,9 +20,9 @@ from mneme_server.features.causal.model import EdgeFilter
 from mneme_server.features.causal.nightly import LOOK_EVERY_S, NightlyDiscovery
 from mneme_server.features.causal.service import CausalServicer
 from mneme_server.features.causal.store.edges import SqlEdges
-from mneme_server.features.causal.store.experiments import SqlExperiments
 from mneme_server.features.causal.store.forgetting import FORGETS
 from mneme_server.features.causal.store.schedules import SqlSchedules
+from mneme_server.features.memory.ports import UpliftReader
 from mneme_server.features.operations.messages import OperationKinds
 
 
@@ -54,8 +54,8 @@ def _build(host: Host) -> Parts:
         offers=[edges, chains, experiments, nightly],
         dependents=[DependentEdges()],
         figures=[
-            Figure("causal_edges", lambda unit: unit.causal_edges.count(EdgeFilter())),
-            Figure("average_causal_confidence", lambda unit: unit.causal_edges.confidence()),
+            Figure("causal_edges", lambda unit: unit.get(SqlEdges).count(EdgeFilter())),
+            Figure("average_causal_confidence", lambda unit: unit.get(SqlEdges).confidence()),
         ],
         resume=partial(_look_now_and_again, nightly, looking),
         close=looking.stop,
@@ -70,7 +70,7 @@ def _look_now_and_again(nightly: NightlyDiscovery, looking: Repeating) -> None:
 CAPABILITY = Capability(
     name="causal",
     build=_build,
-    repositories={"causal_edges": SqlEdges, "experiments": SqlExperiments},
+    implements={UpliftReader: SqlEdges},
     migrations=Path(__file__).parent / "migrations",
     catalog_migrations=Path(__file__).parent / "catalog_migrations",
     forgets=FORGETS,

@@ -9,9 +9,10 @@ from itertools import islice
 
 from mneme_server.common import deadline
 from mneme_server.engine.corpus.tenant import OpenTenants
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.scheduling.foreground import Foreground, Size
 from mneme_server.features.causal.model import CausalChain, CausalEdge
-from mneme_server.features.causal.ports import CausalUnit
+from mneme_server.features.causal.store.edges import SqlEdges
 
 MOST_CHAINS = 10_000
 """Chains that a query follows, the surest."""
@@ -49,7 +50,7 @@ class FoundChains:
 class EffectChains:
     """The use case: find chains."""
 
-    tenants: OpenTenants[CausalUnit]
+    tenants: OpenTenants
     foreground: Foreground = field(default_factory=Foreground)
 
     def find(self, tenant_id: str, query: EffectQuery, limit: int) -> FoundChains:
@@ -58,13 +59,13 @@ class EffectChains:
             if not query.cause and not query.effect:
                 return _single(unit, query, limit)
             with self.foreground.computing(Size.LARGE):
-                return find_chains(query, limit, unit.causal_edges.out_of, unit.causal_edges.into)
+                return find_chains(query, limit, unit.get(SqlEdges).out_of, unit.get(SqlEdges).into)
 
 
-def _single(unit: CausalUnit, query: EffectQuery, limit: int) -> FoundChains:
-    edges = unit.causal_edges.strongest(query.min_confidence, query.min_uplift, limit)
+def _single(unit: CorpusUnit, query: EffectQuery, limit: int) -> FoundChains:
+    edges = unit.get(SqlEdges).strongest(query.min_confidence, query.min_uplift, limit)
     chains = [CausalChain((edge,), edge.uplift, edge.confidence) for edge in edges]
-    total = unit.causal_edges.count_strong(query.min_confidence, query.min_uplift)
+    total = unit.get(SqlEdges).count_strong(query.min_confidence, query.min_uplift)
     return FoundChains(chains, total)
 
 

@@ -18,6 +18,7 @@ from mneme_server.common.identity import new_id
 from mneme_server.common.progress import Cancelled, Step
 from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.index.scratch import new_folder, remove
 from mneme_server.engine.scheduling.foreground import Foreground, Size
 from mneme_server.engine.scheduling.jobs import InWorker, Jobs
@@ -38,10 +39,12 @@ from mneme_server.features.causal.model import (
     Refusal,
     RefusedCause,
 )
-from mneme_server.features.causal.ports import CausalUnit
+from mneme_server.features.causal.store.edges import SqlEdges
 from mneme_server.features.operations.model import OperationTask
 from mneme_server.features.skills.comparison import says_the_outcome
 from mneme_server.features.skills.model import Episode
+from mneme_server.features.skills.store.episodes import SqlEpisodes
+from mneme_server.features.skills.store.skills import SqlSkills
 from mneme_server.statistics.inference import benjamini_hochberg, benjamini_yekutieli
 
 Rows = NDArray[np.int64]
@@ -67,7 +70,7 @@ _STOP_S = 2.0
 class Discovery:
     """The use case: estimate what tags, tools and skills change of reward and success."""
 
-    tenants: OpenTenants[CausalUnit]
+    tenants: OpenTenants
     foreground: Foreground = field(default_factory=Foreground)
 
     def run(
@@ -88,7 +91,7 @@ class Discovery:
         require_known_before(question)
         with self.tenants.open(tenant_id) as tenant:
             with tenant.read() as unit:
-                total = unit.episodes.count(question.filter)
+                total = unit.get(SqlEpisodes).count(question.filter)
             if at_once and total > MOST_AT_ONCE:
                 raise _too_much(f"{total} episodes, more than {MOST_AT_ONCE}")
             gathered = self._gathered(tenant, question, min(total, MOST_EPISODES), step)
@@ -115,7 +118,7 @@ class Discovery:
             return _kept(tenant, question, found, gathered)
 
     def _gathered(
-        self, tenant: OpenTenant[CausalUnit], question: DiscoveryQuestion, most: int, step: Step
+        self, tenant: OpenTenant, question: DiscoveryQuestion, most: int, step: Step
     ) -> EpisodeTable:
         """Read the latest episodes, page by page, with the vectors that their tasks have."""
         gathered = EpisodeTable(question.adjust_for, _SkillIds(tenant).named)
@@ -124,7 +127,7 @@ class Discovery:
             step.report("reading", gathered.count, most)
             wanted = min(_PAGE, most - gathered.count)
             with self.foreground.computing(Size.LARGE), tenant.read() as unit:
-                page = unit.episodes.digests(question.filter, last, wanted)
+                page = unit.get(SqlEpisodes).digests(question.filter, last, wanted)
                 gathered.add(page, _vectors(unit, page))
             if len(page) < wanted:
                 break
@@ -167,8 +170,8 @@ def _too_much(what: str) -> FailedPrecondition:
     )
 
 
-def _vectors(unit: CausalUnit, page: Sequence[Episode]) -> Mapping[str, Matrix]:
-    known = {**unit.episodes.task_vectors([one.id for one in page])}
+def _vectors(unit: CorpusUnit, page: Sequence[Episode]) -> Mapping[str, Matrix]:
+    known = {**unit.get(SqlEpisodes).task_vectors([one.id for one in page])}
     plain = unit.queue.known_vectors([one.text for one in page if not one.critique])
     return known | {one.id: plain[one.text] for one in page if one.text in plain}
 
@@ -176,7 +179,7 @@ def _vectors(unit: CausalUnit, page: Sequence[Episode]) -> Mapping[str, Matrix]:
 class _SkillIds:
     """The ids of skills, by what episodes call them."""
 
-    def __init__(self, tenant: OpenTenant[CausalUnit]) -> None:
+    def __init__(self, tenant: OpenTenant) -> None:
         self._tenant = tenant
         self._known: dict[str, str | None] = {}
 
@@ -184,8 +187,8 @@ class _SkillIds:
         new = [name for name in names if name not in self._known]
         if new:
             with self._tenant.read() as unit:
-                named = unit.skills.ids_named(new)
-                ids = unit.skills.get_many(new)
+                named = unit.get(SqlSkills).ids_named(new)
+                ids = unit.get(SqlSkills).get_many(new)
             for name in new:
                 self._known[name] = name if name in ids else named.get(name)
         return {name: found for name, found in self._known.items() if found is not None}
@@ -211,7 +214,7 @@ def _estimated(
 
 
 def _kept(
-    tenant: OpenTenant[CausalUnit],
+    tenant: OpenTenant,
     question: DiscoveryQuestion,
     found: DiscoveryReport,
     gathered: EpisodeTable,
@@ -223,13 +226,13 @@ def _kept(
     with tenant.write() as unit:
         done, edges, gone = _changed(unit, question, found, gathered)
         for edge in edges:
-            unit.causal_edges.save(edge)
-        unit.causal_edges.remove(gone)
+            unit.get(SqlEdges).save(edge)
+        unit.get(SqlEdges).remove(gone)
         return done
 
 
 def _changed(
-    unit: CausalUnit, question: DiscoveryQuestion, found: DiscoveryReport, gathered: EpisodeTable
+    unit: CorpusUnit, question: DiscoveryQuestion, found: DiscoveryReport, gathered: EpisodeTable
 ) -> tuple[DiscoveryReport, list[CausalEdge], list[str]]:
     """Return what becomes of each finding, the edges to save, and the ids of those to remove."""
     edges: list[CausalEdge] = []
@@ -238,7 +241,7 @@ def _changed(
         if finding.change is not DiscoveryChange.CREATED:
             findings.append(finding)
             continue
-        known = unit.causal_edges.between(finding.cause, finding.outcome)
+        known = unit.get(SqlEdges).between(finding.cause, finding.outcome)
         new_edge = _edge(finding, question, gathered, found.adjusted_for)
         change, edge = _change(unit, known, new_edge, edges)
         if edge is not None and change in (DiscoveryChange.CREATED, DiscoveryChange.UPDATED):
@@ -251,13 +254,13 @@ def _changed(
         for one in findings
         if one.change in (DiscoveryChange.NOT_SURE, DiscoveryChange.RARELY_SUCCEEDS)
     }
-    before = unit.causal_edges.of_scope(question.scope)
+    before = unit.get(SqlEdges).of_scope(question.scope)
     gone = [edge.id for edge in before if (edge.cause, edge.effect) in lost]
     return replace(found, findings=findings, removed=len(gone)), edges, gone
 
 
 def _change(
-    unit: CausalUnit, known: CausalEdge | None, edge: CausalEdge, unsaved: Sequence[CausalEdge]
+    unit: CorpusUnit, known: CausalEdge | None, edge: CausalEdge, unsaved: Sequence[CausalEdge]
 ) -> tuple[DiscoveryChange, CausalEdge | None]:
     """Return what becomes of an edge that was discovered, beside others that are to be saved, and
     the edge that there is then."""

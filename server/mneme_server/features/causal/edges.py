@@ -17,6 +17,7 @@ from mneme_server.common.errors import (
 )
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant import OpenTenants
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.causal.model import (
     EPISODE,
@@ -27,8 +28,11 @@ from mneme_server.features.causal.model import (
     Origin,
     stored_id,
 )
-from mneme_server.features.causal.ports import CausalUnit
+from mneme_server.features.causal.store.edges import SqlEdges
+from mneme_server.features.memory.store import SqlMemories
 from mneme_server.features.skills.links import NextTo, circle_closed_by
+from mneme_server.features.skills.store.episodes import SqlEpisodes
+from mneme_server.features.skills.store.skills import SqlSkills
 
 _KINDS = {"memories": "memory", "episodes": "episode", "skills": "skill"}
 
@@ -37,7 +41,7 @@ _KINDS = {"memories": "memory", "episodes": "episode", "skills": "skill"}
 class Edges:
     """The use cases of edges."""
 
-    tenants: OpenTenants[CausalUnit]
+    tenants: OpenTenants
     foreground: Foreground = field(default_factory=Foreground)
 
     def add(self, tenant_id: str, given: CausalEdge) -> CausalEdge:
@@ -54,16 +58,17 @@ class Edges:
         if edge.cause == edge.effect:
             raise InvalidArgument("cause and effect are the same", field="effect")
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
-            known = unit.causal_edges.get_many([edge.id]).get(edge.id)
+            edges = unit.get(SqlEdges)
+            known = edges.get_many([edge.id]).get(edge.id)
             if known is not None:
                 return _unchanged(known, edge)
-            other = unit.causal_edges.between(edge.cause, edge.effect)
+            other = edges.between(edge.cause, edge.effect)
             if other is not None:
                 return _the_same(other, edge)
             for name in ("cause", "effect"):
                 require_stored(unit, getattr(edge, name), name)
             refuse_circle(unit, edge.cause, edge.effect)
-            unit.causal_edges.save(edge)
+            edges.save(edge)
         return edge
 
     def get(self, tenant_id: str, edge_id: str) -> CausalEdge:
@@ -90,7 +95,7 @@ class Edges:
             if any(name in FIGURES for name in differing):
                 after = replace(after, origin=Origin.STATED, low=None, high=None, scope="")
             after = replace(after, updated_us=later_us(before.updated_us))
-            unit.causal_edges.save(after)
+            unit.get(SqlEdges).save(after)
         return after
 
     def page(
@@ -99,12 +104,12 @@ class Edges:
         """Return edges, latest first, after that key; and how many match."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             page = self.foreground.read_page(
-                partial(unit.causal_edges.page, filter_),
+                partial(unit.get(SqlEdges).page, filter_),
                 after,
                 limit,
                 lambda one: (one.created_us, one.id),
             )
-            return page, unit.causal_edges.count(filter_)
+            return page, unit.get(SqlEdges).count(filter_)
 
     def delete(self, tenant_id: str, edge_id: str) -> CausalEdge:
         """Delete the edge, and return it as it was.
@@ -114,7 +119,7 @@ class Edges:
         """
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             edge = _existing(unit, edge_id)
-            unit.causal_edges.remove([edge_id])
+            unit.get(SqlEdges).remove([edge_id])
         return edge
 
 
@@ -123,21 +128,21 @@ class DependentEdges:
 
     name = "causal_edges"
 
-    def resting_on(self, unit: CausalUnit, gone: Mapping[str, Collection[str]]) -> Collection[str]:
+    def resting_on(self, unit: CorpusUnit, gone: Mapping[str, Collection[str]]) -> Collection[str]:
         """Return the edges that begin or end at one of those."""
         return {
             edge
             for name, kind in _KINDS.items()
-            for edge in unit.causal_edges.touching(kind, gone.get(name, ()))
+            for edge in unit.get(SqlEdges).touching(kind, gone.get(name, ()))
         }
 
-    def remove(self, unit: CausalUnit, ids: Collection[str]) -> None:
+    def remove(self, unit: CorpusUnit, ids: Collection[str]) -> None:
         """Delete the edges."""
-        unit.causal_edges.remove(ids)
+        unit.get(SqlEdges).remove(ids)
 
 
 def refuse_circle(
-    unit: CausalUnit, cause: str, effect: str, unsaved: Sequence[CausalEdge] = ()
+    unit: CorpusUnit, cause: str, effect: str, unsaved: Sequence[CausalEdge] = ()
 ) -> None:
     """Check that an edge from the cause to the effect closes no circle, also with others that are
     to be saved together with it.
@@ -145,7 +150,7 @@ def refuse_circle(
     Raises:
         FailedPrecondition: it would; the message names the circle.
     """
-    edges = unit.causal_edges
+    edges = unit.get(SqlEdges)
     circle = circle_closed_by(
         cause,
         effect,
@@ -157,7 +162,7 @@ def refuse_circle(
         raise FailedPrecondition(f"these would bring each other about: {path}", field="effect")
 
 
-def require_stored(unit: CausalUnit, name: str, field_: str) -> None:
+def require_stored(unit: CorpusUnit, name: str, field_: str) -> None:
     """Check that what a cause or an effect names exists, if it is stored here.
 
     Raises:
@@ -167,11 +172,11 @@ def require_stored(unit: CausalUnit, name: str, field_: str) -> None:
     if stored is None:
         return
     kind, item_id = stored
-    of_kind: Any = unit.remembered
+    of_kind: Any = unit.get(SqlMemories)
     if kind == EPISODE:
-        of_kind = unit.episodes
+        of_kind = unit.get(SqlEpisodes)
     elif kind == SKILL:
-        of_kind = unit.skills
+        of_kind = unit.get(SqlSkills)
     if item_id not in of_kind.get_many([item_id]):
         raise NotFound(f"there is no {kind} {item_id!r}", field=field_)
 
@@ -189,8 +194,8 @@ def _also(next_to: NextTo, unsaved: Iterable[tuple[str, str]]) -> NextTo:
     return both
 
 
-def _existing(unit: CausalUnit, edge_id: str) -> CausalEdge:
-    edge = unit.causal_edges.get_many([edge_id]).get(edge_id)
+def _existing(unit: CorpusUnit, edge_id: str) -> CausalEdge:
+    edge = unit.get(SqlEdges).get_many([edge_id]).get(edge_id)
     if edge is None:
         raise NotFound(f"there is no edge {edge_id!r}", field="id")
     return edge

@@ -19,6 +19,7 @@ from mneme_server.common.errors import (
 )
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant import OpenTenants
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.scheduling.foreground import Foreground, Size
 from mneme_server.features.causal.edges import refuse_circle, require_stored
 from mneme_server.features.causal.model import (
@@ -32,7 +33,8 @@ from mneme_server.features.causal.model import (
     Origin,
     Outcomes,
 )
-from mneme_server.features.causal.ports import CausalUnit
+from mneme_server.features.causal.store.edges import SqlEdges
+from mneme_server.features.causal.store.experiments import SqlExperiments
 from mneme_server.statistics.inference import Floats, welch
 from mneme_server.statistics.looking import difference_at_any_look
 
@@ -51,7 +53,7 @@ ONE_LOOK = (
 class Experiments:
     """The use cases of experiments."""
 
-    tenants: OpenTenants[CausalUnit]
+    tenants: OpenTenants
     foreground: Foreground = field(default_factory=Foreground)
 
     def create(self, tenant_id: str, given: Experiment) -> Experiment:
@@ -76,12 +78,12 @@ class Experiments:
         seed = given.seed or secrets.token_hex(_SEED_BYTES)
         made = replace(given, id=given.id or new_id(), seed=seed, created_us=now_us())
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
-            known = unit.experiments.get(made.id)
+            known = unit.get(SqlExperiments).get(made.id)
             if known is not None:
                 return _unchanged(known, given)
             for name in ("cause", "effect"):
                 require_stored(unit, getattr(made, name), name)
-            unit.experiments.save(made)
+            unit.get(SqlExperiments).save(made)
         return made
 
     def get(self, tenant_id: str, experiment_id: str) -> Experiment:
@@ -103,12 +105,12 @@ class Experiments:
         """Return experiments, latest first, after that key; and how many match."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             page = self.foreground.read_page(
-                partial(unit.experiments.page, status),
+                partial(unit.get(SqlExperiments).page, status),
                 after,
                 limit,
                 lambda one: (one.created_us, one.id),
             )
-            return page, unit.experiments.count(status)
+            return page, unit.get(SqlExperiments).count(status)
 
     def assign(
         self, tenant_id: str, experiment_id: str, subject: str, stratum: str
@@ -122,19 +124,20 @@ class Experiments:
         with self.tenants.open(tenant_id) as tenant:
             with tenant.read() as unit:
                 _existing(unit, experiment_id)
-                known = unit.experiments.assignment(experiment_id, subject)
+                known = unit.get(SqlExperiments).assignment(experiment_id, subject)
             if known is not None:
                 return known, True
             with tenant.write() as unit:
+                experiments = unit.get(SqlExperiments)
                 experiment = _existing(unit, experiment_id)
-                known = unit.experiments.assignment(experiment_id, subject)
+                known = experiments.assignment(experiment_id, subject)
                 if known is not None:
                     return known, True
                 _require_running(experiment)
-                place = unit.experiments.assigned_in(experiment_id, stratum)
+                place = experiments.assigned_in(experiment_id, stratum)
                 treatment = experiment.treats(stratum, place)
                 made = Assignment(subject, treatment, stratum, place, now_us())
-                unit.experiments.assign(experiment_id, made)
+                experiments.assign(experiment_id, made)
             return made, False
 
     def record(
@@ -151,13 +154,13 @@ class Experiments:
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             experiment = _existing(unit, experiment_id)
             made = _in_its_arm(unit, experiment_id, given)
-            known = unit.experiments.observation(experiment_id, made.id)
+            known = unit.get(SqlExperiments).observation(experiment_id, made.id)
             if known is not None:
                 _require_same(known, made, timed=bool(given.observed_us))
                 return known, experiment.observations
             _require_running(experiment)
             made = replace(made, observed_us=made.observed_us or now_us())
-            unit.experiments.observe(experiment_id, made)
+            unit.get(SqlExperiments).observe(experiment_id, made)
         return made, experiment.observations + 1
 
     def analyze(self, tenant_id: str, experiment_id: str) -> tuple[Experiment, ExperimentResult]:
@@ -170,9 +173,9 @@ class Experiments:
             experiment = _existing(unit, experiment_id)
             return experiment, experiment.result or self._analyzed(unit, experiment_id)
 
-    def _analyzed(self, unit: CausalUnit, experiment_id: str) -> ExperimentResult:
+    def _analyzed(self, unit: CorpusUnit, experiment_id: str) -> ExperimentResult:
         with self.foreground.computing(Size.LARGE):
-            return analyzed(unit.experiments.outcomes(experiment_id))
+            return analyzed(unit.get(SqlExperiments).outcomes(experiment_id))
 
     def conclude(
         self, tenant_id: str, experiment_id: str, *, with_edge: bool
@@ -186,9 +189,9 @@ class Experiments:
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             experiment = _existing(unit, experiment_id)
             if experiment.status is ExperimentStatus.COMPLETED:
-                edge = unit.causal_edges.get_many([experiment.edge_id]).get(experiment.edge_id)
+                edge = unit.get(SqlEdges).get_many([experiment.edge_id]).get(experiment.edge_id)
                 return experiment, edge
-            result = analyzed(unit.experiments.outcomes(experiment_id))
+            result = analyzed(unit.get(SqlExperiments).outcomes(experiment_id))
             edge = _edge(unit, experiment, result) if with_edge else None
             done = replace(
                 experiment,
@@ -197,7 +200,7 @@ class Experiments:
                 edge_id=edge.id if edge else "",
                 completed_us=now_us(),
             )
-            unit.experiments.save(done)
+            unit.get(SqlExperiments).save(done)
         return done, edge
 
     def delete(self, tenant_id: str, experiment_id: str) -> Experiment:
@@ -208,12 +211,12 @@ class Experiments:
         """
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             experiment = _existing(unit, experiment_id)
-            unit.experiments.remove(experiment_id)
+            unit.get(SqlExperiments).remove(experiment_id)
         return experiment
 
 
-def _existing(unit: CausalUnit, experiment_id: str) -> Experiment:
-    experiment = unit.experiments.get(experiment_id)
+def _existing(unit: CorpusUnit, experiment_id: str) -> Experiment:
+    experiment = unit.get(SqlExperiments).get(experiment_id)
     if experiment is None:
         raise NotFound(f"there is no experiment {experiment_id!r}", field="id")
     return experiment
@@ -235,8 +238,10 @@ def _require_running(experiment: Experiment) -> None:
         raise FailedPrecondition(f"experiment {experiment.id!r} is completed", field="id")
 
 
-def _in_its_arm(unit: CausalUnit, experiment_id: str, given: Observation) -> Observation:
-    assigned = unit.experiments.assignment(experiment_id, given.subject) if given.subject else None
+def _in_its_arm(unit: CorpusUnit, experiment_id: str, given: Observation) -> Observation:
+    assigned = (
+        unit.get(SqlExperiments).assignment(experiment_id, given.subject) if given.subject else None
+    )
     made = replace(given, id=given.id or new_id(), assigned=assigned is not None)
     if assigned is not None:
         if given.treatment not in (None, assigned.treatment):
@@ -264,12 +269,12 @@ def _require_same(known: Observation, given: Observation, *, timed: bool) -> Non
         )
 
 
-def _edge(unit: CausalUnit, experiment: Experiment, result: ExperimentResult) -> CausalEdge | None:
+def _edge(unit: CorpusUnit, experiment: Experiment, result: ExperimentResult) -> CausalEdge | None:
     """Save the edge that an experiment ends with, and return it; None if nothing could be tested,
     or a caller has stated another."""
     if result.uplift is None or result.p_value is None:
         return None
-    known = unit.causal_edges.between(experiment.cause, experiment.effect)
+    known = unit.get(SqlEdges).between(experiment.cause, experiment.effect)
     if known is not None and known.origin is Origin.STATED:
         return None
     now = now_us()
@@ -292,7 +297,7 @@ def _edge(unit: CausalUnit, experiment: Experiment, result: ExperimentResult) ->
         scope="",
         updated_us=later_us(known.updated_us),
     )
-    unit.causal_edges.save(edge)
+    unit.get(SqlEdges).save(edge)
     return edge
 
 

@@ -23,6 +23,7 @@ from mneme_server.features.causal.model import (
     Correction,
     DiscoveryQuestion,
     DiscoveryReport,
+    DiscoverySchedule,
     EdgeFilter,
     Experiment,
     ExperimentArm,
@@ -30,7 +31,6 @@ from mneme_server.features.causal.model import (
     Observation,
     Origin,
 )
-from mneme_server.features.causal.nightly import DiscoverySchedule
 from mneme_server.features.skills.messages import episode_filter
 from mneme_server.features.skills.model import EpisodeFilter
 

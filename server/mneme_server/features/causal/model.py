@@ -373,3 +373,27 @@ class DiscoveryReport:
     not_adjusted_for: Mapping[str, NotAdjustedReason]
     removed: int = 0
     truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoverySchedule:
+    """When a tenant's server discovers by itself; off until it is set.
+
+    Args:
+        minute: of the day, in UTC.
+        question: what it discovers.
+        next_us: when it starts next; None: it is off.
+        last_us: when it started last.
+        last_operation: the operation that it started then.
+    """
+
+    minute: int = 3 * 60
+    question: DiscoveryQuestion = field(default_factory=DiscoveryQuestion)
+    next_us: int | None = None
+    last_us: int | None = None
+    last_operation: str = ""
+
+    @property
+    def enabled(self) -> bool:
+        """Whether it does."""
+        return self.next_us is not None

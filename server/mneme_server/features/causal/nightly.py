@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -14,61 +14,13 @@ from mneme_server.common.canonical import JsonObject
 from mneme_server.common.clock import DAY_US, MICROSECONDS, MINUTE_US, now_us
 from mneme_server.common.errors import AlreadyExists, InvalidArgument, MnemeError, NotFound
 from mneme_server.features.causal.discovery import require_known_before
-from mneme_server.features.causal.model import DiscoveryQuestion
+from mneme_server.features.causal.model import DiscoveryQuestion, DiscoverySchedule
+from mneme_server.features.causal.store.schedules import SqlSchedules
 
 LOOK_EVERY_S = 30.0
 """How often is looked whether a night has come."""
-DEFAULT_MINUTE = 3 * 60
 
 _log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class DiscoverySchedule:
-    """When a tenant's server discovers by itself; off until it is set.
-
-    Args:
-        minute: of the day, in UTC.
-        question: what it discovers.
-        next_us: when it starts next; None: it is off.
-        last_us: when it started last.
-        last_operation: the operation that it started then.
-    """
-
-    minute: int = DEFAULT_MINUTE
-    question: DiscoveryQuestion = field(default_factory=DiscoveryQuestion)
-    next_us: int | None = None
-    last_us: int | None = None
-    last_operation: str = ""
-
-    @property
-    def enabled(self) -> bool:
-        """Whether it does."""
-        return self.next_us is not None
-
-
-class DiscoverySchedules(Protocol):
-    """The schedules of all tenants."""
-
-    def get(self, tenant_id: str) -> DiscoverySchedule | None:
-        """Return a tenant's schedule; None: it was never set."""
-        ...
-
-    def set(self, tenant_id: str, schedule: DiscoverySchedule) -> None:
-        """Keep a tenant's schedule; what it started last stays."""
-        ...
-
-    def due(self, now_us: int) -> Sequence[str]:
-        """Return the tenants whose time has come, the one that waits longest first."""
-        ...
-
-    def started(self, tenant_id: str, before: DiscoverySchedule, after: DiscoverySchedule) -> None:
-        """Note what was started, and when it starts next, unless that was set anew meanwhile."""
-        ...
-
-    def drop(self, tenant_id: str) -> None:
-        """Forget a tenant's schedule."""
-        ...
 
 
 class DiscoveryStarter(Protocol):
@@ -100,7 +52,7 @@ class NightlyDiscovery:
         now: tells the time in microseconds since 1970.
     """
 
-    schedules: DiscoverySchedules
+    schedules: SqlSchedules
     operations: DiscoveryStarter
     require_tenant: Callable[[str], object]
     now: Callable[[], int] = now_us

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 from mneme.v1 import context_service_pb2
 
@@ -22,11 +21,8 @@ from mneme_server.features.context.service import ContextServicer
 from mneme_server.features.context.sessions import GetTimeline
 from mneme_server.features.context.sleep import Sleep
 from mneme_server.features.context.store.forgetting import FORGETS
-from mneme_server.features.context.store.handovers import SqlHandovers
 from mneme_server.features.context.store.summaries import (
     SESSION_DETAILS,
-    SqlSummaries,
-    SqlSummaryQueue,
 )
 from mneme_server.features.context.summaries import SUMMARY_JOB, SummarySchedule, SummaryWorker
 from mneme_server.features.context.wake_up import WakeUp
@@ -76,7 +72,7 @@ def _build(host: Host) -> Parts:
 
 @contextmanager
 def _summing_up_again(
-    wake: Callable[[str], object], tenant: OpenTenant[Any]
+    wake: Callable[[str], object], tenant: OpenTenant
 ) -> Iterator[Callable[[Items], object]]:
     """Have sessions summed up again that lost events; see
     `engine.corpus.forgetting.WhileForgetting`."""
@@ -87,10 +83,5 @@ CAPABILITY = Capability(
     name="context",
     build=_build,
     kinds={SESSION: SESSION_DETAILS},
-    repositories={
-        "handovers": SqlHandovers,
-        "summaries": SqlSummaries,
-        "summary_queue": SqlSummaryQueue,
-    },
     forgets=FORGETS,
 )

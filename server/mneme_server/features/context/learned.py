@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from mneme_server.engine.corpus.document import DocumentFilter
 from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.corpus.tenant import OpenTenants
-from mneme_server.features.context.ports import ContextUnit, ReflectionSearch
+from mneme_server.features.context.ports import ReflectionSearch
 from mneme_server.features.context.words import coverage
 from mneme_server.features.events.history import ActivityFilter
+from mneme_server.features.events.store.sessions import SqlSessions
 from mneme_server.features.learn.model import (
     LESSON,
     REFLECTION,
@@ -19,6 +20,7 @@ from mneme_server.features.learn.model import (
     Lesson,
     ReflectionFilter,
 )
+from mneme_server.features.learn.store.lessons import SqlLessons
 from mneme_server.features.learn.usage import Usage
 from mneme_server.features.recall.confidence import RECALLED_BY_DEFAULT, CosineScale
 from mneme_server.features.recall.model import Recalled, RecallQuery
@@ -47,7 +49,7 @@ class Advice:
 class Learned:
     """Finds lessons and reflections."""
 
-    tenants: OpenTenants[ContextUnit]
+    tenants: OpenTenants
     recall: Recall
     reflections: ReflectionSearch
     usage: Usage
@@ -93,11 +95,11 @@ class Learned:
         if not found:
             return {}
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            stored = unit.lessons.get_many([one.document.source_id for one in found])
+            stored = unit.get(SqlLessons).get_many([one.document.source_id for one in found])
             if not user_id:
                 return stored
             taught = {one.source_session_id for one in stored.values() if one.source_session_id}
-            sessions = unit.sessions.get_many(taught)
+            sessions = unit.get(SqlSessions).get_many(taught)
         others = {key for key, session in sessions.items() if session.user_id not in ("", user_id)}
         return {
             key: lesson for key, lesson in stored.items() if lesson.source_session_id not in others

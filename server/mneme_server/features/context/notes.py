@@ -12,11 +12,11 @@ from mneme_server.common.masking import NO_MESSAGE, telling_part, template_of
 from mneme_server.engine.corpus.tenant import OpenTenant
 from mneme_server.engine.index.words.languages import language_of
 from mneme_server.features.context.model import SessionError, TouchedFile
-from mneme_server.features.context.ports import ActivityUnit
 from mneme_server.features.context.words import cut, own_words, telling, words_of
 from mneme_server.features.events.event_types import EventPart, role_of, traits_of
 from mneme_server.features.events.history import EventDigest
 from mneme_server.features.events.model import Session, Severity
+from mneme_server.features.events.store.history import SqlActivity
 
 MAX_TOOL_SEQUENCE = 50
 _MAX_TEMPLATES = 200
@@ -38,9 +38,7 @@ _CHANGES = re.compile(r"edit|write|create|patch|replace|insert|apply|delete|move
 _PAGE = 2_000
 
 
-def event_pages(
-    tenant: OpenTenant[ActivityUnit], session_id: str
-) -> Iterator[Sequence[EventDigest]]:
+def event_pages(tenant: OpenTenant, session_id: str) -> Iterator[Sequence[EventDigest]]:
     """Yield a session's events in the order of their sequence, page by page.
 
     A long session takes no more memory than a short one, and no reader keeps the write-ahead log
@@ -49,7 +47,7 @@ def event_pages(
     last_sequence = 0
     while True:
         with tenant.read() as unit:
-            page = unit.activity.digests(session_id, last_sequence, _PAGE)
+            page = unit.get(SqlActivity).digests(session_id, last_sequence, _PAGE)
         yield page
         if len(page) < _PAGE:
             return

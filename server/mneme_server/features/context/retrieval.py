@@ -14,11 +14,11 @@ from mneme_server.common.humanize import ago
 from mneme_server.engine.corpus.document import DocumentFilter
 from mneme_server.engine.corpus.ports import CorpusIndex, Matrix, Rows, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.scheduling.foreground import Foreground, Size
 from mneme_server.features.context.experience import Attempt, Experience, ProvenSkill, told
 from mneme_server.features.context.learned import Learned, bears_on
 from mneme_server.features.context.model import KeyEvent, PastSession
-from mneme_server.features.context.ports import ContextUnit
 from mneme_server.features.context.sessions import (
     document_filter,
     load,
@@ -30,6 +30,9 @@ from mneme_server.features.context.words import cut, telling, without_tokens
 from mneme_server.features.events.event_types import EVENT, EventPart, traits_of
 from mneme_server.features.events.history import ActivityFilter, active_us
 from mneme_server.features.events.model import Event, Outcome, is_of_user
+from mneme_server.features.events.store.events import SqlEvents
+from mneme_server.features.events.store.history import SqlActivity
+from mneme_server.features.events.store.sessions import SqlSessions
 from mneme_server.features.learn.model import FoundLesson, FoundReflection
 from mneme_server.features.learn.model import prompt_of as reflections_prompt
 from mneme_server.features.recall.confidence import RECALLED_BY_DEFAULT
@@ -97,7 +100,7 @@ class _SessionCandidate:
 class GetContext:
     """Finds the sessions, lessons, reflections, episodes and skills that bear on a topic."""
 
-    tenants: OpenTenants[ContextUnit]
+    tenants: OpenTenants
     embedder: TextEmbedder
     recall: Recall
     learned: Learned
@@ -130,7 +133,7 @@ class GetContext:
         with self.tenants.open(tenant_id) as tenant:
             with tenant.read() as unit, self.foreground.computing(Size.LARGE):
                 sessions = _best(unit, candidates, filter_, limit, now)
-                total = unit.activity.count(filter_)
+                total = unit.get(SqlActivity).count(filter_)
             sessions = self._with_events(tenant, topic, sessions, candidates, filter_.user_id)
         learned = self.learned
         lessons = learned.lessons_on(tenant_id, topic, filter_, limit, counted=counted)
@@ -200,14 +203,14 @@ class GetContext:
         if filter_ == ActivityFilter(project=filter_.project):
             return of_project
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            ids = unit.activity.ids(filter_, _NAMED + 1)
+            ids = unit.get(SqlActivity).ids(filter_, _NAMED + 1)
         if len(ids) > _NAMED:
             return replace(document_filter(filter_, EVENT), start_us=None)
         return replace(of_project, session_ids=frozenset(ids))
 
     def _with_events(
         self,
-        tenant: OpenTenant[ContextUnit],
+        tenant: OpenTenant,
         topic: str,
         found: Sequence[ContextSession],
         candidates: Mapping[str, _SessionCandidate],
@@ -234,7 +237,7 @@ class GetContext:
 class SearchSessions:
     """Searches sessions by their summaries, handovers and events."""
 
-    tenants: OpenTenants[ContextUnit]
+    tenants: OpenTenants
     recall: Recall
 
     def search(
@@ -259,14 +262,14 @@ class SearchSessions:
 
 
 def _best(
-    unit: ContextUnit,
+    unit: CorpusUnit,
     candidates: Mapping[str, _SessionCandidate],
     filter_: ActivityFilter,
     limit: int,
     now: int,
 ) -> list[ContextSession]:
     """Return the candidates that rank highest, the best first."""
-    sessions = unit.sessions.get_many(list(candidates))
+    sessions = unit.get(SqlSessions).get_many(list(candidates))
     ranked = [
         (
             RELEVANCE_WEIGHT * candidates[key].relevance
@@ -287,7 +290,7 @@ def _best(
 
 
 def key_events(
-    unit: ContextUnit,
+    unit: CorpusUnit,
     index: CorpusIndex,
     sessions: Sequence[PastSession],
     vector: Matrix | None,
@@ -320,11 +323,11 @@ def key_events(
         ids = list(recalled[past.session.id][:_SIMILAR])
         ids += [names[row] for row in similar.get(past.session.id, _NO_ROWS).tolist()]
         wanted[past.session.id] = list(dict.fromkeys(filter(None, ids)))
-    stored = unit.events.by_ids([key for ids in wanted.values() for key in ids])
+    stored = unit.get(SqlEvents).by_ids([key for ids in wanted.values() for key in ids])
     failed = [past.session.id for past in sessions if past.session.error_count]
     errors = {
         key: [event for event in of_session if is_of_user(event.metadata_json, user_id)]
-        for key, of_session in unit.activity.errors_of(failed, MAX_KEY_EVENTS).items()
+        for key, of_session in unit.get(SqlActivity).errors_of(failed, MAX_KEY_EVENTS).items()
     }
     return {
         session_id: _chosen([stored[key] for key in ids if key in stored], errors.get(session_id))

@@ -20,11 +20,15 @@ from mneme_server.engine.corpus.ports import (
     TextEmbedder,
 )
 from mneme_server.engine.corpus.tenant import OpenTenants
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.scheduling.foreground import PART, Foreground, size_of
 from mneme_server.features.context.model import SESSION, PastSession, Related
-from mneme_server.features.context.ports import ContextUnit
+from mneme_server.features.context.store.handovers import SqlHandovers
+from mneme_server.features.context.store.summaries import SqlSummaries
 from mneme_server.features.events.history import ActivityFilter
 from mneme_server.features.events.model import Session
+from mneme_server.features.events.store.history import SqlActivity
+from mneme_server.features.events.store.sessions import SqlSessions
 
 MIN_SIMILARITY = 0.35
 """About where unrelated summaries end under the default model."""
@@ -54,12 +58,12 @@ def document_filter(filter_: ActivityFilter, kind: MemoryKind = SESSION) -> Docu
     )
 
 
-def load(unit: ContextUnit, session_ids: Collection[str]) -> dict[str, PastSession]:
+def load(unit: CorpusUnit, session_ids: Collection[str]) -> dict[str, PastSession]:
     """Return what is known of these sessions, by id; those that are gone, and those that no agent
     ran, are left out."""
-    sessions = unit.sessions.get_many(session_ids)
-    summaries = unit.summaries.get_many(session_ids)
-    handovers = unit.handovers.get_many(session_ids)
+    sessions = unit.get(SqlSessions).get_many(session_ids)
+    summaries = unit.get(SqlSummaries).get_many(session_ids)
+    handovers = unit.get(SqlHandovers).get_many(session_ids)
     return {
         key: PastSession(session, summaries.get(key), handovers.get(key))
         for key, session in sessions.items()
@@ -67,14 +71,14 @@ def load(unit: ContextUnit, session_ids: Collection[str]) -> dict[str, PastSessi
     }
 
 
-def source_ids(unit: ContextUnit, index: CorpusIndex, rows: Rows) -> list[str]:
+def source_ids(unit: CorpusUnit, index: CorpusIndex, rows: Rows) -> list[str]:
     """Return the sessions of rows of the index; "" for those that were removed meanwhile."""
     doc_ids = [int(doc_id) for doc_id in index.columns.doc_id[rows]]
-    known = unit.summaries.sessions_of(doc_ids)
+    known = unit.get(SqlSummaries).sessions_of(doc_ids)
     return [known.get(doc_id, "") for doc_id in doc_ids]
 
 
-def latest(unit: ContextUnit, index: CorpusIndex, filter_: ActivityFilter, limit: int) -> list[str]:
+def latest(unit: CorpusUnit, index: CorpusIndex, filter_: ActivityFilter, limit: int) -> list[str]:
     """Return the sessions with a summary that were active last, the latest first."""
     rows = np.flatnonzero(index.select(document_filter(filter_)).mask)
     times, doc_ids = index.columns.timestamp_us[rows], index.columns.doc_id[rows]
@@ -82,9 +86,7 @@ def latest(unit: ContextUnit, index: CorpusIndex, filter_: ActivityFilter, limit
     return [key for key in source_ids(unit, index, newest) if key]
 
 
-def vectors_of(
-    unit: ContextUnit, embedder: TextEmbedder, texts: Sequence[str]
-) -> dict[str, Matrix]:
+def vectors_of(unit: CorpusUnit, embedder: TextEmbedder, texts: Sequence[str]) -> dict[str, Matrix]:
     """Return the vectors (d,) of summaries, by text; those that are stored cost no inference.
 
     What has none and cannot be embedded soon is left out.
@@ -117,7 +119,7 @@ def before(selection: Selection, index: CorpusIndex, at_us: int) -> Selection:
 
 
 def related_to(
-    unit: ContextUnit,
+    unit: CorpusUnit,
     index: CorpusIndex,
     vector: Matrix,
     filter_: ActivityFilter,
@@ -147,7 +149,7 @@ def related_to(
         if len(best) >= limit and partial[some[0]] + IMPORTANCE_WEIGHT <= best[-1][0]:
             break
         ids = source_ids(unit, index, rows[some])
-        weights = unit.handovers.weights([key for key in ids if key])
+        weights = unit.get(SqlHandovers).weights([key for key in ids if key])
         for place, key in zip(some.tolist(), ids, strict=True):
             if key and key != without:
                 share = importance(weights.get(key, 0))
@@ -207,7 +209,7 @@ class TimelineEntry:
 class GetTimeline:
     """Lists sessions with their links to earlier ones."""
 
-    tenants: OpenTenants[ContextUnit]
+    tenants: OpenTenants
     embedder: TextEmbedder
     foreground: Foreground = field(default_factory=Foreground)
 
@@ -227,7 +229,7 @@ class GetTimeline:
         """
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             with self.foreground.computing(size_of(limit), cost=limit / PART):
-                sessions = unit.activity.page(filter_, after, limit)
+                sessions = unit.get(SqlActivity).page(filter_, after, limit)
                 known = load(unit, [session.id for session in sessions])
             told = [past for past in known.values() if past.summary is not None]
             index = tenant.index

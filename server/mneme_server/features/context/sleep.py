@@ -9,6 +9,7 @@ from mneme_server.common.errors import FailedPrecondition, NotFound, Reason
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.ports import TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.context.handover import (
     LISTS,
     Collector,
@@ -19,13 +20,16 @@ from mneme_server.features.context.handover import (
 )
 from mneme_server.features.context.model import SESSION, Handover
 from mneme_server.features.context.notes import SessionNotes, duration_s, event_pages
-from mneme_server.features.context.ports import ContextUnit
+from mneme_server.features.context.store.handovers import SqlHandovers
+from mneme_server.features.context.store.summaries import SqlSummaries, SqlSummaryQueue
 from mneme_server.features.context.summaries import SummarySchedule, session_document, summarize
 from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.events.history import ActivityFilter
 from mneme_server.features.events.model import Agent, Session, SessionStatus
 from mneme_server.features.events.recording import Committed
 from mneme_server.features.events.sessions import session_not_found
+from mneme_server.features.events.store.history import SqlActivity
+from mneme_server.features.events.store.sessions import SqlAgents, SqlSessions
 
 _LAST_PRIORITY = 6
 
@@ -42,7 +46,7 @@ class StoredHandover:
 class Sleep:
     """Stores handovers."""
 
-    tenants: OpenTenants[ContextUnit]
+    tenants: OpenTenants
     embedder: TextEmbedder
     summaries: SummarySchedule
 
@@ -62,8 +66,8 @@ class Sleep:
         with self.tenants.open(tenant_id) as tenant:
             with tenant.read() as unit:
                 session_id = given.session_id or _chosen(unit, given)
-                before = unit.sessions.get(session_id)
-                known = unit.handovers.get_many([session_id]).get(session_id)
+                before = unit.get(SqlSessions).get(session_id)
+                known = unit.get(SqlHandovers).get_many([session_id]).get(session_id)
             given = _with_given_before(replace(given, session_id=session_id), before, known)
             notes, found = _read(tenant, session_id)
             now = now_us()
@@ -78,18 +82,18 @@ class Sleep:
                 tenant.require_room(1)
             committed: Committed | None = None
             with tenant.write() as unit:
-                current = unit.sessions.get(session_id)
+                current = unit.get(SqlSessions).get(session_id)
                 unchanged = current == before
                 if not unchanged:
                     session = _ended(current, given, now)
                 _store_session(unit, current, session)
                 if stored is not None:
-                    unit.handovers.save(stored)
-                unit.summaries.save([summary])
+                    unit.get(SqlHandovers).save(stored)
+                unit.get(SqlSummaries).save([summary])
                 unit.documents.remove(SESSION, [session_id])
                 unit.documents.add([session_document(session, summary)], vectors)
                 if unchanged:
-                    unit.summary_queue.finish([session_id])
+                    unit.get(SqlSummaryQueue).finish([session_id])
                 else:  # Events arrived meanwhile: the summary will be made again with them.
                     committed = self.summaries.changed(unit, [session], frozenset(), now)
             if committed is not None:
@@ -97,7 +101,7 @@ class Sleep:
         return StoredHandover(stored or replace(handover, created_us=0), stored is not None)
 
 
-def _chosen(unit: ContextUnit, given: Handover) -> str:
+def _chosen(unit: CorpusUnit, given: Handover) -> str:
     """Return the session that a handover without one is of: the project's, and the agent's where
     one is named, that was active last.
 
@@ -107,7 +111,9 @@ def _chosen(unit: ContextUnit, given: Handover) -> str:
     Raises:
         NotFound: there is none, and nothing is given.
     """
-    last = unit.activity.latest(ActivityFilter(project=given.project, agent_id=given.agent_id))
+    last = unit.get(SqlActivity).latest(
+        ActivityFilter(project=given.project, agent_id=given.agent_id)
+    )
     if last is None:
         if given.has_content:
             return new_id()
@@ -116,10 +122,10 @@ def _chosen(unit: ContextUnit, given: Handover) -> str:
             reason=Reason.SESSION_NOT_FOUND,
             field="project",
         )
-    known = unit.handovers.get_many([last.id]).get(last.id)
+    known = unit.get(SqlHandovers).get_many([last.id]).get(last.id)
     if known is None or last.status == SessionStatus.ACTIVE or not given.has_content:
         return last.id
-    recorded_us = unit.activity.recorded_us(last.id) or 0
+    recorded_us = unit.get(SqlActivity).recorded_us(last.id) or 0
     if recorded_us > known.created_us or _same_given(known, given):
         return last.id
     return new_id()
@@ -142,7 +148,7 @@ def _with_given_before(
     return replace(given_part(known), project=given.project, agent_id=given.agent_id)
 
 
-def _read(tenant: OpenTenant[ContextUnit], session_id: str) -> tuple[SessionNotes, Handover]:
+def _read(tenant: OpenTenant, session_id: str) -> tuple[SessionNotes, Handover]:
     """Return the notes on a session's events, and the handover that they tell."""
     notes, collector = SessionNotes(), Collector()
     for page in event_pages(tenant, session_id):
@@ -190,11 +196,11 @@ def _completed(given: Handover, session: Session, notes: SessionNotes, now: int)
     return replace(handover, summary=handover_text(handover))
 
 
-def _store_session(unit: ContextUnit, before: Session | None, after: Session) -> None:
+def _store_session(unit: CorpusUnit, before: Session | None, after: Session) -> None:
     """Store a session as its handover leaves it, and what follows from that elsewhere."""
-    unit.sessions.save([after])
+    unit.get(SqlSessions).save([after])
     if after.agent_id and (before is None or not before.agent_id):
-        unit.agents.add_activity({after.agent_id: _first_seen(after)})
+        unit.get(SqlAgents).add_activity({after.agent_id: _first_seen(after)})
     if before is not None and before.project != after.project:
         unit.documents.set_session(
             EVENT, after.id, user_id=after.user_id, project=after.project, tags=after.tags

@@ -17,6 +17,7 @@ from mneme_server.common.humanize import lasting
 from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.corpus.tenant import OpenTenant
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.index.words.languages import language_of
 from mneme_server.engine.scheduling.foreground import Foreground, Shift
 from mneme_server.engine.scheduling.turns import MOST_ATTEMPTS, TenantWorker, retry_delay_s
@@ -35,7 +36,8 @@ from mneme_server.features.context.notes import (
     duration_s,
     event_pages,
 )
-from mneme_server.features.context.ports import ContextUnit
+from mneme_server.features.context.store.handovers import SqlHandovers
+from mneme_server.features.context.store.summaries import SqlSummaries, SqlSummaryQueue
 from mneme_server.features.context.words import (
     area_words,
     cut,
@@ -48,6 +50,8 @@ from mneme_server.features.context.words import (
 from mneme_server.features.events.history import active_us
 from mneme_server.features.events.model import Outcome, Session, SessionStatus, outcome_of
 from mneme_server.features.events.recording import Committed
+from mneme_server.features.events.store.history import SqlActivity
+from mneme_server.features.events.store.sessions import SqlSessions
 
 BATCH = 16
 """Sessions a step takes from one tenant before it is the next one's turn."""
@@ -239,7 +243,7 @@ class SummaryWorker(TenantWorker):
 
     def __init__(
         self,
-        open_tenant: Callable[[str], AbstractContextManager[OpenTenant[ContextUnit]]],
+        open_tenant: Callable[[str], AbstractContextManager[OpenTenant]],
         embedder: BackgroundEmbedder,
         *,
         foreground: Foreground,
@@ -255,9 +259,9 @@ class SummaryWorker(TenantWorker):
         """Make one batch of the tenant's summaries."""
         with self._open_tenant(tenant_id) as tenant:
             with tenant.read() as unit:
-                queued = unit.summary_queue.due(now_us(), BATCH)
+                queued = unit.get(SqlSummaryQueue).due(now_us(), BATCH)
                 if not queued:
-                    return unit.summary_queue.next_due_us()
+                    return unit.get(SqlSummaryQueue).next_due_us()
             self._shift.step()
             started = time.monotonic()
             ready = self._put_off_active(tenant, queued)
@@ -276,7 +280,7 @@ class SummaryWorker(TenantWorker):
         return now_us()
 
     def _put_off_active(
-        self, tenant: OpenTenant[ContextUnit], queued: Sequence[QueuedSummary]
+        self, tenant: OpenTenant, queued: Sequence[QueuedSummary]
     ) -> list[QueuedSummary]:
         """Put off sessions that are still at work; return the others."""
         with tenant.read() as unit:
@@ -286,17 +290,17 @@ class SummaryWorker(TenantWorker):
                 # Again, inside the transaction: one of them may have ended meanwhile.
                 later = self._still_active(unit, queued)
                 for session_id, until_us in later.items():
-                    unit.summary_queue.defer([session_id], until_us=until_us)
+                    unit.get(SqlSummaryQueue).defer([session_id], until_us=until_us)
         return [item for item in queued if item.session_id not in later]
 
-    def _still_active(self, unit: ContextUnit, queued: Sequence[QueuedSummary]) -> dict[str, int]:
+    def _still_active(self, unit: CorpusUnit, queued: Sequence[QueuedSummary]) -> dict[str, int]:
         """Return the sessions that are at work, and when they will have been idle long enough."""
         now = now_us()
         later: dict[str, int] = {}
-        sessions = unit.sessions.get_many([item.session_id for item in queued])
+        sessions = unit.get(SqlSessions).get_many([item.session_id for item in queued])
         for session in sessions.values():
             if session.status == SessionStatus.ACTIVE:
-                recorded = unit.activity.recorded_us(session.id)
+                recorded = unit.get(SqlActivity).recorded_us(session.id)
                 idle_at = (session.started_us if recorded is None else recorded) + self._idle_us
                 if idle_at > now:
                     later[session.id] = idle_at
@@ -304,7 +308,7 @@ class SummaryWorker(TenantWorker):
 
     def _store(
         self,
-        tenant: OpenTenant[ContextUnit],
+        tenant: OpenTenant,
         made: Sequence[_Made],
     ) -> None:
         if not made:
@@ -312,13 +316,14 @@ class SummaryWorker(TenantWorker):
         vectors = self._embedded([item.summary.text for item in made])
         with tenant.write() as unit:
             # One that is off the queue was handed over, which summarised it, or forgotten.
-            queued = unit.summary_queue.queued([item.session.id for item in made])
+            queue = unit.get(SqlSummaryQueue)
+            queued = queue.queued([item.session.id for item in made])
             left = [at for at, item in enumerate(made) if item.session.id in queued]
             kept = [made[at] for at in left]
             ids = [item.session.id for item in kept]
-            now = unit.sessions.get_many(ids)
-            handovers = unit.handovers.get_many(ids)
-            unit.summaries.save([item.summary for item in kept])
+            now = unit.get(SqlSessions).get_many(ids)
+            handovers = unit.get(SqlHandovers).get_many(ids)
+            unit.get(SqlSummaries).save([item.summary for item in kept])
             unit.documents.remove(SESSION, ids)
             unit.documents.add(
                 [session_document(now[item.session.id], item.summary) for item in kept],
@@ -330,10 +335,10 @@ class SummaryWorker(TenantWorker):
                 if now[item.session.id] == item.session
                 and handovers.get(item.session.id) == item.handover
             ]
-            unit.summary_queue.finish(unchanged)
+            queue.finish(unchanged)
             # What changed meanwhile has its summary of before, and gets another.
             again = [session_id for session_id in ids if session_id not in unchanged]
-            unit.summary_queue.defer(again, until_us=now_us() + LATE_US)
+            queue.defer(again, until_us=now_us() + LATE_US)
 
     def _embedded(self, texts: Sequence[str]) -> Matrix | None:
         """Return their vectors; None when the backend fails: they are found by their words until
@@ -345,7 +350,7 @@ class SummaryWorker(TenantWorker):
             return None
 
     def _put_off_failed(
-        self, tenant: OpenTenant[ContextUnit], failed: Sequence[QueuedSummary], error: Exception
+        self, tenant: OpenTenant, failed: Sequence[QueuedSummary], error: Exception
     ) -> None:
         attempts = max(item.attempts for item in failed)
         ids = [item.session_id for item in failed]
@@ -353,7 +358,7 @@ class SummaryWorker(TenantWorker):
             error, (ResourceExhausted, Unavailable)
         ):
             with tenant.write() as unit:
-                unit.summary_queue.finish(ids)
+                unit.get(SqlSummaryQueue).finish(ids)
             _log.error(
                 "sessions cannot be summarised, until more happens in them",
                 tenant=tenant.tenant_id, sessions=ids, error=str(error),
@@ -362,7 +367,7 @@ class SummaryWorker(TenantWorker):
             return
         delay_s = retry_delay_s(attempts)
         with tenant.write() as unit:
-            unit.summary_queue.defer(
+            unit.get(SqlSummaryQueue).defer(
                 ids,
                 until_us=now_us() + int(delay_s * MICROSECONDS),
                 error=str(error) or type(error).__name__,
@@ -374,10 +379,10 @@ class SummaryWorker(TenantWorker):
         )  # fmt: skip
 
 
-def _make(tenant: OpenTenant[ContextUnit], session_id: str) -> _Made:
+def _make(tenant: OpenTenant, session_id: str) -> _Made:
     with tenant.read() as unit:
-        session = unit.sessions.get(session_id)
-        handover = unit.handovers.get_many([session_id]).get(session_id)
+        session = unit.get(SqlSessions).get(session_id)
+        handover = unit.get(SqlHandovers).get_many([session_id]).get(session_id)
     if session is None:
         raise NotFound(f"there is no session {session_id!r}", field="session_id")
     notes = SessionNotes()
@@ -400,7 +405,7 @@ class SummarySchedule:
 
     def changed(
         self,
-        unit: ContextUnit,
+        unit: CorpusUnit,
         sessions: Sequence[Session],
         ended_before: Collection[str],
         now_us: int,
@@ -416,7 +421,7 @@ class SummarySchedule:
         }
         if not due:
             return lambda _tenant_id: None
-        unit.summary_queue.request(due)
+        unit.get(SqlSummaryQueue).request(due)
         earliest = min(due.values())
         return lambda tenant_id: self.wake(tenant_id, earliest)
 

@@ -15,6 +15,7 @@ from mneme_server.common.clock import now_us
 from mneme_server.common.humanize import ago, lasting
 from mneme_server.engine.corpus.ports import CorpusIndex, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.context.experience import Attempt, Experience, ProvenSkill
 from mneme_server.features.context.handover import decided
 from mneme_server.features.context.learned import Advice, Learned, addresses
@@ -28,7 +29,6 @@ from mneme_server.features.context.model import (
     WorkPattern,
 )
 from mneme_server.features.context.patterns import Topics, patterns_of, topic_key
-from mneme_server.features.context.ports import ContextUnit
 from mneme_server.features.context.sessions import (
     MIN_SIMILARITY,
     latest,
@@ -36,6 +36,8 @@ from mneme_server.features.context.sessions import (
     related_to,
     vectors_of,
 )
+from mneme_server.features.context.store.handovers import SqlHandovers
+from mneme_server.features.context.store.summaries import SqlSummaries
 from mneme_server.features.context.words import cut, ended
 from mneme_server.features.events.history import ActivityFilter, active_us
 from mneme_server.features.events.model import Outcome
@@ -72,7 +74,7 @@ _STEPS = 5
 class WakeUp:
     """Tells what an agent needs at the start of a session."""
 
-    tenants: OpenTenants[ContextUnit]
+    tenants: OpenTenants
     embedder: TextEmbedder
     learned: Learned
     experience: Experience = field(default_factory=Experience)
@@ -165,9 +167,9 @@ class KnownExperience:
     attempts: Sequence[Attempt]
 
 
-def _last(unit: ContextUnit, index: CorpusIndex, filter_: ActivityFilter) -> PastSession | None:
+def _last(unit: CorpusUnit, index: CorpusIndex, filter_: ActivityFilter) -> PastSession | None:
     """Return the session that was handed over last; else the one with a summary that ended last."""
-    handover = unit.handovers.last(filter_.project, filter_.agent_id, filter_.user_id)
+    handover = unit.get(SqlHandovers).last(filter_.project, filter_.agent_id, filter_.user_id)
     if handover is not None:
         return load(unit, [handover.session_id]).get(handover.session_id)
     ids = latest(unit, index, filter_, _LATEST)
@@ -178,7 +180,7 @@ def _last(unit: ContextUnit, index: CorpusIndex, filter_: ActivityFilter) -> Pas
 
 
 def _later(
-    unit: ContextUnit, index: CorpusIndex, filter_: ActivityFilter, last: PastSession
+    unit: CorpusUnit, index: CorpusIndex, filter_: ActivityFilter, last: PastSession
 ) -> tuple[list[PastSession], bool]:
     """Return the latest sessions that were active after the last handover and left none, and
     whether there may be more."""
@@ -191,13 +193,13 @@ def _later(
     return left_none, len(ids) == _LATER
 
 
-def _topics(tenant: OpenTenant[ContextUnit], filter_: ActivityFilter, compared: int) -> Topics:
+def _topics(tenant: OpenTenant, filter_: ActivityFilter, compared: int) -> Topics:
     """Return what a project's sessions are about; of all projects, where those are all of its."""
     with tenant.read() as unit:
         ids = latest(unit, tenant.index, filter_, _TOPICS_OF)
         if filter_.project and len(ids) <= compared:
             ids = latest(unit, tenant.index, replace(filter_, project=""), _TOPICS_OF)
-        found = unit.summaries.topics(ids)
+        found = unit.get(SqlSummaries).topics(ids)
     counts = Counter(key for topics in found for key in {topic_key(one) for one in topics})
     return Topics(len(found), counts)
 

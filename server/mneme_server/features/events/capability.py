@@ -14,9 +14,8 @@ from mneme_server.features.events.recording import RecordEvents, SessionListener
 from mneme_server.features.events.service import EventServicer
 from mneme_server.features.events.sessions import EndSession, ReadEvents, StartSession
 from mneme_server.features.events.store.events import SqlEvents, event_details
-from mneme_server.features.events.store.forgetting import FORGETS, SqlForgotten
-from mneme_server.features.events.store.history import SqlActivity, SqlHistory, SqlRecordMeasures
-from mneme_server.features.events.store.sessions import SqlAgents, SqlSessions
+from mneme_server.features.events.store.forgetting import FORGETS
+from mneme_server.features.events.store.sessions import SqlSessions
 from mneme_server.features.events.verification import VerifyEvents
 from mneme_server.features.events.watches import Watches
 
@@ -43,8 +42,8 @@ def _build(host: Host) -> Parts:
     )
     return Parts(
         figures=[
-            Figure("events", lambda unit: unit.events.total()),
-            Figure("sessions", lambda unit: unit.sessions.total()),
+            Figure("events", lambda unit: unit.get(SqlEvents).total()),
+            Figure("sessions", lambda unit: unit.get(SqlSessions).total()),
         ],
         services=[
             Service(
@@ -61,15 +60,6 @@ CAPABILITY = Capability(
     name="events",
     build=_build,
     kinds={EVENT: event_details},
-    repositories={
-        "sessions": SqlSessions,
-        "events": SqlEvents,
-        "agents": SqlAgents,
-        "forgotten": SqlForgotten,
-        "history": SqlHistory,
-        "measures": SqlRecordMeasures,
-        "activity": SqlActivity,
-    },
     migrations=Path(__file__).parent / "migrations",
     forgets=FORGETS,
 )

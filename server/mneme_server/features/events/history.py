@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
-from mneme_server.features.events.model import Event, Session
+from mneme_server.features.events.model import Session
 
 ESCAPE = "\\"
 """What stands in a pattern of `LIKE` before a character that means itself."""
@@ -131,43 +131,6 @@ class Totals:
     first_us: int | None = None
 
 
-class RecordMeasures(Protocol):
-    """What the tenant's record comes to. Events that tell of alerts are left out everywhere."""
-
-    def totals(self, filter_: HistoryFilter, message_like: str = "") -> Totals:
-        """Return what events come to; `message_like` is a pattern of `LIKE`, with `ESCAPE`."""
-        ...
-
-    def matching(self, filter_: HistoryFilter, message_like: str) -> Sequence[int]:
-        """Return the cursors of the errors whose messages match a pattern of `LIKE`, as `totals`
-        counts them."""
-        ...
-
-    def last_us(self, filter_: HistoryFilter, until_us: int) -> int | None:
-        """Return when the last event up to a time was."""
-        ...
-
-    def next_us(self, filter_: HistoryFilter, after_us: int) -> int | None:
-        """Return when the first event after a time is: clocks of agents may be ahead."""
-        ...
-
-    def ended(self, filter_: HistoryFilter) -> tuple[int, int]:
-        """Return how many sessions ended, and how many of them in failure."""
-        ...
-
-    def first_failure_us(self, filter_: HistoryFilter) -> int | None:
-        """Return when the first of the sessions that ended in failure did."""
-        ...
-
-    def nth_latest_us(self, filter_: HistoryFilter, number: int) -> int | None:
-        """Return the time of the event after so many later ones; None if there are not so many."""
-        ...
-
-    def endings(self, filter_: HistoryFilter) -> Sequence[tuple[int, bool]]:
-        """Return when sessions ended, the earliest first, and whether in failure."""
-        ...
-
-
 def active_us(session: Session) -> int:
     """Return when a session ended, else when it was last active."""
     if session.ended_us is not None:
@@ -220,37 +183,3 @@ class ActivityFilter:
             and (self.start_us is None or at_us >= self.start_us)
             and (self.end_us is None or at_us < self.end_us)
         )
-
-
-class ActivityReader(Protocol):
-    """The tenant's sessions, and their events one after another."""
-
-    def digests(self, session_id: str, after: int, limit: int) -> Sequence[EventDigest]:
-        """Return a session's events in the order of their sequence, after that one."""
-        ...
-
-    def recorded_us(self, session_id: str) -> int | None:
-        """Return when the session's last event was recorded; None without events."""
-        ...
-
-    def errors_of(self, session_ids: Collection[str], limit: int) -> Mapping[str, Sequence[Event]]:
-        """Return the latest errors of each session, up to `limit`, the latest first."""
-        ...
-
-    def latest(self, filter_: ActivityFilter) -> Session | None:
-        """Return the session that was active last."""
-        ...
-
-    def count(self, filter_: ActivityFilter) -> int:
-        """Return how many sessions there are."""
-        ...
-
-    def ids(self, filter_: ActivityFilter, limit: int) -> Sequence[str]:
-        """Return up to `limit` of the sessions, in no particular order."""
-        ...
-
-    def page(
-        self, filter_: ActivityFilter, after: tuple[int, str] | None, limit: int
-    ) -> Sequence[Session]:
-        """Return sessions, latest start first, that come after the key (started_us, id)."""
-        ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from mneme_server.common.pages import parts
 from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.scheduling.foreground import Foreground, Size, size_of
 from mneme_server.features.events.chain import ForgottenPlace, chain, salts
 from mneme_server.features.events.event_types import (
@@ -38,7 +39,9 @@ from mneme_server.features.events.model import (
     user_in_json,
 )
 from mneme_server.features.events.normalize import normalize
-from mneme_server.features.events.ports import EventsUnit
+from mneme_server.features.events.store.events import SqlEvents
+from mneme_server.features.events.store.forgetting import SqlForgotten
+from mneme_server.features.events.store.sessions import SqlAgents, SqlSessions
 
 Committed: TypeAlias = Callable[[str], object]
 """Called with the tenant once the transaction is committed."""
@@ -69,7 +72,11 @@ class SessionListener(Protocol):
     """Wants to know what happens to sessions."""
 
     def changed(
-        self, unit: Any, sessions: Sequence[Session], ended_before: Collection[str], now_us: int
+        self,
+        unit: CorpusUnit,
+        sessions: Sequence[Session],
+        ended_before: Collection[str],
+        now_us: int,
     ) -> Committed:
         """Write what follows from it, in this transaction; return what is to be called after it.
 
@@ -90,7 +97,7 @@ class SessionListeners:
 
     def changed(
         self,
-        unit: Any,
+        unit: CorpusUnit,
         sessions: Sequence[Session],
         now_us: int,
         ended_before: Collection[str] = frozenset(),
@@ -112,7 +119,7 @@ class RecordEvents:
     With `embedder`, few events that somebody waits for get their vectors as they are recorded.
     """
 
-    tenants: OpenTenants[EventsUnit]
+    tenants: OpenTenants
     listeners: SessionListeners = field(default_factory=SessionListeners)
     foreground: Foreground = field(default_factory=Foreground)
     embedder: TextEmbedder | None = None
@@ -177,7 +184,7 @@ class RecordEvents:
 
 
 def _require_room(
-    tenant: OpenTenant[EventsUnit], new_events: Sequence[NewEvent], batch: Sequence[Event]
+    tenant: OpenTenant, new_events: Sequence[NewEvent], batch: Sequence[Event]
 ) -> None:
     try:
         tenant.require_room(sum(event.searchable for event in batch))
@@ -186,7 +193,7 @@ def _require_room(
         if "" in chosen:
             raise
         with tenant.read() as unit:
-            if len(unit.events.by_ids(chosen)) < len(chosen):
+            if len(unit.get(SqlEvents).by_ids(chosen)) < len(chosen):
                 raise
 
 
@@ -195,7 +202,7 @@ class _Recording:
 
     def __init__(
         self,
-        unit: EventsUnit,
+        unit: CorpusUnit,
         now: int,
         listeners: SessionListeners,
         foreground: Foreground,
@@ -248,11 +255,11 @@ class _Recording:
     def _look_up(self, new_events: Sequence[NewEvent], batch: Sequence[Event]) -> None:
         # Only ids that the caller chose can have been used before.
         chosen = [event.id for event, new in zip(batch, new_events, strict=True) if new.id]
-        self._known = dict(self._unit.events.by_ids(chosen)) if chosen else {}
+        self._known = dict(self._unit.get(SqlEvents).by_ids(chosen)) if chosen else {}
         # What is sent again after it was forgotten stays forgotten.
         unknown = [event_id for event_id in chosen if event_id not in self._known]
-        self._forgotten = self._unit.forgotten.known(unknown) if unknown else {}
-        self._sessions = self._unit.sessions.get_many({event.session_id for event in batch})
+        self._forgotten = self._unit.get(SqlForgotten).known(unknown) if unknown else {}
+        self._sessions = self._unit.get(SqlSessions).get_many({event.session_id for event in batch})
         self._salts = salts(len(batch))
 
     def _take(self, given: _Given) -> EventReceipt:
@@ -318,15 +325,15 @@ class _Recording:
         """Return what stores the fresh events, in steps of some milliseconds."""
         return [
             partial(self._store_sessions, fresh, ended),
-            *(partial(self._unit.events.append, part) for part in parts(fresh, _STORED)),
+            *(partial(self._unit.get(SqlEvents).append, part) for part in parts(fresh, _STORED)),
             *(partial(self._store_documents, part) for part in parts(fresh, _STORED)),
         ]
 
     def _store_sessions(self, fresh: Sequence[Event], ended: set[str]) -> None:
         touched = [self._sessions[key] for key in {e.session_id for e in fresh}]
-        self._unit.sessions.save(touched)
+        self._unit.get(SqlSessions).save(touched)
         self.committed = self._listeners.changed(self._unit, touched, self._now, ended)
-        self._unit.agents.add_activity(self._agents)
+        self._unit.get(SqlAgents).add_activity(self._agents)
         for session in touched:
             if session.id in self._found_user:
                 self._unit.documents.set_user(session.id, session.user_id)
@@ -372,10 +379,10 @@ class _Recording:
         )
 
 
-def opened(unit: EventsUnit, session_id: str, started_us: int) -> Session:
+def opened(unit: CorpusUnit, session_id: str, started_us: int) -> Session:
     """Return a session that is not there yet; the chain of one that was forgotten goes on."""
     session = Session(id=session_id, started_us=started_us)
-    before = unit.forgotten.revive(session_id)
+    before = unit.get(SqlForgotten).revive(session_id)
     if before is not None:
         session.event_count, session.head_hash = before.event_count, before.head_hash
     return session

@@ -24,8 +24,9 @@ from mneme_server.features.events.model import (
     user_in,
     user_in_json,
 )
-from mneme_server.features.events.ports import EventsUnit
 from mneme_server.features.events.recording import Committed, SessionListeners, opened
+from mneme_server.features.events.store.events import SqlEvents
+from mneme_server.features.events.store.sessions import SqlAgents, SqlSessions
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class NewSession:
 class StartSession:
     """Starts sessions."""
 
-    tenants: OpenTenants[EventsUnit]
+    tenants: OpenTenants
     listeners: SessionListeners = field(default_factory=SessionListeners)
 
     def start(self, tenant_id: str, new: NewSession) -> Session:
@@ -59,13 +60,13 @@ class StartSession:
         session_id = new.id or new_id()
         committed: Committed | None = None
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
-            known = unit.sessions.get(session_id)
+            known = unit.get(SqlSessions).get(session_id)
             if known is not None and known.declared:
                 _require_same(known, new)
                 return known
             session = _merged(known or opened(unit, session_id, now_us()), new)
-            unit.sessions.save([session])
-            unit.agents.add_activity(_activity(session, known))
+            unit.get(SqlSessions).save([session])
+            unit.get(SqlAgents).add_activity(_activity(session, known))
             if session.user_id and (known is None or not known.user_id):
                 unit.documents.set_user(session.id, session.user_id)
             if known is not None:
@@ -88,7 +89,7 @@ class StartSession:
 class EndSession:
     """Ends sessions."""
 
-    tenants: OpenTenants[EventsUnit]
+    tenants: OpenTenants
     listeners: SessionListeners = field(default_factory=SessionListeners)
 
     def end(
@@ -102,13 +103,13 @@ class EndSession:
         """
         committed: Committed | None = None
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
-            session = unit.sessions.get(session_id)
+            session = unit.get(SqlSessions).get(session_id)
             if session is None:
                 raise session_not_found(session_id)
             if session.status == SessionStatus.ACTIVE:
                 ended = now_us() if ended_us is None else ended_us
                 session = replace(session, status=status, ended_us=ended)
-                unit.sessions.save([session])
+                unit.get(SqlSessions).save([session])
                 committed = self.listeners.changed(unit, [session], now_us())
             elif session.status != status:
                 raise FailedPrecondition(
@@ -124,7 +125,7 @@ class EndSession:
 class ReadEvents:
     """Answers questions about what was recorded."""
 
-    tenants: OpenTenants[EventsUnit]
+    tenants: OpenTenants
     foreground: Foreground = field(default_factory=Foreground)
 
     def session(self, tenant_id: str, session_id: str) -> Session:
@@ -134,7 +135,7 @@ class ReadEvents:
             NotFound: there is no such session.
         """
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            session = unit.sessions.get(session_id)
+            session = unit.get(SqlSessions).get(session_id)
         if session is None:
             raise session_not_found(session_id)
         return session
@@ -145,9 +146,12 @@ class ReadEvents:
         """Return sessions, latest start first, after (started_us, id); and how many match."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             page = self.foreground.read_page(
-                partial(unit.sessions.page, filter_), after, limit, lambda s: (s.started_us, s.id)
+                partial(unit.get(SqlSessions).page, filter_),
+                after,
+                limit,
+                lambda s: (s.started_us, s.id),
             )
-            return page, unit.sessions.count(filter_)
+            return page, unit.get(SqlSessions).count(filter_)
 
     def events(
         self,
@@ -161,7 +165,7 @@ class ReadEvents:
         """Return events by time, after the key (timestamp_us, cursor)."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             return self.foreground.read_page(
-                partial(unit.events.page, filter_, descending=descending),
+                partial(unit.get(SqlEvents).page, filter_, descending=descending),
                 after,
                 limit,
                 lambda event: (event.timestamp_us, event.cursor),
@@ -174,7 +178,9 @@ class ReadEvents:
     def agents(self, tenant_id: str, after: str | None, limit: int) -> Sequence[Agent]:
         """Return agents by id, after that id."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            return self.foreground.read_page(unit.agents.page, after, limit, lambda agent: agent.id)
+            return self.foreground.read_page(
+                unit.get(SqlAgents).page, after, limit, lambda agent: agent.id
+            )
 
 
 def session_not_found(session_id: str) -> NotFound:

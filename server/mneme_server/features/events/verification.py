@@ -9,11 +9,14 @@ from typing import Any, NamedTuple
 
 from mneme_server.common.errors import DataLoss
 from mneme_server.engine.corpus.tenant import OpenTenants
-from mneme_server.engine.corpus.tenant_store import TenantStore
+from mneme_server.engine.corpus.tenant_store import CorpusUnit, TenantStore
 from mneme_server.features.events.chain import BrokenLink, ChainLink, ChainWalk, digest_of, in_order
 from mneme_server.features.events.model import Event
-from mneme_server.features.events.ports import EventsUnit, Witness
+from mneme_server.features.events.ports import RecordLog, Witness
 from mneme_server.features.events.sessions import session_not_found
+from mneme_server.features.events.store.events import SqlEvents
+from mneme_server.features.events.store.forgetting import SqlForgotten
+from mneme_server.features.events.store.sessions import SqlSessions
 
 _READ_AHEAD = 500
 MAX_BROKEN_REPORTED = 100
@@ -37,7 +40,7 @@ class VerifyEvents:
     """Walks hash chains, and compares them with what a witness knows that was signed: whoever can
     write the database can write a chain anew, to its end."""
 
-    tenants: OpenTenants[EventsUnit]
+    tenants: OpenTenants
     witness: Witness | None = None
 
     def verify(
@@ -56,8 +59,10 @@ class VerifyEvents:
                 if session_id:
                     chains = [_SessionChain(session_id, digest_of(session_id))]
                 else:
-                    chains = [_SessionChain(one, digest_of(one)) for one in unit.sessions.ids()]
-                    chains += [_SessionChain("", one) for one in unit.forgotten.sessions()]
+                    chains = [
+                        _SessionChain(one, digest_of(one)) for one in unit.get(SqlSessions).ids()
+                    ]
+                    chains += [_SessionChain("", one) for one in unit.get(SqlForgotten).sessions()]
             doubt = self.witness.against_all(tenant_id, tenant) if self.witness else ""
             if doubt:
                 broken_count += 1
@@ -80,7 +85,7 @@ class VerifyEvents:
                         broken.append(fault)
         return Verification(checked, events, broken, broken_count, head, forgotten)
 
-    def _walked(self, tenant_id: str, unit: EventsUnit, chain: _SessionChain) -> ChainWalk:
+    def _walked(self, tenant_id: str, unit: CorpusUnit, chain: _SessionChain) -> ChainWalk:
         walk = ChainWalk(chain.session_id or f"forgotten-{chain.digest[:16]}")
         recallable = 0
         for page in _pages(unit, chain, walk):
@@ -124,34 +129,40 @@ class _SessionChain(NamedTuple):
 
 
 def _pages(
-    unit: EventsUnit, chain: _SessionChain, walk: ChainWalk
+    unit: CorpusUnit, chain: _SessionChain, walk: ChainWalk
 ) -> Iterator[Sequence[ChainLink]]:
     """Yield the links of a chain, until one cannot be read: the walk is told."""
     after, limit = 0, _READ_AHEAD
     while True:
         try:
-            there = unit.events.chain(chain.session_id, after, limit) if chain.session_id else ()
+            there = (
+                unit.get(SqlEvents).chain(chain.session_id, after, limit)
+                if chain.session_id
+                else ()
+            )
         except DataLoss as loss:
             if limit == 1:
                 walk.damaged(loss.metadata.get("id", ""), loss.message)
                 return
             limit = 1  # What comes before the damaged one is walked event by event.
             continue
-        page = in_order(there, unit.forgotten.places(chain.digest, after, limit), limit)
+        page = in_order(there, unit.get(SqlForgotten).places(chain.digest, after, limit), limit)
         if not page:
             return
         yield page
         after = page[-1].sequence
 
 
-def _finish(unit: EventsUnit, chain: _SessionChain, walk: ChainWalk) -> BrokenLink | None:
+def _finish(unit: CorpusUnit, chain: _SessionChain, walk: ChainWalk) -> BrokenLink | None:
     """Compare the walk with the session's own row.
 
     Raises:
         NotFound: there is no such session.
     """
     try:
-        session = unit.sessions.get(chain.session_id) or unit.forgotten.session(chain.digest)
+        session = unit.get(SqlSessions).get(chain.session_id) or unit.get(SqlForgotten).session(
+            chain.digest
+        )
     except DataLoss as loss:
         if walk.broken is None:
             walk.damaged("", loss.message)
@@ -174,5 +185,4 @@ class _Only:
 
 def _ends(store: TenantStore[Any]) -> tuple[object, ...]:
     with store.read() as unit:
-        log = unit.log
-        return unit.feed.head(), unit.feed.generation(), log.name(), log.size(), log.tree().root()
+        return unit.feed.head(), unit.feed.generation(), *unit.get(RecordLog).end()

@@ -20,7 +20,8 @@ import structlog
 
 from mneme_server.engine.corpus.tenant import OpenTenants, farewell
 from mneme_server.features.events.model import Event, EventFilter
-from mneme_server.features.events.ports import EventsUnit
+from mneme_server.features.events.store.events import SqlEvents
+from mneme_server.features.events.store.sessions import SqlSessions
 
 M = TypeVar("M")
 
@@ -173,8 +174,8 @@ class Watch(Generic[M]):
     def _read(self, start: int = 0) -> Sequence[M]:
         """Return what comes next, from before the window, which begins after the cursor `start`."""
         with self._watches.tenants.open(self._feed.tenant_id) as tenant, tenant.read() as unit:
-            newest = unit.events.last_cursor()
-            events = unit.events.recorded_after(self.cursor, self._filter, _TAKEN)
+            newest = unit.get(SqlEvents).last_cursor()
+            events = unit.get(SqlEvents).recorded_after(self.cursor, self._filter, _TAKEN)
         if len(events) == _TAKEN:
             self.cursor = events[-1].cursor
         else:  # What does not match need not be read again.
@@ -197,7 +198,7 @@ class Watches(Generic[M]):
 
     def __init__(
         self,
-        tenants: OpenTenants[EventsUnit],
+        tenants: OpenTenants,
         run: Callable[[str, Callable[[], object]], None],
         *,
         begun: Callable[[int], M],
@@ -226,7 +227,7 @@ class Watches(Generic[M]):
                 feed.watches.add(watch)
         try:
             with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-                newest = unit.events.last_cursor()
+                newest = unit.get(SqlEvents).last_cursor()
         except BaseException:
             watch.close()
             raise
@@ -297,8 +298,10 @@ class Watches(Generic[M]):
         try:
             with self.tenants.open(feed.tenant_id) as tenant:
                 with tenant.read() as unit:
-                    events = unit.events.recorded_after(window.head, _EVERYTHING, _READ)
-                    sessions = unit.sessions.get_many({event.session_id for event in events})
+                    events = unit.get(SqlEvents).recorded_after(window.head, _EVERYTHING, _READ)
+                    sessions = unit.get(SqlSessions).get_many(
+                        {event.session_id for event in events}
+                    )
                 recorded = [
                     _WindowEvent[M](event, sessions[event.session_id].project) for event in events
                 ]

@@ -19,11 +19,10 @@ from mneme_server.features.learn.reflections import Reflections, ReflectionTotal
 from mneme_server.features.learn.service import LearnServicer
 from mneme_server.features.learn.settings import ReflectionSettings
 from mneme_server.features.learn.store.forgetting import FORGETS
-from mneme_server.features.learn.store.knowledge import KNOWLEDGE_DETAILS, SqlKnowledge
+from mneme_server.features.learn.store.knowledge import KNOWLEDGE_DETAILS
 from mneme_server.features.learn.store.lessons import LESSON_DETAILS, SqlLessons
 from mneme_server.features.learn.store.reflections import (
     REFLECTION_DETAILS,
-    SqlCounters,
     SqlReflections,
 )
 from mneme_server.features.learn.usage import Usage
@@ -56,8 +55,8 @@ def _build(host: Host) -> Parts:
         ],
         offers=[reflections, usage],
         figures=[
-            Figure("lessons", lambda unit: unit.lessons.total()),
-            Figure("reflections", lambda unit: unit.reflections.count(ReflectionFilter())),
+            Figure("lessons", lambda unit: unit.get(SqlLessons).total()),
+            Figure("reflections", lambda unit: unit.get(SqlReflections).count(ReflectionFilter())),
         ],
         jobs={"usage": usage.writer(host.tenants)},
         gauges=[Gauge(f"mneme_{name}", meaning, value) for name, meaning, value in tally.gauges()],
@@ -71,12 +70,6 @@ CAPABILITY = Capability(
         LESSON: LESSON_DETAILS,
         REFLECTION: REFLECTION_DETAILS,
         KNOWLEDGE: KNOWLEDGE_DETAILS,
-    },
-    repositories={
-        "lessons": SqlLessons,
-        "reflections": SqlReflections,
-        "counters": SqlCounters,
-        "knowledge": SqlKnowledge,
     },
     forgets=FORGETS,
 )

@@ -9,6 +9,7 @@ from mneme_server.common.errors import AlreadyExists
 from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.ports import TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenants
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.learn.model import (
     KNOWLEDGE,
     FoundKnowledge,
@@ -17,7 +18,7 @@ from mneme_server.features.learn.model import (
     KnowledgeType,
     markdown_of,
 )
-from mneme_server.features.learn.ports import KnowledgeUnit
+from mneme_server.features.learn.store.knowledge import SqlKnowledge
 from mneme_server.features.recall.model import Recalled, RecallQuery
 from mneme_server.features.recall.search import Recall
 
@@ -36,7 +37,7 @@ _CANDIDATES = 50
 class Knowledge:
     """The use cases of the knowledge log."""
 
-    tenants: OpenTenants[KnowledgeUnit]
+    tenants: OpenTenants
     embedder: TextEmbedder
     recall: Recall
 
@@ -59,7 +60,7 @@ class Knowledge:
             with tenant.write() as unit:
                 known = _known(unit, entry)
                 if known is None:
-                    unit.knowledge.add(entry)
+                    unit.get(SqlKnowledge).add(entry)
                     unit.documents.add([_document(entry)], vectors)
         return known or entry, known is not None
 
@@ -93,7 +94,7 @@ class Knowledge:
             ),
         )
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            stored = unit.knowledge.get_many([r.document.source_id for r in answer.results])
+            stored = unit.get(SqlKnowledge).get_many([r.document.source_id for r in answer.results])
         best = max((result.score for result in answer.results), default=0.0)
         now = now_us()
         ranked = [
@@ -105,8 +106,8 @@ class Knowledge:
         return replace(markdown_of(ranked[:limit], token_budget), words_only=answer.words_only)
 
 
-def _known(unit: KnowledgeUnit, entry: KnowledgeEntry) -> KnowledgeEntry | None:
-    known = unit.knowledge.get_many([entry.id]).get(entry.id)
+def _known(unit: CorpusUnit, entry: KnowledgeEntry) -> KnowledgeEntry | None:
+    known = unit.get(SqlKnowledge).get_many([entry.id]).get(entry.id)
     if known is not None and not known.same_content(entry):
         raise AlreadyExists(
             f"knowledge entry {entry.id!r} already exists with different content", field="id"

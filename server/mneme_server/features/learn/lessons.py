@@ -16,6 +16,7 @@ from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.importing import Import, ImportReport, OnConflict, import_of
 from mneme_server.engine.corpus.ports import TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenants
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.scheduling.foreground import Foreground, Size
 from mneme_server.features.learn.model import (
     LESSON,
@@ -24,7 +25,7 @@ from mneme_server.features.learn.model import (
     LessonFilter,
     folded,
 )
-from mneme_server.features.learn.ports import LessonsUnit
+from mneme_server.features.learn.store.lessons import SqlLessons
 from mneme_server.features.learn.usage import Usage
 from mneme_server.features.recall.model import RecallAnswer, RecallQuery
 from mneme_server.features.recall.search import Recall
@@ -36,7 +37,7 @@ _EXPORT_PAGE = 200
 class Lessons:
     """The use cases of lessons."""
 
-    tenants: OpenTenants[LessonsUnit]
+    tenants: OpenTenants
     embedder: TextEmbedder
     recall: Recall
     usage: Usage
@@ -88,17 +89,18 @@ class Lessons:
         return [self.usage.shown(tenant_id, lesson) for lesson in page], total
 
     def _reading(
-        self, unit: LessonsUnit, filter_: LessonFilter, words: Sequence[str]
+        self, unit: CorpusUnit, filter_: LessonFilter, words: Sequence[str]
     ) -> tuple[Callable[[tuple[int, str] | None, int], Sequence[Lesson]], int]:
         """Return what reads lessons after a key, and how many there are.
 
         For words all are looked through here: databases tell upper from lower case in English
         alone, or not at all.
         """
+        lessons = unit.get(SqlLessons)
         if not words:
-            return partial(unit.lessons.page, filter_), unit.lessons.count(filter_)
+            return partial(lessons.page, filter_), lessons.count(filter_)
         matching: list[tuple[int, str]] = []
-        for some in unit.lessons.texts(filter_):
+        for some in lessons.texts(filter_):
             deadline.check()
             with self.foreground.computing(Size.LARGE):
                 matching += [(one.updated_us, one.id) for one in some if one.holds(words)]
@@ -125,7 +127,7 @@ class Lessons:
         )
         ids = [result.document.source_id for result in answer.results]
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            lessons = unit.lessons.get_many(ids)
+            lessons = unit.get(SqlLessons).get_many(ids)
         if counted:
             self.usage.lessons_read(tenant_id, lessons)
         found = [
@@ -171,7 +173,7 @@ class Lessons:
                     after = replace(
                         after, access_count=now.access_count, last_accessed_us=now.last_accessed_us
                     )
-                    unit.lessons.save([after])
+                    unit.get(SqlLessons).save([after])
                     unit.documents.remove(LESSON, [lesson_id])
                     unit.documents.add([_document(after)], vectors)
                 return self.usage.shown(tenant_id, after)
@@ -206,7 +208,7 @@ class Lessons:
             lesson = _existing(unit, lesson_id, etag)
             if archived != (lesson.archived_us is not None):
                 lesson = replace(lesson, archived_us=archived_us)
-                unit.lessons.save([lesson])
+                unit.get(SqlLessons).save([lesson])
                 unit.documents.set_archived(LESSON, lesson_id, archived=archived)
         return self.usage.shown(tenant_id, lesson)
 
@@ -229,7 +231,7 @@ class Lessons:
         with self.tenants.open(tenant_id) as tenant:
             while True:
                 with tenant.read() as unit:
-                    page = unit.lessons.by_id(filter_, after, _EXPORT_PAGE)
+                    page = unit.get(SqlLessons).by_id(filter_, after, _EXPORT_PAGE)
                 if not page:
                     return
                 yield from (self.usage.shown(tenant_id, lesson) for lesson in page)
@@ -245,10 +247,10 @@ class Lessons:
             deadline.check()  # It may have waited for the tenant's other writes.
             if vectors is None:
                 tenant.require_room(len(given))
-            stored = unit.lessons.get_many([lesson.id for lesson in given])
+            stored = unit.get(SqlLessons).get_many([lesson.id for lesson in given])
             done = import_of(given, stored, Lesson.same_content, on_conflict, "lesson")
             if done.rows:
-                unit.lessons.save([given[row] for row in done.rows])
+                unit.get(SqlLessons).save([given[row] for row in done.rows])
                 unit.documents.remove(LESSON, list(done.replaced))
                 unit.documents.add(
                     [_document(given[row]) for row in done.rows],
@@ -268,9 +270,9 @@ def _completed(lesson: Lesson, now: int) -> Lesson:
     )
 
 
-def _existing(unit: LessonsUnit, lesson_id: str, etag: str = "") -> Lesson:
+def _existing(unit: CorpusUnit, lesson_id: str, etag: str = "") -> Lesson:
     """Return the lesson, which must still have this etag, if one is given."""
-    lesson = unit.lessons.get_many([lesson_id]).get(lesson_id)
+    lesson = unit.get(SqlLessons).get_many([lesson_id]).get(lesson_id)
     if lesson is None:
         raise NotFound(f"there is no lesson {lesson_id!r}", field="id")
     if etag and etag != lesson.etag:
@@ -303,11 +305,11 @@ def _document(lesson: Lesson) -> Document:
 
 
 def _of(
-    unit: LessonsUnit, keys: Sequence[tuple[int, str]], after: tuple[int, str] | None, limit: int
+    unit: CorpusUnit, keys: Sequence[tuple[int, str]], after: tuple[int, str] | None, limit: int
 ) -> Sequence[Lesson]:
     """Return the lessons of the keys that come after one, in their order."""
     some = [key for key in keys if after is None or key < after][:limit]
-    lessons = unit.lessons.get_many([lesson_id for _, lesson_id in some])
+    lessons = unit.get(SqlLessons).get_many([lesson_id for _, lesson_id in some])
     return [lessons[lesson_id] for _, lesson_id in some]
 
 

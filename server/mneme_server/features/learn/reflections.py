@@ -19,8 +19,10 @@ from mneme_server.common.texts import composed
 from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenants
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.events.model import Outcome
+from mneme_server.features.events.store.sessions import SqlSessions
 from mneme_server.features.learn.model import (
     REFLECTION,
     FoundReflection,
@@ -32,7 +34,7 @@ from mneme_server.features.learn.model import (
     Saying,
     Theme,
 )
-from mneme_server.features.learn.ports import ReflectionsUnit
+from mneme_server.features.learn.store.reflections import SqlCounters, SqlReflections
 from mneme_server.features.learn.usage import Usage
 from mneme_server.features.recall.model import RecallAnswer, RecallQuery
 from mneme_server.features.recall.search import Recall
@@ -68,7 +70,7 @@ _GAUGES = {
 class Reflections:
     """The use cases of reflections."""
 
-    tenants: OpenTenants[ReflectionsUnit]
+    tenants: OpenTenants
     embedder: TextEmbedder
     recall: Recall
     limits: ReflectionLimits
@@ -95,27 +97,28 @@ class Reflections:
         sayings = [*reflection.what_worked, *reflection.what_did_not_work]
         vectors = self.embedder.embed([reflection.text, *sayings])
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
-            known = unit.reflections.get_many([reflection.id]).get(reflection.id)
+            reflections = unit.get(SqlReflections)
+            known = reflections.get_many([reflection.id]).get(reflection.id)
             if known is not None:
                 _require_same(known, reflection)
                 return known, 0
             if not reflection.attempt_number:
-                before = unit.reflections.attempts(reflection.session_id, reflection.task_key)
+                before = reflections.attempts(reflection.session_id, reflection.task_key)
                 reflection = replace(reflection, attempt_number=before + 1)
-            session = unit.sessions.get(reflection.session_id)
+            session = unit.get(SqlSessions).get(reflection.session_id)
             document = _document(reflection, "" if session is None else session.user_id)
             if vectors is None:
                 tenant.require_room(1)
-                unit.reflections.add(reflection, None)
+                reflections.add(reflection, None)
                 unit.documents.add([document])
             else:
-                unit.reflections.add(reflection, vectors[1:])
+                reflections.add(reflection, vectors[1:])
                 unit.documents.add([document], vectors[:1])
             counts = _counts(unit, reflection)
-            unit.counters.add(counts)
-            pruned = unit.reflections.beyond(reflection, self.limits)
+            unit.get(SqlCounters).add(counts)
+            pruned = reflections.beyond(reflection, self.limits)
             if pruned:
-                unit.reflections.remove(pruned)
+                reflections.remove(pruned)
                 unit.documents.remove(REFLECTION, pruned)
         self.tally.add(counts)
         return reflection, len(pruned)
@@ -130,12 +133,12 @@ class Reflections:
         """Return reflections, newest first, after (created_us, id); and how many match."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             page = self.foreground.read_page(
-                partial(unit.reflections.page, filter_),
+                partial(unit.get(SqlReflections).page, filter_),
                 after,
                 limit,
                 lambda one: (one.created_us, one.id),
             )
-            return page, unit.reflections.count(filter_)
+            return page, unit.get(SqlReflections).count(filter_)
 
     def search(
         self,
@@ -161,7 +164,9 @@ class Reflections:
             ),
         )
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            stored = unit.reflections.get_many([r.document.source_id for r in answer.results])
+            stored = unit.get(SqlReflections).get_many(
+                [r.document.source_id for r in answer.results]
+            )
         if counted:
             self._count_search(tenant_id, answer)
         found = [
@@ -181,13 +186,14 @@ class Reflections:
     def summarize(self, tenant_id: str, filter_: ReflectionFilter, limit: int) -> ReflectionSummary:
         """Summarize every reflection that matches."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            outcomes = unit.reflections.outcomes(filter_)
-            failures = unit.reflections.sayings(
+            reflections = unit.get(SqlReflections)
+            outcomes = reflections.outcomes(filter_)
+            failures = reflections.sayings(
                 filter_, worked=False, outcomes={Outcome.FAILURE, Outcome.PARTIAL}
             )
-            strategies = unit.reflections.sayings(filter_, worked=True, outcomes={Outcome.SUCCESS})
-            recent = unit.reflections.page(filter_, None, _RECENT)
-            counters = unit.counters.all()
+            strategies = reflections.sayings(filter_, worked=True, outcomes={Outcome.SUCCESS})
+            recent = reflections.page(filter_, None, _RECENT)
+            counters = unit.get(SqlCounters).all()
         metrics = metrics_of(self.usage.counters(tenant_id, counters))
         failures, strategies = self._embedded(*failures), self._embedded(*strategies)
         total = sum(outcomes.values())
@@ -215,9 +221,9 @@ class Reflections:
         return said, filled
 
 
-def _counts(unit: ReflectionsUnit, reflection: Reflection) -> dict[str, int]:
+def _counts(unit: CorpusUnit, reflection: Reflection) -> dict[str, int]:
     """Return what a new reflection adds to the counters."""
-    applied = unit.reflections.get_many(reflection.applied_reflection_ids)
+    applied = unit.get(SqlReflections).get_many(reflection.applied_reflection_ids)
     elsewhere = any(one.session_id != reflection.session_id for one in applied.values())
     informed = bool(reflection.applied_reflection_ids)
     return {

@@ -6,19 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from mneme_server.common.clock import now_us
 from mneme_server.common.counting import MAX_COUNT
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.scheduling.turns import TenantWorker
 from mneme_server.engine.tenants.count_buffer import CountBuffer
 from mneme_server.features.learn.model import Access, Lesson
-from mneme_server.features.learn.ports import LessonsUnit, ReflectionsUnit
-
-
-class UsageUnit(LessonsUnit, ReflectionsUnit, Protocol):
-    """One transaction, as far as counts of use are concerned."""
+from mneme_server.features.learn.store.lessons import SqlLessons
+from mneme_server.features.learn.store.reflections import SqlCounters
 
 
 @dataclass(slots=True)
@@ -35,18 +32,18 @@ class _UsageCounts:
             self.counters[name] = self.counters.get(name, 0) + count
 
 
-def _write(unit: UsageUnit, counts: _UsageCounts) -> None:
-    unit.lessons.count_accesses(counts.lessons)
-    unit.counters.add(counts.counters)
+def _write(unit: CorpusUnit, counts: _UsageCounts) -> None:
+    unit.get(SqlLessons).count_accesses(counts.lessons)
+    unit.get(SqlCounters).add(counts.counters)
 
 
 class Usage:
     """The counts of use of all tenants that are not written yet. Thread-safe."""
 
     def __init__(self) -> None:
-        self._gathering: CountBuffer[_UsageCounts, UsageUnit] = CountBuffer(_UsageCounts, _write)
+        self._gathering: CountBuffer[_UsageCounts, CorpusUnit] = CountBuffer(_UsageCounts, _write)
 
-    def writer(self, tenants: OpenTenants[UsageUnit]) -> TenantWorker:
+    def writer(self, tenants: OpenTenants) -> TenantWorker:
         """Return what writes the counts."""
         return self._gathering.writer(tenants, "usage", "usage-writer")
 
@@ -54,7 +51,7 @@ class Usage:
         """Tell whether the tenant has counts that are not written yet."""
         return self._gathering.is_waiting(tenant_id)
 
-    def write(self, tenant: OpenTenant[UsageUnit]) -> None:
+    def write(self, tenant: OpenTenant) -> None:
         """Write the tenant's counts."""
         self._gathering.write(tenant)
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from mneme.v1 import learning_service_pb2
 
@@ -22,6 +21,7 @@ from mneme_server.features.learning.explanation.explanation import Explain
 from mneme_server.features.learning.export.exports import DownloadModel, KeepModel, TenantModelFiles
 from mneme_server.features.learning.export.learned_skills import SkillShelf
 from mneme_server.features.learning.export.session_end import EndLearningSession
+from mneme_server.features.learning.forgetting import FORGETS, LEARNING_SESSION, POLICY, STEP
 from mneme_server.features.learning.imports.experience_import import ImportExperience
 from mneme_server.features.learning.service.experience import ExperienceCalls
 from mneme_server.features.learning.service.policies import PolicyCalls
@@ -43,10 +43,7 @@ from mneme_server.features.learning.sessions.train import Train
 from mneme_server.features.learning.sessions.training_lease import TrainingLease
 from mneme_server.features.learning.sessions.worker import LEARNING_JOB, LearningWorker
 from mneme_server.features.learning.settings import LearningSettings
-from mneme_server.features.learning.store.exports import SqlLearningExports
-from mneme_server.features.learning.store.forgetting import FORGETS, LEARNING_SESSION, POLICY, STEP
 from mneme_server.features.learning.store.sessions import SqlLearningSessions
-from mneme_server.features.learning.store.steps import SqlLearningSteps
 from mneme_server.features.learning.transfer.transfer import Transfer
 from mneme_server.features.skills.skills import Skills
 
@@ -86,7 +83,7 @@ class _SessionHold:
         self._wake = wake
 
     @contextmanager
-    def hold(self, tenant: OpenTenant[Any]) -> Iterator[Callable[[Items], None]]:
+    def hold(self, tenant: OpenTenant) -> Iterator[Callable[[Items], None]]:
         """Hold the sessions in memory; models that were learned of what went are removed."""
         with (
             self._sessions.leading(tenant.tenant_id, _PATIENCE_S),
@@ -108,7 +105,7 @@ class _SessionHold:
             self._files.remove_of(tenant_id, session_id)
 
 
-def _let_go(tenants: OpenTenants[Any], sessions: OpenSessions, tenant_id: str) -> None:
+def _let_go(tenants: OpenTenants, sessions: OpenSessions, tenant_id: str) -> None:
     """Save what a tenant's sessions have learned, and have none in memory: another server is going
     to change them."""
     if sessions.all_of(tenant_id):
@@ -172,8 +169,8 @@ def _build(host: Host) -> Parts:
         services=[own],
         calls=more,
         figures=[
-            Figure("learning_sessions", lambda unit: unit.learning_sessions.count()),
-            Figure("experiences", lambda unit: unit.learning_sessions.transitions()),
+            Figure("learning_sessions", lambda unit: unit.get(SqlLearningSessions).count()),
+            Figure("experiences", lambda unit: unit.get(SqlLearningSessions).transitions()),
         ],
         jobs={LEARNING_JOB: LearningWorker(tenants.open, open_sessions, quota, runtime.foreground)},
         forgetting=while_forgetting.hold,
@@ -184,11 +181,6 @@ def _build(host: Host) -> Parts:
 CAPABILITY = Capability(
     name="learning",
     build=_build,
-    repositories={
-        "learning_sessions": SqlLearningSessions,
-        "learning_steps": SqlLearningSteps,
-        "learning_exports": SqlLearningExports,
-    },
     migrations=Path(__file__).parent / "migrations",
     forgets=FORGETS,
 )

@@ -8,16 +8,17 @@ from mneme.v1 import memory_service_pb2
 
 from mneme_server.capability import Capability, Figure, Host, Parts
 from mneme_server.edge.grpc.service import Service
+from mneme_server.features.memory.forgetting import FORGETS
 from mneme_server.features.memory.insertion import InsertMemories, Similar, Vectors
 from mneme_server.features.memory.memories import DeleteMemories, Memories
 from mneme_server.features.memory.model import MEMORY, MemoryFilter
 from mneme_server.features.memory.search import SearchMemories
 from mneme_server.features.memory.service import MemoryServicer
-from mneme_server.features.memory.store import FORGETS, MEMORY_DETAILS, SqlMemories
+from mneme_server.features.memory.store import MEMORY_DETAILS, SqlMemories
 from mneme_server.features.recall.search import Recall
 
 _MEMORIES = Figure(
-    "memories", lambda unit: unit.remembered.count(MemoryFilter(include_superseded=True))
+    "memories", lambda unit: unit.get(SqlMemories).count(MemoryFilter(include_superseded=True))
 )
 
 
@@ -49,7 +50,6 @@ CAPABILITY = Capability(
     name="memory",
     build=_build,
     kinds={MEMORY: MEMORY_DETAILS},
-    repositories={"remembered": SqlMemories},
     migrations=Path(__file__).parent / "migrations",
     forgets=FORGETS,
 )

@@ -18,6 +18,7 @@ from mneme_server.common.pages import parts
 from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.scheduling.foreground import Foreground, Size, size_of
 from mneme_server.features.memory.model import (
     MEMORY,
@@ -28,7 +29,7 @@ from mneme_server.features.memory.model import (
     NewMemory,
     Stored,
 )
-from mneme_server.features.memory.ports import MemoriesUnit
+from mneme_server.features.memory.store import SqlMemories
 from mneme_server.features.memory.supersession import Marking
 from mneme_server.features.recall.confidence import USUAL, CosineScale
 
@@ -42,7 +43,7 @@ _SIMILAR = 0.4
 class InsertMemories:
     """The use case: store memories, all or none of those given at a time."""
 
-    tenants: OpenTenants[MemoriesUnit]
+    tenants: OpenTenants
     vectors: Vectors
     similar: Similar
     foreground: Foreground = field(default_factory=Foreground)
@@ -94,7 +95,7 @@ class InsertMemories:
 
     def _store(
         self,
-        tenant: OpenTenant[MemoriesUnit],
+        tenant: OpenTenant,
         items: Sequence[NewMemory],
         vectors: Mapping[str, Matrix],
         figures: Figures,
@@ -131,7 +132,7 @@ class Similar:
     foreground: Foreground = field(default_factory=Foreground)
 
     def closest(
-        self, tenant: OpenTenant[MemoriesUnit], memory: Memory, vector: Matrix | None, limit: int
+        self, tenant: OpenTenant, memory: Memory, vector: Matrix | None, limit: int
     ) -> Sequence[FoundMemory] | None:
         """Return the closest, best first; none without a limit. There are some more than `limit`:
         it may be one of them itself, and supersede others.
@@ -159,7 +160,7 @@ class Similar:
             cosines = dict(zip(doc_ids, hits.scores.tolist(), strict=True))
             near = [doc_id for doc_id in doc_ids if cosines[doc_id] >= least]
             with tenant.read() as unit:
-                memories = unit.remembered.by_document(near)
+                memories = unit.get(SqlMemories).by_document(near)
         return [FoundMemory(memories[one], cosines[one]) for one in near if one in memories]
 
 
@@ -180,7 +181,7 @@ class Vectors:
     lately: KnownTexts
 
     def of(
-        self, tenant: OpenTenant[MemoriesUnit], texts: Collection[str], figures: Figures
+        self, tenant: OpenTenant, texts: Collection[str], figures: Figures
     ) -> Mapping[str, Matrix]:
         """Return the vectors (d,) by text; those that are not to be had soon are missing.
 
@@ -209,9 +210,9 @@ class Vectors:
 class _BatchLookup:
     """What is stored of the items of a batch, and what those before them in it say."""
 
-    def __init__(self, unit: MemoriesUnit, items: Sequence[NewMemory]) -> None:
-        self._by_id = unit.remembered.get_many([item.memory.id for item in items])
-        self._by_digest = unit.remembered.holding(
+    def __init__(self, unit: CorpusUnit, items: Sequence[NewMemory]) -> None:
+        self._by_id = unit.get(SqlMemories).get_many([item.memory.id for item in items])
+        self._by_digest = unit.get(SqlMemories).holding(
             [item.memory.digest for item in items if not item.keep_copy]
         )
 
@@ -242,7 +243,7 @@ class _BatchLookup:
 class _Storing:
     """A batch inside its transaction."""
 
-    def __init__(self, unit: MemoriesUnit, vectors: Mapping[str, Matrix]) -> None:
+    def __init__(self, unit: CorpusUnit, vectors: Mapping[str, Matrix]) -> None:
         self.receipts: list[MemoryReceipt] = []
         self.fresh: list[Memory] = []
         self.doc_ids: list[int] = []
@@ -304,7 +305,7 @@ class _Storing:
         self.doc_ids += [document.doc_id for document in waiting]
         added += waiting
         doc_ids = {document.source_id: document.doc_id for document in added}
-        self._unit.remembered.save(memories, doc_ids)
+        self._unit.get(SqlMemories).save(memories, doc_ids)
 
     def _mark(self) -> None:
         self._marking.write({memory.id for memory in self.fresh})

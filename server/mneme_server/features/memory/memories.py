@@ -13,6 +13,7 @@ from mneme_server.common.pages import least_bytes, parts
 from mneme_server.engine.corpus.dependents import Dependents
 from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.memory.insertion import Vectors, document_of
 from mneme_server.features.memory.model import (
@@ -24,7 +25,7 @@ from mneme_server.features.memory.model import (
     MemoryFilter,
     Updated,
 )
-from mneme_server.features.memory.ports import MemoriesUnit
+from mneme_server.features.memory.store import SqlMemories
 from mneme_server.features.memory.supersession import Marking, passed_on
 
 _STEP = 500
@@ -35,7 +36,7 @@ _STEP = 500
 class Memories:
     """The use cases: return a memory, change it, list memories."""
 
-    tenants: OpenTenants[MemoriesUnit]
+    tenants: OpenTenants
     vectors: Vectors
     foreground: Foreground = field(default_factory=Foreground)
 
@@ -54,13 +55,13 @@ class Memories:
         """Return memories, the latest first, after (since_us, id); and how many match."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             page = self.foreground.read_page(
-                partial(unit.remembered.page, filter_),
+                partial(unit.get(SqlMemories).page, filter_),
                 after,
                 limit,
                 lambda one: (one.since_us, one.id),
                 lambda one: least_bytes(len(one.text), len(one.metadata_json)),
             )
-            return page, unit.remembered.count(filter_)
+            return page, unit.get(SqlMemories).count(filter_)
 
     def update(
         self, tenant_id: str, memory_id: str, changes: Mapping[str, Any], *, etag: str = ""
@@ -92,7 +93,7 @@ class Memories:
 
     @staticmethod
     def _changed(
-        tenant: OpenTenant[MemoriesUnit],
+        tenant: OpenTenant,
         before: Memory,
         after: Memory,
         vector: Matrix | None,
@@ -121,13 +122,13 @@ class Memories:
             (document,) = unit.documents.add(
                 [document_of(own)], None if vector is None else vector[None, :]
             )
-            unit.remembered.save([own], {own.id: document.doc_id})
+            unit.get(SqlMemories).save([own], {own.id: document.doc_id})
             return _updated(unit, own, says=says)
 
 
-def _existing(unit: MemoriesUnit, memory_id: str, etag: str = "") -> Memory:
+def _existing(unit: CorpusUnit, memory_id: str, etag: str = "") -> Memory:
     """Return the memory, which must still have this etag, if one is given."""
-    memory = unit.remembered.get_many([memory_id]).get(memory_id)
+    memory = unit.get(SqlMemories).get_many([memory_id]).get(memory_id)
     if memory is None:
         raise NotFound(f"there is no memory {memory_id!r}", field="id")
     if etag and etag != memory.etag:
@@ -138,14 +139,14 @@ def _existing(unit: MemoriesUnit, memory_id: str, etag: str = "") -> Memory:
     return memory
 
 
-def _updated(unit: MemoriesUnit, memory: Memory, *, says: bool) -> Updated:
+def _updated(unit: CorpusUnit, memory: Memory, *, says: bool) -> Updated:
     """Return the memory and, if its author gave what it says and it holds, who else says it.
 
     What it supersedes must be marked: that does not hold any more.
     """
     if not says or not memory.holds:
         return Updated(memory)
-    other = unit.remembered.holding([memory.digest], but=memory.id).get(memory.digest)
+    other = unit.get(SqlMemories).holding([memory.digest], but=memory.id).get(memory.digest)
     return Updated(memory, "" if other is None else other.id)
 
 
@@ -162,7 +163,7 @@ def _require_movable(before: Memory, after: Memory) -> None:
 class DeleteMemories:
     """The use case: delete memories for good."""
 
-    tenants: OpenTenants[MemoriesUnit]
+    tenants: OpenTenants
     foreground: Foreground = field(default_factory=Foreground)
     dependents: Sequence[Dependents] = ()
 
@@ -183,11 +184,12 @@ class DeleteMemories:
         dependents = self.dependents if cascade else ()
         with self.tenants.open(tenant_id) as tenant:
             with tenant.read() as unit:
-                wanted = {*memory_ids, *(unit.remembered.ids(filter_) if filter_ else ())}
-                gone = unit.remembered.successors(wanted)
+                memories = unit.get(SqlMemories)
+                wanted = {*memory_ids, *(memories.ids(filter_) if filter_ else ())}
+                gone = memories.successors(wanted)
                 heirs = passed_on(gone)
                 left = _left(unit, gone)
-                vectors = unit.remembered.vectors_of(gone)
+                vectors = memories.vectors_of(gone)
                 resting = _resting_on(unit, gone, dependents)
             if dry_run:
                 restored = [old for old, by in left.items() if not heirs[by]]
@@ -196,7 +198,7 @@ class DeleteMemories:
 
     def _delete(
         self,
-        tenant: OpenTenant[MemoriesUnit],
+        tenant: OpenTenant,
         wanted: Sequence[str],
         dependents: Sequence[Dependents],
     ) -> Deleted:
@@ -206,8 +208,8 @@ class DeleteMemories:
         vectors = 0
         for some in parts(wanted, _STEP):
             with self.foreground.active(), tenant.write() as unit:
-                gone = unit.remembered.successors(some)
-                vectors += unit.remembered.vectors_of(gone)
+                gone = unit.get(SqlMemories).successors(some)
+                vectors += unit.get(SqlMemories).vectors_of(gone)
                 resting = _resting_on(unit, gone, dependents)
                 for dependent in reversed(dependents):
                     with_them.setdefault(dependent.name, set()).update(resting[dependent.name])
@@ -220,7 +222,7 @@ class DeleteMemories:
 
 
 def _resting_on(
-    unit: MemoriesUnit, gone: Iterable[str], dependents: Sequence[Dependents]
+    unit: CorpusUnit, gone: Iterable[str], dependents: Sequence[Dependents]
 ) -> dict[str, Collection[str]]:
     """Return what goes with these memories, by what it is called."""
     going: dict[str, Collection[str]] = {"memories": set(gone)}
@@ -234,7 +236,7 @@ def _sorted(resting: Mapping[str, Collection[str]]) -> dict[str, Sequence[str]]:
     return {name: sorted(ids) for name, ids in resting.items()}
 
 
-def remove(unit: MemoriesUnit, gone: Mapping[str, str], *, named: bool = True) -> set[str]:
+def remove(unit: CorpusUnit, gone: Mapping[str, str], *, named: bool = True) -> set[str]:
     """Remove memories, in a transaction; return the ids of those that hold again.
 
     Args:
@@ -243,30 +245,31 @@ def remove(unit: MemoriesUnit, gone: Mapping[str, str], *, named: bool = True) -
         named: whether the feed may say what they were called.
     """
     restored = _pass_on(unit, gone)
-    unit.remembered.remove(gone)
+    unit.get(SqlMemories).remove(gone)
     unit.documents.remove(MEMORY, list(gone), named=named)
     return restored
 
 
-def _left(unit: MemoriesUnit, gone: Mapping[str, str]) -> dict[str, str]:
+def _left(unit: CorpusUnit, gone: Mapping[str, str]) -> dict[str, str]:
     """Return by what those are superseded that stay while what superseded them goes, by id."""
-    left = unit.remembered.superseded_by(gone)
+    left = unit.get(SqlMemories).superseded_by(gone)
     return {old: by for old, by in left.items() if old not in gone}
 
 
-def _pass_on(unit: MemoriesUnit, gone: Mapping[str, str]) -> set[str]:
+def _pass_on(unit: CorpusUnit, gone: Mapping[str, str]) -> set[str]:
     """Pass on what those that are to go supersede; return the ids of what holds again."""
+    memories = unit.get(SqlMemories)
     heirs = passed_on(gone)
     left = _left(unit, gone)
-    there = unit.remembered.get_many({heirs[by] for by in left.values()} - {""})
+    there = memories.get_many({heirs[by] for by in left.values()} - {""})
     restored = set()
     for old, by in left.items():
         heir = there.get(heirs[by])
         if heir is None:
             restored.add(old)
-            unit.remembered.mark([old], "", None)
+            memories.mark([old], "", None)
             unit.documents.set_archived(MEMORY, old, archived=False)
         else:
-            unit.remembered.mark([old], heir.id, heir.since_us)
+            memories.mark([old], heir.id, heir.since_us)
             unit.documents.set_archived(MEMORY, old, archived=True)
     return restored

@@ -12,9 +12,11 @@ import numpy as np
 from mneme_server.engine.corpus.document import DocumentFilter
 from mneme_server.engine.corpus.ports import CorpusIndex, Selection
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.scheduling.foreground import Foreground, Size
 from mneme_server.features.memory.model import MEMORY, FoundMemory, MemoryFilter
-from mneme_server.features.memory.ports import MemoriesUnit
+from mneme_server.features.memory.ports import UpliftReader
+from mneme_server.features.memory.store import SqlMemories
 from mneme_server.features.recall.search import QueryEmbedder
 
 GATHERED = 100
@@ -66,7 +68,7 @@ class SearchTimes:
 class SearchMemories:
     """The use case: search memories by meaning."""
 
-    tenants: OpenTenants[MemoriesUnit]
+    tenants: OpenTenants
     embedder: QueryEmbedder
     foreground: Foreground = field(default_factory=Foreground)
     times: SearchTimes = field(default_factory=SearchTimes)
@@ -106,7 +108,7 @@ class SearchMemories:
                 best = order[:GATHERED] if rerank else order[:limit]
                 doc_ids = columns.doc_id[rows[best]].tolist()
                 with tenant.read() as unit:
-                    memories = unit.remembered.by_document(doc_ids)
+                    memories = unit.get(SqlMemories).by_document(doc_ids)
                     searched = reranked = time.perf_counter()
                     results = [
                         FoundMemory(memories[doc_id], float(score))
@@ -131,9 +133,9 @@ class SearchMemories:
         )
 
 
-def _reranked(unit: MemoriesUnit, found: Sequence[FoundMemory]) -> list[FoundMemory]:
+def _reranked(unit: CorpusUnit, found: Sequence[FoundMemory]) -> list[FoundMemory]:
     """Return memories, the best by similarity and uplift first; of equal ones the closer one."""
-    uplifts = unit.causal_edges.uplifts(MEMORY.name, [one.memory.id for one in found])
+    uplifts = unit.get(UpliftReader).uplifts(MEMORY.name, [one.memory.id for one in found])
     scored = [
         replace(one, uplift=uplift, score=_score(one.similarity, uplift or 0.0))
         for one in found
@@ -146,9 +148,7 @@ def _score(similarity: float, uplift: float) -> float:
     return SIMILARITY_SHARE * similarity + UPLIFT_SHARE * min(1.0, max(-1.0, uplift))
 
 
-def _selected(
-    tenant: OpenTenant[MemoriesUnit], index: CorpusIndex, filter_: MemoryFilter
-) -> Selection:
+def _selected(tenant: OpenTenant, index: CorpusIndex, filter_: MemoryFilter) -> Selection:
     """Return the rows that a filter picks: what the index knows by itself, the rest by the store's
     word."""
     base = DocumentFilter(
@@ -168,7 +168,7 @@ def _selected(
     mask = selection.mask
     for span in filter_.values:
         with tenant.read() as unit:
-            doc_ids = np.array(unit.remembered.doc_ids(span), np.int64)
+            doc_ids = np.array(unit.get(SqlMemories).doc_ids(span), np.int64)
         rows = index.columns.rows_of(doc_ids)
         valued = np.zeros(len(mask), np.bool_)
         valued[rows[(rows >= 0) & (rows < len(mask))]] = True

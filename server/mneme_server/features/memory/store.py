@@ -1,9 +1,9 @@
-"""Memories in a tenant's database, what recall shows of them, and how they are forgotten."""
+"""Memories in a tenant's database, and what recall shows of them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -34,8 +34,6 @@ from sqlalchemy import (
 from mneme_server.common.canonical import Json, JsonObject
 from mneme_server.common.clock import MICROSECONDS
 from mneme_server.common.stored import reads
-from mneme_server.engine.corpus.forgetting import TAG, Items
-from mneme_server.engine.store.forgetting import Forgets, Rows, SqlForgetter
 from mneme_server.engine.store.guard import Prepared
 from mneme_server.engine.store.memories import Details
 from mneme_server.engine.store.portable import array_of, joined, listed, unindexed
@@ -62,7 +60,6 @@ from mneme_server.engine.store.schema import (
     vectors,
 )
 from mneme_server.engine.store.totals import add_to_total, known, total
-from mneme_server.features.memory.memories import remove
 from mneme_server.features.memory.model import (
     MEMORY,
     Importance,
@@ -134,7 +131,7 @@ _PartKey: TypeAlias = tuple[MemoryFilter, MemoryPart | None]
 
 
 class SqlMemories:
-    """Implements `MemoryRepository`."""
+    """The tenant's memories."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
@@ -142,6 +139,7 @@ class SqlMemories:
         self._parts: dict[_PartKey, Executable] = {}
 
     def get_many(self, memory_ids: Collection[str]) -> dict[str, Memory]:
+        """Return those that exist, by id."""
         if not memory_ids:
             return {}
         found = read_with(
@@ -150,6 +148,10 @@ class SqlMemories:
         return {memory.id: memory for memory in self._linked(found)}
 
     def holding(self, digests: Collection[bytes], *, but: str = "") -> dict[bytes, Memory]:
+        """Return those that hold, by digest; of several with one digest, the first stored.
+
+        `but` is the id of a memory to leave out.
+        """
         found: dict[bytes, Memory] = {}
         for some in chunks(set(digests)):
             query = (
@@ -167,9 +169,11 @@ class SqlMemories:
         return found
 
     def superseded_by(self, memory_ids: Collection[str]) -> dict[str, str]:
+        """Return what each of those that one of these superseded is superseded by, by id."""
         return self._pairs(memories.c.superseded_by, set(memory_ids) - {""})
 
     def successors(self, memory_ids: Collection[str]) -> dict[str, str]:
+        """Return by what each of these that exist is superseded, by id; "" for those that hold."""
         return self._pairs(memories.c.id, memory_ids)
 
     def _pairs(self, key: ColumnElement[str], values: Collection[str]) -> dict[str, str]:
@@ -182,6 +186,10 @@ class SqlMemories:
         return found
 
     def save(self, saved: Sequence[Memory], doc_ids: Mapping[str, int]) -> None:
+        """Insert or replace these memories, but for what they supersede: that is said of those.
+
+        `doc_ids` are the numbers of their documents, by the memories' ids.
+        """
         ids = {memory.id for memory in saved}
         before = known(self._connection, self._tenant_id, memories.c.id, ids)
         self._connection.execute(
@@ -212,6 +220,7 @@ class SqlMemories:
             insert_rows(self._connection, memory_values, values)
 
     def mark(self, memory_ids: Collection[str], successor: str, until_us: int | None) -> None:
+        """Say by what these are superseded, and until when they held; "" and None: they hold."""
         for some in chunks(memory_ids):
             self._connection.execute(
                 update(memories)
@@ -220,6 +229,7 @@ class SqlMemories:
             )
 
     def remove(self, memory_ids: Collection[str]) -> None:
+        """Remove these memories."""
         self._remove_labels(memory_ids)
         for some in chunks(memory_ids):
             removed = self._connection.execute(
@@ -232,6 +242,7 @@ class SqlMemories:
     def page(
         self, filter_: MemoryFilter, after: tuple[int, str] | None, limit: int
     ) -> Sequence[Memory]:
+        """Return memories, the latest first, that come after the key (since_us, id)."""
         query = select(memories).where(*self._conditions(filter_))
         if after is not None:
             query = query.where(tuple_(memories.c.since, memories.c.id) < tuple_(*after))
@@ -239,16 +250,23 @@ class SqlMemories:
         return self._linked(read_rows(self._connection, query, _memory, kind="memory"))
 
     def count(self, filter_: MemoryFilter) -> int:
+        """Return how many match."""
         if filter_ == MemoryFilter(include_superseded=True):
             return total(self._connection, self._tenant_id, _TOTAL)
         query = select(func.count()).select_from(memories).where(*self._conditions(filter_))
         return int(self._connection.execute(query).scalar_one())
 
     def ids(self, filter_: MemoryFilter) -> Sequence[str]:
+        """Return the ids of all that match."""
         query = select(memories.c.id).where(*self._conditions(filter_))
         return self._connection.execute(query).scalars().all()
 
     def texts(self, filter_: MemoryFilter, what: MemoryPart, after: str, limit: int) -> JoinedTexts:
+        """Return what many memories hold, of those that match, by id, after that id.
+
+        It takes a tenth of the time that reading the memories does.
+        """
+
         def made() -> Executable:
             some = self._part(filter_, memories.c[what.value].label("said"))
             # In one value, as NUL is in none of them: making rows of them would take longer than
@@ -262,6 +280,12 @@ class SqlMemories:
     def stamps(
         self, filter_: MemoryFilter, after: str, limit: int, places: Collection[int]
     ) -> Sequence[tuple[int, str]]:
+        """Return since when the memories at these places hold, and their ids.
+
+        They are places in what `texts` returns for the same filter, in the same unit of work. It
+        takes as long again as to read the texts, and mostly there are none.
+        """
+
         def made() -> Executable:
             some = self._part(filter_, memories.c.since)
             return select(joined(some.c.since).label("since"), joined(some.c.id).label("ids"))
@@ -289,9 +313,13 @@ class SqlMemories:
         )
 
     def frequent_tags(self, limit: int) -> tuple[Sequence[tuple[str, int]], int]:
+        """Return the most frequent labels with their counts, and how many different ones there
+        are."""
         return self._frequent(memory_tags.c.tag, limit)
 
     def frequent_keys(self, limit: int) -> tuple[Sequence[tuple[str, int]], int]:
+        """Return the most frequent keys of metadata with their counts, and how many different ones
+        there are."""
         return self._frequent(memory_values.c.key, limit)
 
     def _frequent(
@@ -308,6 +336,7 @@ class SqlMemories:
         return found, int(self._connection.execute(different).scalar_one())
 
     def vectors_of(self, memory_ids: Collection[str]) -> int:
+        """Return how many of these have a vector."""
         count = 0
         for some in chunks(memory_ids):
             theirs = select(documents.c.doc_id).where(
@@ -324,10 +353,12 @@ class SqlMemories:
         return count
 
     def doc_ids(self, span: ValueRange) -> Sequence[int]:
+        """Return the numbers of the documents of all whose metadata holds a value in the span."""
         query = self._in_span(select(memory_values.c.doc_id), span)
         return self._connection.execute(query).scalars().all()
 
     def by_document(self, doc_ids: Collection[int]) -> Mapping[int, Memory]:
+        """Return the memories of documents, by their numbers; those that are gone are left out."""
         wanted = {"tenant": self._tenant_id, "ids": json.dumps(list(doc_ids))}
         sources = {row.source_id: row.doc_id for row in _sources().all(self._connection, wanted)}
         return {sources[found.id]: found for found in self.get_many(sources).values()}
@@ -493,37 +524,4 @@ MEMORY_DETAILS = Details(
     ),
     decode=_shown_fields,
     followed=True,
-)
-
-
-class MemoryForgetter(SqlForgetter):
-    """Forgets memories. What a forgotten one superseded is passed on, as when it is deleted."""
-
-    rows = (
-        Rows(
-            MEMORY.name, memories.c.id,
-            user=memories.c.user_id, agent=memories.c.agent_id, project=memories.c.project,
-            document=MEMORY,
-        ),
-    )  # fmt: skip
-
-    def erase(self, found: Items, unit: Any) -> None:
-        """See `Forgetter`."""
-        if gone := found.get(MEMORY.name):
-            remove(unit, unit.remembered.successors(gone), named=False)
-
-    def names(self, what: str) -> Iterator[str]:
-        """See `Forgetter`."""
-        yield from super().names(what)
-        if what == TAG:
-            yield from self.distinct(memory_tags.c.tag)
-
-
-FORGETS = Forgets(
-    MemoryForgetter,
-    {
-        memories: "deleted",
-        memory_tags: "deleted with their memory",
-        memory_values: "deleted with their memory",
-    },
 )

@@ -6,8 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from mneme_server.common.errors import FailedPrecondition, NotFound
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.memory.model import MEMORY, Memory
-from mneme_server.features.memory.ports import MemoriesUnit
+from mneme_server.features.memory.store import SqlMemories
 
 
 class Marking:
@@ -19,7 +20,7 @@ class Marking:
         unit: the transaction.
     """
 
-    def __init__(self, unit: MemoriesUnit) -> None:
+    def __init__(self, unit: CorpusUnit) -> None:
         self._unit = unit
         self._seen: dict[str, Memory] = {}
         self._marked: dict[str, Memory] = {}
@@ -97,7 +98,7 @@ class Marking:
         for memory in self._marked.values():
             if memory.id in stored:
                 continue
-            self._unit.remembered.mark([memory.id], memory.superseded_by, memory.until_us)
+            self._unit.get(SqlMemories).mark([memory.id], memory.superseded_by, memory.until_us)
             self._unit.documents.set_archived(MEMORY, memory.id, archived=not memory.holds)
 
     def _mark(self, memory: Memory, successor: str, until_us: int | None) -> None:
@@ -107,7 +108,7 @@ class Marking:
     def _read(self, memory_ids: Collection[str]) -> None:
         unknown = [memory_id for memory_id in memory_ids if memory_id not in self._seen]
         if unknown:
-            self.sees(self._unit.remembered.get_many(unknown).values())
+            self.sees(self._unit.get(SqlMemories).get_many(unknown).values())
 
     def _after(self, memory: Memory) -> Collection[str]:
         """Return the ids of what came after a memory, one superseding the other."""

@@ -38,7 +38,8 @@ from mneme_server.features.operations.model import (
     OperationState,
     OperationTask,
 )
-from mneme_server.features.operations.ports import OperationLeases, OperationStore
+from mneme_server.features.operations.ports import OperationLeases
+from mneme_server.features.operations.store import SqlOperations
 
 T = TypeVar("T")
 
@@ -113,7 +114,7 @@ class Operations:
 
     def __init__(
         self,
-        store: OperationStore,
+        store: SqlOperations,
         jobs: JobRunner,
         *,
         places: int,
@@ -464,7 +465,7 @@ class Run:
         self,
         operation: Operation,
         work: LongWork,
-        store: OperationStore,
+        store: SqlOperations,
         server: ServerStatus,
         kept_us: int,
     ) -> None:
@@ -587,7 +588,7 @@ class Run:
 class _RunningTask:
     """Implements `features.operations.model.OperationTask`."""
 
-    def __init__(self, operation: Operation, step: Step, store: OperationStore) -> None:
+    def __init__(self, operation: Operation, step: Step, store: SqlOperations) -> None:
         self.tenant_id = operation.tenant_id
         self.request: Mapping[str, Any] = operation.request
         self.kept: Mapping[str, Any] = operation.kept

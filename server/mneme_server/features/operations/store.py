@@ -75,12 +75,17 @@ _RETRY_S = 60.0
 
 
 class SqlOperations:
-    """Implements `features.operations.ports.OperationStore`."""
+    """The operations. Each method is one transaction, durable when it returns."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(self, operation: Operation, most_unfinished: int) -> Operation:
+        """Add an operation that waits, and return it, or the one that has its key already.
+
+        Raises:
+            ResourceExhausted: as many of this owner's have not ended.
+        """
         with self._database.write() as connection:
             known = _find(connection, operation.key)
             if known is not None:
@@ -99,10 +104,12 @@ class SqlOperations:
             return _get(connection, operation.key)
 
     def get(self, key: OperationKey) -> Operation | None:
+        """Return an operation, or None."""
         with self._database.read() as connection:
             return _find(connection, key)
 
     def list(self, filter_: OperationFilter, before: int | None, limit: int) -> Sequence[Operation]:
+        """Return up to `limit` operations with smaller numbers, the newest first."""
         query = select(operations).order_by(_c.number.desc()).limit(limit)
         if filter_.owner is not None:
             query = query.where(_c.owner == filter_.owner)
@@ -120,11 +127,13 @@ class SqlOperations:
             return [_operation(row) for row in connection.execute(query)]
 
     def unfinished(self) -> Sequence[Operation]:
+        """Return those that have not ended, the oldest first."""
         query = select(operations).where(_c.state.in_(UNFINISHED)).order_by(_c.number)
         with self._database.read() as connection:
             return [_operation(row) for row in connection.execute(query)]
 
     def begin(self, key: OperationKey, now_us: int) -> Operation:
+        """Note that an operation runs, once more."""
         statement = (
             update(operations)
             .where(*_is(key))
@@ -139,6 +148,8 @@ class SqlOperations:
             return _get(connection, key)
 
     def keep(self, key: OperationKey, facts: dict[str, Any], *, committed: bool) -> bool:
+        """Add facts to what is kept, and note that it cannot be cancelled any more if `committed`;
+        False, and nothing is changed, if it is to be cancelled."""
         with self._database.write() as connection:
             known = _get(connection, key)
             if known.cancel_requested:
@@ -154,6 +165,7 @@ class SqlOperations:
         return True
 
     def request_cancel(self, key: OperationKey) -> Operation | None:
+        """Note that it is to be cancelled if it still can be; return it, or None."""
         statement = (
             update(operations)
             .where(*_is(key), _c.cancellable.is_(True), _c.state.in_(UNFINISHED))
@@ -174,6 +186,7 @@ class SqlOperations:
         result: JsonObject | None = None,
         error: JsonObject | None = None,
     ) -> None:
+        """Note how it ended, unless it was removed meanwhile."""
         statement = (
             update(operations)
             .where(*_is(key))
@@ -191,15 +204,18 @@ class SqlOperations:
             connection.execute(statement)
 
     def remove_ended_of(self, owner: str) -> None:
+        """Remove the operations of an owner that have ended."""
         ended = (_c.owner == owner, _c.state.not_in(UNFINISHED))
         with self._database.write() as connection:
             connection.execute(delete(operations).where(*ended))
 
     def remove_of(self, owner: str) -> None:
+        """Remove all operations of an owner."""
         with self._database.write() as connection:
             connection.execute(delete(operations).where(_c.owner == owner))
 
     def remove_expired(self, now_us: int) -> None:
+        """Remove those that ended long enough ago."""
         with self._database.write() as connection:
             connection.execute(delete(operations).where(_c.expires_at <= now_us))
 

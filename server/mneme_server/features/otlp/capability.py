@@ -17,7 +17,7 @@ from mneme_server.features.otlp.ingest_worker import JOB, TelemetryWorker
 from mneme_server.features.otlp.intake import TakeTelemetry
 from mneme_server.features.otlp.service import LogsServicer, MetricsServicer, TraceServicer
 from mneme_server.features.otlp.settings import TelemetrySettings
-from mneme_server.features.otlp.store import FORGETS, SqlInbox, SqlKnownSpans
+from mneme_server.features.otlp.store import FORGETS
 
 NEEDS = Needs(
     scope=KeyScope.WRITE,
@@ -69,7 +69,6 @@ def _build(host: Host) -> Parts:
 CAPABILITY = Capability(
     name="otlp",
     build=_build,
-    repositories={"otlp_inbox": SqlInbox, "otlp_known": SqlKnownSpans},
     migrations=Path(__file__).parent / "migrations",
     forgets=FORGETS,
 )

@@ -18,9 +18,10 @@ from mneme_server.engine.corpus.tenant import OpenTenant
 from mneme_server.engine.scheduling.foreground import Foreground, Shift
 from mneme_server.engine.scheduling.turns import MOST_ATTEMPTS, TenantWorker, retry_delay_s
 from mneme_server.features.events.model import EventReceipt, NewEvent
+from mneme_server.features.events.store.events import SqlEvents
 from mneme_server.features.otlp.mapping import Mapped, mapped
 from mneme_server.features.otlp.model import Received, SpanRecord
-from mneme_server.features.otlp.ports import TelemetryUnit
+from mneme_server.features.otlp.store import SqlInbox, SqlKnownSpans
 
 JOB = "telemetry"
 BATCH = 2_000
@@ -61,7 +62,7 @@ class TelemetryWorker(TenantWorker):
 
     def __init__(
         self,
-        open_tenant: Callable[[str], AbstractContextManager[OpenTenant[TelemetryUnit]]],
+        open_tenant: Callable[[str], AbstractContextManager[OpenTenant]],
         record: RecordsEvents,
         foreground: Foreground,
         wait_s: float,
@@ -78,12 +79,13 @@ class TelemetryWorker(TenantWorker):
         with self._open_tenant(tenant_id) as tenant, self._making.holding(tenant_id):
             now = now_us()
             with tenant.read() as unit:
-                due, lost = unit.otlp_inbox.due(now, BATCH)
+                inbox = unit.get(SqlInbox)
+                due, lost = inbox.due(now, BATCH)
                 if not due and not lost:
-                    return unit.otlp_inbox.next_due_us()
+                    return inbox.next_due_us()
                 traces = {row.span.trace_id for row in due}
-                beside = unit.otlp_inbox.of_traces(traces, _CONTEXT)
-                known = unit.otlp_known.of_traces(traces, _CONTEXT)
+                beside = inbox.of_traces(traces, _CONTEXT)
+                known = unit.get(SqlKnownSpans).of_traces(traces, _CONTEXT)
             if lost:
                 self._put_off_lost(tenant, lost)
             self._shift.step()
@@ -92,13 +94,11 @@ class TelemetryWorker(TenantWorker):
             waiting = [row for row in beside if row.id not in ids]
             self._become(tenant, _by_trace(due), _by_trace(waiting), _by_trace_known(known))
             with tenant.write() as unit:
-                unit.otlp_known.drop(now - KEPT_US, _DROPPED)
+                unit.get(SqlKnownSpans).drop(now - KEPT_US, _DROPPED)
         return now_us()
 
     @contextmanager
-    def while_forgetting(
-        self, tenant: OpenTenant[TelemetryUnit]
-    ) -> Iterator[Callable[[Items], object]]:
+    def while_forgetting(self, tenant: OpenTenant) -> Iterator[Callable[[Items], object]]:
         """Make no events while something is forgotten; see
         `engine.corpus.forgetting.WhileForgetting`."""
         with self._making.holding(tenant.tenant_id):
@@ -106,7 +106,7 @@ class TelemetryWorker(TenantWorker):
 
     def _become(
         self,
-        tenant: OpenTenant[TelemetryUnit],
+        tenant: OpenTenant,
         due: Mapping[_TraceKey, Sequence[Received]],
         waiting: Mapping[_TraceKey, Sequence[Received]],
         known: Mapping[str, Sequence[SpanRecord]],
@@ -127,13 +127,11 @@ class TelemetryWorker(TenantWorker):
             for trace, rows in due.items():
                 self._become(tenant, {trace: rows}, waiting, known)
 
-    def _finish(
-        self, tenant: OpenTenant[TelemetryUnit], made: Sequence[Mapped], rows: Sequence[Received]
-    ) -> None:
+    def _finish(self, tenant: OpenTenant, made: Sequence[Mapped], rows: Sequence[Received]) -> None:
         events = [event for one in made for event in one.events]
         for batch in parts(events, _RECORDED):
             with tenant.read() as unit:
-                there = unit.events.by_ids([event.id for event in batch])
+                there = unit.get(SqlEvents).by_ids([event.id for event in batch])
             new = {event.id: event for event in batch if event.id not in there}
             if new:
                 self._record.record(tenant.tenant_id, list(new.values()))
@@ -142,25 +140,24 @@ class TelemetryWorker(TenantWorker):
         settled |= {row.span.trace_id for row in rows if row.span.is_root}
         now = now_us()
         with tenant.write() as unit:
-            unit.otlp_known.keep(known, now)
-            unit.otlp_inbox.remove([row.id for row in rows])
-            unit.otlp_inbox.put(
+            inbox = unit.get(SqlInbox)
+            unit.get(SqlKnownSpans).keep(known, now)
+            inbox.remove([row.id for row in rows])
+            inbox.put(
                 [replace(row, due_us=now + self._wait_us) for one in made for row in one.later]
             )
             # What came meanwhile did not see that its trace has a session by now.
-            unit.otlp_inbox.complete(settled, now)
+            inbox.complete(settled, now)
 
-    def _put_off_lost(self, tenant: OpenTenant[TelemetryUnit], lost: Sequence[str]) -> None:
+    def _put_off_lost(self, tenant: OpenTenant, lost: Sequence[str]) -> None:
         _log.error(
             "received spans cannot be read", tenant=tenant.tenant_id, spans=len(lost), first=lost[0]
         )
         with tenant.read() as unit:
-            attempts = unit.otlp_inbox.attempts(lost)
+            attempts = unit.get(SqlInbox).attempts(lost)
         self._defer(tenant, attempts, _LOST_US)
 
-    def _put_off(
-        self, tenant: OpenTenant[TelemetryUnit], rows: Sequence[Received], error: Exception
-    ) -> None:
+    def _put_off(self, tenant: OpenTenant, rows: Sequence[Received], error: Exception) -> None:
         delay_s = retry_delay_s(max(row.attempts for row in rows))
         _log.error(
             "spans could not become events", tenant=tenant.tenant_id,
@@ -171,9 +168,7 @@ class TelemetryWorker(TenantWorker):
         self._defer(tenant, attempts, int(delay_s * MICROSECONDS))
 
     @staticmethod
-    def _defer(
-        tenant: OpenTenant[TelemetryUnit], attempts: Mapping[str, int], delay_us: int
-    ) -> None:
+    def _defer(tenant: OpenTenant, attempts: Mapping[str, int], delay_us: int) -> None:
         """Put rows off that failed: some times, then once for long, since a later version may be
         able to; then they go. Nothing is tried for ever, nor holds room for ever."""
         again = [row for row, before in attempts.items() if before < MOST_ATTEMPTS - 1]
@@ -181,9 +176,10 @@ class TelemetryWorker(TenantWorker):
         gone = [row for row, before in attempts.items() if before >= MOST_ATTEMPTS]
         now = now_us()
         with tenant.write() as unit:
-            unit.otlp_inbox.defer(again, now + delay_us)
-            unit.otlp_inbox.defer(late, now + KEPT_US)
-            unit.otlp_inbox.remove(gone)
+            inbox = unit.get(SqlInbox)
+            inbox.defer(again, now + delay_us)
+            inbox.defer(late, now + KEPT_US)
+            inbox.remove(gone)
         if late:
             _log.error(
                 "spans failed too often, are kept and tried once more", tenant=tenant.tenant_id,

@@ -11,8 +11,8 @@ from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import Reason, ResourceExhausted
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.features.otlp.model import IntakeResult, Received, TelemetrySpan
-from mneme_server.features.otlp.ports import Inbox, TelemetryUnit
 from mneme_server.features.otlp.spans import name_of
+from mneme_server.features.otlp.store import SqlInbox, SqlKnownSpans
 from mneme_server.features.otlp.vocabulary import DETAIL_EVENTS, MESSAGE_EVENTS, SpanField
 
 MAX_WAITING = 200_000
@@ -41,7 +41,7 @@ class TakeTelemetry:
         refused: counts what was refused because too much waited.
     """
 
-    tenants: OpenTenants[TelemetryUnit]
+    tenants: OpenTenants
     wake: Callable[[str, int], object]
     wait_s: float
     most_bytes: int
@@ -82,7 +82,7 @@ class TakeTelemetry:
             patient=span.is_log,
         )
 
-    def _require_room(self, inbox: Inbox) -> None:
+    def _require_room(self, inbox: SqlInbox) -> None:
         if inbox.waiting(MAX_WAITING) >= MAX_WAITING:
             what = f"{MAX_WAITING:,} spans wait"
         elif (waiting := inbox.bytes_waiting()) >= self.most_bytes:
@@ -98,13 +98,14 @@ class TakeTelemetry:
 
     def _store(self, tenant_id: str, rows: Sequence[Received], now: int) -> None:
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
-            self._require_room(unit.otlp_inbox)
-            unit.otlp_inbox.put(rows)
+            inbox = unit.get(SqlInbox)
+            self._require_room(inbox)
+            inbox.put(rows)
             traces = {row.span.trace_id for row in rows}
             complete = {row.span.trace_id for row in rows if row.span.is_root}
-            complete |= unit.otlp_known.traces(traces - complete)
-            unit.otlp_inbox.complete(complete, now)
-            due_us = unit.otlp_inbox.next_due_us()
+            complete |= unit.get(SqlKnownSpans).traces(traces - complete)
+            inbox.complete(complete, now)
+            due_us = inbox.next_due_us()
         if due_us is not None:
             self.wake(tenant_id, due_us)
 

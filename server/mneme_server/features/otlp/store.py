@@ -111,17 +111,19 @@ _first_due = Prepared(
 
 
 class SqlInbox:
-    """Implements `Inbox`."""
+    """What was received and is no event yet."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
 
     def put(self, rows: Sequence[Received]) -> None:
+        """Add rows; those that are there already stay as they are."""
         if rows:
             _put.insert(self._connection, [_row(row, self._tenant_id) for row in rows])
 
     def waiting(self, most: int) -> int:
+        """Return how many rows there are, counted up to `most`."""
         some = (
             select(otlp_inbox.c.due_at)
             .where(otlp_inbox.c.tenant_id == self._tenant_id)
@@ -131,12 +133,14 @@ class SqlInbox:
         return self._connection.execute(select(func.count()).select_from(some)).scalar_one()
 
     def bytes_waiting(self) -> int:
+        """Return how many bytes of spans there are."""
         query = select(func.coalesce(func.sum(otlp_inbox.c.bytes), 0)).where(
             otlp_inbox.c.tenant_id == self._tenant_id
         )
         return int(self._connection.execute(query).scalar_one())
 
     def complete(self, trace_ids: Collection[str], now_us: int) -> None:
+        """Have the rows of these traces become events now, but for those that are patient."""
         for some in chunks(sorted(set(trace_ids) - {""})):
             self._connection.execute(
                 update(otlp_inbox)
@@ -151,6 +155,8 @@ class SqlInbox:
             )
 
     def due(self, now_us: int, limit: int) -> tuple[Sequence[Received], Sequence[str]]:
+        """Return rows that are due, the one that waits longest first, and the ids of those that
+        cannot be read."""
         lost: list[str] = []
 
         def note(loss: DataLoss) -> None:
@@ -165,10 +171,12 @@ class SqlInbox:
         return read_rows(self._connection, query, _received, kind="span", lost=note), lost
 
     def next_due_us(self) -> int | None:
+        """Return when the next row is due; None when there is none."""
         row = _first_due.first(self._connection, {"tenant": self._tenant_id})
         return None if row is None or row.due_at is None else int(row.due_at)
 
     def of_traces(self, trace_ids: Collection[str], limit: int) -> Sequence[Received]:
+        """Return rows of these traces."""
         found: list[Received] = []
         for some in chunks(sorted(trace_ids)):
             query = (
@@ -184,6 +192,7 @@ class SqlInbox:
         return found
 
     def attempts(self, ids: Collection[str]) -> Mapping[str, int]:
+        """Return how often each of these rows was put off."""
         found: dict[str, int] = {}
         for some in chunks(ids):
             query = select(otlp_inbox.c.id, otlp_inbox.c.attempts).where(
@@ -193,6 +202,7 @@ class SqlInbox:
         return found
 
     def remove(self, ids: Collection[str]) -> None:
+        """Remove rows."""
         for some in chunks(ids):
             self._connection.execute(
                 delete(otlp_inbox).where(
@@ -201,6 +211,7 @@ class SqlInbox:
             )
 
     def defer(self, ids: Collection[str], until_us: int) -> None:
+        """Put rows off that could not become events, and count that."""
         for some in chunks(ids):
             self._connection.execute(
                 update(otlp_inbox)
@@ -210,13 +221,14 @@ class SqlInbox:
 
 
 class SqlKnownSpans:
-    """Implements `KnownSpans`."""
+    """What is kept of spans whose events are recorded."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
 
     def of_traces(self, trace_ids: Collection[str], limit: int) -> Sequence[SpanRecord]:
+        """Return the sessions of these traces, and what is kept of at most `limit` spans."""
         found: list[SpanRecord] = []
         for some in chunks(sorted(trace_ids)):
             of_these = (
@@ -232,6 +244,7 @@ class SqlKnownSpans:
         return found
 
     def traces(self, trace_ids: Collection[str]) -> set[str]:
+        """Return those of these traces that have a session."""
         found: set[str] = set()
         for some in chunks(sorted(trace_ids)):
             query = select(otlp_known.c.trace_id).where(
@@ -243,6 +256,7 @@ class SqlKnownSpans:
         return found
 
     def keep(self, known: Sequence[SpanRecord], now_us: int) -> None:
+        """Keep these; what is kept already stays as it is."""
         if known:
             _keep.insert(
                 self._connection,
@@ -262,6 +276,7 @@ class SqlKnownSpans:
             )
 
     def drop(self, before_us: int, limit: int) -> int:
+        """Drop what was kept before a time, some of it; return how much."""
         columns = otlp_known.c
         old = (
             select(columns.trace_id, columns.span_id)

@@ -13,8 +13,10 @@ from mneme_server.engine.settings import ServerSettings
 from mneme_server.engine.store.connections import Database
 from mneme_server.engine.store.unit import Unit
 from mneme_server.features.admin.forgetting.erasure import Signing
+from mneme_server.features.admin.forgetting.ports import ForgettableLog
 from mneme_server.features.admin.ports import ServerInfo
 from mneme_server.features.admin.tenants import Tenants
+from mneme_server.features.events.ports import RecordLog
 from mneme_server.features.events.verification import VerifyEvents
 from mneme_server.features.proof.certification import RecallWithCertificate
 from mneme_server.features.proof.heads import Heads
@@ -84,19 +86,19 @@ def _build(host: Host) -> Parts:
                 lambda: heads.refusals.count,
             ),
         ],
-        figures=[Figure("certificates", lambda unit: unit.certificates.total())],
+        figures=[Figure("certificates", lambda unit: unit.get(SqlCertificates).total())],
     )
 
 
 def _seal(unit: Unit) -> None:
-    log: SqlLog = unit.log
+    log: SqlLog = unit.get(SqlLog)
     log.seal(unit.documents.changes, unit.memories)
 
 
 CAPABILITY = Capability(
     name="proof",
     build=_build,
-    repositories={"log": SqlLog, "certificates": SqlCertificates},
+    implements={ForgettableLog: SqlLog, RecordLog: SqlLog},
     seals=_seal,
     forgets=FORGETS,
     migrations=Path(__file__).parent / "migrations",

@@ -21,14 +21,19 @@ from mneme_server.common.pages import parts
 from mneme_server.common.texts import composed
 from mneme_server.engine.corpus.document import DocumentFilter, Memory, ids_by_kind
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.scheduling.foreground import Foreground, Size
+from mneme_server.features.causal.store.edges import SqlEdges
 from mneme_server.features.proof.heads import Heads, LogHead
 from mneme_server.features.proof.keys import KeyRing
 from mneme_server.features.proof.leaves import leaves_of, require_proved
-from mneme_server.features.proof.ports import CertificateLimits, Leaf, ProofUnit, StoredCertificate
+from mneme_server.features.proof.ports import CertificateLimits, Leaf, StoredCertificate
+from mneme_server.features.proof.store.certificates import SqlCertificates
+from mneme_server.features.proof.store.log import SqlLog
 from mneme_server.features.recall.model import RecallAnswer, Recalled, RecallQuery
 from mneme_server.features.recall.search import Recall
 from mneme_server.features.skills.model import EPISODE, SKILL
+from mneme_server.features.skills.store.skills import SqlSkills
 
 if TYPE_CHECKING:
     from mneme_server.engine.index.words.analysis import Words
@@ -157,7 +162,7 @@ class RecallWithCertificate:
     `server` and `model` are what the certificate says of who made it.
     """
 
-    tenants: OpenTenants[ProofUnit]
+    tenants: OpenTenants
     recall: Recall
     heads: Heads
     keys: KeyRing
@@ -199,20 +204,20 @@ class RecallWithCertificate:
             NotFound: there is none, or not any more.
         """
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            found = unit.certificates.get(certificate_id)
+            found = unit.get(SqlCertificates).get(certificate_id)
         if found is None:
             raise NotFound(f"there is no certificate {certificate_id!r}", field="id")
         return found
 
-    def _made(self, tenant_id: str, tenant: OpenTenant[ProofUnit], asked: _RecallRun) -> Certified:
-        def made(unit: ProofUnit, head: LogHead) -> Certified:
+    def _made(self, tenant_id: str, tenant: OpenTenant, asked: _RecallRun) -> Certified:
+        def made(unit: CorpusUnit, head: LogHead) -> Certified:
             with self.foreground.computing(Size.SMALL):
                 return self._certified(tenant_id, unit, head, asked)
 
         return self.heads.signed(tenant_id, tenant, made)
 
     def _certified(
-        self, tenant_id: str, unit: ProofUnit, head: LogHead, asked: _RecallRun
+        self, tenant_id: str, unit: CorpusUnit, head: LogHead, asked: _RecallRun
     ) -> Certified:
         query, answer = asked.query, asked.answer
         results, coverage, uplift_known = _ranked(unit, head, asked)
@@ -244,26 +249,26 @@ class RecallWithCertificate:
         return Certified(certificate, results, coverage, uplift_known, answer, 0.0, 0.0)
 
     def _keep(
-        self, tenant: OpenTenant[ProofUnit], query: CertifiedQuery, made: Certified, *, keep: bool
+        self, tenant: OpenTenant, query: CertifiedQuery, made: Certified, *, keep: bool
     ) -> bool:
         """Store the certificate, unless one of its results was forgotten meanwhile: it would hold
         what was erased."""
         leaves = [result.leaf.index for result in made.results]
         if not keep:
             with tenant.read() as unit:
-                return not unit.log.any_forgotten(leaves)
+                return not unit.get(SqlLog).any_forgotten(leaves)
         with tenant.write() as unit:
-            if unit.log.any_forgotten(leaves):
+            if unit.get(SqlLog).any_forgotten(leaves):
                 return False
             documents = [result.candidate.memory.document for result in made.results]
             items = {(one.kind.name, one.source_id) for one in documents}
-            gone = unit.certificates.add(made.certificate, query.filter, items, self.kept)
+            gone = unit.get(SqlCertificates).add(made.certificate, query.filter, items, self.kept)
         self.dropped.count += gone
         return True
 
 
 def _ranked(
-    unit: ProofUnit, head: LogHead, asked: _RecallRun
+    unit: CorpusUnit, head: LogHead, asked: _RecallRun
 ) -> tuple[Sequence[CertifiedResult], QueryCoverage, bool]:
     """Return the results with their proofs, how they cover the query, and whether anything is
     known of uplifts."""
@@ -294,7 +299,7 @@ def _require_room(results: Sequence[CertifiedResult]) -> None:
 
 
 def _prerequisites(
-    unit: ProofUnit, found: Sequence[CertifiedCandidate]
+    unit: CorpusUnit, found: Sequence[CertifiedCandidate]
 ) -> Mapping[str, Sequence[str]]:
     """Return the skills among these that others of them need first, with those."""
     skills = [c.memory.document.source_id for c in found if c.memory.document.kind == SKILL]
@@ -302,7 +307,7 @@ def _prerequisites(
         return {}
     return {
         key: sorted(set(needing).intersection(skills))
-        for key, needing in unit.skills.dependents(skills).items()
+        for key, needing in unit.get(SqlSkills).dependents(skills).items()
         if set(needing).intersection(skills)
     }
 
@@ -439,12 +444,12 @@ def _union(held: Sequence[Collection[str]], places: Iterable[int]) -> set[str]:
 
 
 def candidates(
-    unit: ProofUnit, found: Sequence[Recalled]
+    unit: CorpusUnit, found: Sequence[Recalled]
 ) -> tuple[Sequence[CertifiedCandidate], bool]:
     """Return candidates as they were recalled, and whether anything is known of their uplift."""
     memories = [Memory(result.document, result.details) for result in found]
     by_kind = ids_by_kind(memories)
-    edges = unit.causal_edges
+    edges = unit.get(SqlEdges)
     uplifts = {kind: edges.uplifts(kind, ids) for kind, ids in by_kind.items()}
     latencies = _skill_latencies(unit, by_kind.get(SKILL.name, []))
     made = []
@@ -466,7 +471,7 @@ def candidates(
 
 
 def best(
-    unit: ProofUnit, found: Sequence[CertifiedCandidate], weights: CertificateWeights, limit: int
+    unit: CorpusUnit, found: Sequence[CertifiedCandidate], weights: CertificateWeights, limit: int
 ) -> list[tuple[float, CertifiedCandidate]]:
     """Return the best candidates, with their scores, as the snapshot has them; what is gone by then
     is left out, and what replaced another comes before it."""
@@ -508,8 +513,8 @@ def _newer(result: Recalled) -> int | None:
     return result.newer.doc_id if replaced and result.newer else None
 
 
-def _skill_latencies(unit: ProofUnit, ids: Sequence[str]) -> Mapping[str, float | None]:
-    found = unit.skills.get_many(ids) if ids else {}
+def _skill_latencies(unit: CorpusUnit, ids: Sequence[str]) -> Mapping[str, float | None]:
+    found = unit.get(SqlSkills).get_many(ids) if ids else {}
     return {key: skill.record.average_ms for key, skill in found.items()}
 
 

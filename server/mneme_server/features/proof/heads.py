@@ -22,6 +22,7 @@ from mneme_server.common.canonical import canonical_json
 from mneme_server.common.errors import DataLoss, FailedPrecondition, Reason
 from mneme_server.common.keyed_locks import KeyedLocks
 from mneme_server.engine.corpus.tenant import OpenTenant
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.proof.keys import (
     KeyRing,
     KnownLog,
@@ -31,7 +32,8 @@ from mneme_server.features.proof.keys import (
     rotated_meanwhile,
 )
 from mneme_server.features.proof.merkle import Tree
-from mneme_server.features.proof.ports import LogName, ProofUnit
+from mneme_server.features.proof.ports import LogName
+from mneme_server.features.proof.store.log import SqlLog
 from mneme_server.features.proof.versions import ItemVersion, salted_version
 
 T = TypeVar("T")
@@ -91,8 +93,8 @@ class Heads:
     def signed(
         self,
         tenant_id: str,
-        tenant: OpenTenant[ProofUnit],
-        use: Callable[[ProofUnit, LogHead], T],
+        tenant: OpenTenant,
+        use: Callable[[CorpusUnit, LogHead], T],
     ) -> T:
         """Sign the head of the log as it is now, and return what `use` makes of it in the same
         snapshot.
@@ -120,9 +122,7 @@ class Heads:
         return self._keys.known(tenant_id)
 
     @contextmanager
-    def checked(
-        self, tenant_id: str, tenant: OpenTenant[ProofUnit]
-    ) -> Iterator[tuple[ProofUnit, KnownLog]]:
+    def checked(self, tenant_id: str, tenant: OpenTenant) -> Iterator[tuple[CorpusUnit, KnownLog]]:
         """Lend a snapshot whose log begins with what its signed head says, and what is known of the
         log; nothing is signed.
 
@@ -141,12 +141,12 @@ class Heads:
                     self._keys.require_own(tenant_id, known.keys[-1])
                 unit = reading.enter_context(tenant.read())
                 if begun:
-                    tree = unit.log.tree()
+                    tree = unit.get(SqlLog).tree()
                     _require_same_history(tree, tree.root(), _last(tenant_id, unit, known))
             yield unit, known
 
-    def _head(self, tenant_id: str, unit: ProofUnit, known: KnownLog) -> LogHead:
-        tree = unit.log.tree()
+    def _head(self, tenant_id: str, unit: CorpusUnit, known: KnownLog) -> LogHead:
+        tree = unit.get(SqlLog).tree()
         root = tree.root()
         last = _last(tenant_id, unit, known)
         _require_same_history(tree, root, last)
@@ -156,10 +156,11 @@ class Heads:
             last = self._sign(tenant_id, key, last.origin, tree.size, root)
         return LogHead(last, others[-1] if others else None, key, tree)
 
-    def _begin(self, tenant_id: str, tenant: OpenTenant[ProofUnit]) -> None:
+    def _begin(self, tenant_id: str, tenant: OpenTenant) -> None:
         """Name the log, and sign its first head. One that comes after another, whose store was put
         back or made anew, says so in its next leaf."""
         with tenant.write() as unit:
+            log = unit.get(SqlLog)
             if _name(unit) is not None:  # Another server was faster.
                 return
             known = self._keys.known(tenant_id)
@@ -167,10 +168,10 @@ class Heads:
             self._keys.require_own(tenant_id, key)
             name = LogName(secrets.token_hex(_ID_BYTES), unit.feed.generation() or 0)
             origin = origin_of(tenant_id, name)
-            unit.log.begin(name)
+            log.begin(name)
             if known.heads:
-                unit.log.add([_continuing(name, origin, known.heads[-1])])
-            tree = unit.log.tree()
+                log.add([_continuing(name, origin, known.heads[-1])])
+            tree = log.tree()
             # Before the name is kept: from then on, no head means that it was taken away.
             self._sign(tenant_id, key, origin, tree.size, tree.root())
 
@@ -182,7 +183,7 @@ class Heads:
         return head
 
 
-def _last(tenant_id: str, unit: ProofUnit, known: KnownLog) -> SignedHead:
+def _last(tenant_id: str, unit: CorpusUnit, known: KnownLog) -> SignedHead:
     """Return the newest head that was signed of the log that a snapshot has.
 
     Raises:
@@ -218,9 +219,9 @@ def origin_of(tenant_id: str, name: LogName) -> str:
     return f"mneme/{tenant_id}/{name.id}"
 
 
-def _name(unit: ProofUnit) -> LogName | None:
+def _name(unit: CorpusUnit) -> LogName | None:
     """Return the log's name; None for one that was not begun, or by another store."""
-    name = unit.log.name()
+    name = unit.get(SqlLog).name()
     return name if name is not None and name.generation == unit.feed.generation() else None
 
 

@@ -11,23 +11,29 @@ from mneme.proof.notes import NoteInvalid, VerifierKey, decoded
 from mneme_server.common.errors import DataLoss
 from mneme_server.common.stored import UNREADABLE
 from mneme_server.engine.corpus.document import Memory, ids_by_kind
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
+from mneme_server.features.admin.forgetting.store import SqlForgettings
 from mneme_server.features.events.chain import content_of as content_of_event
 from mneme_server.features.events.chain import event_hash
 from mneme_server.features.events.model import Event
+from mneme_server.features.events.store.events import SqlEvents
 from mneme_server.features.proof.merkle import TILE, TILE_LEVELS, leaf_hash
-from mneme_server.features.proof.ports import Forgotten, Leaf, ProofUnit
+from mneme_server.features.proof.ports import Forgotten, Leaf
+from mneme_server.features.proof.store.log import SqlLog
 from mneme_server.features.proof.versions import commitment_of, tells_of
 
 
-def leaves_of(unit: ProofUnit, memories: Sequence[Memory]) -> list[Leaf]:
+def leaves_of(unit: CorpusUnit, memories: Sequence[Memory]) -> list[Leaf]:
     """Return the leaves of these memories as they are now, with salts and contents.
 
     Raises:
         DataLoss: what is stored is not what was committed to, or has no leaf.
     """
-    newest = {kind: unit.log.newest(kind, ids) for kind, ids in ids_by_kind(memories).items()}
+    newest = {
+        kind: unit.get(SqlLog).newest(kind, ids) for kind, ids in ids_by_kind(memories).items()
+    }
     committing = [m.document.source_id for m in memories if m.document.kind.commits]
-    events = unit.events.by_ids(committing) if committing else {}
+    events = unit.get(SqlEvents).by_ids(committing) if committing else {}
     found: list[Leaf] = []
     for memory in memories:
         document = memory.document
@@ -42,7 +48,7 @@ def leaves_of(unit: ProofUnit, memories: Sequence[Memory]) -> list[Leaf]:
                 salt=event.salt,
                 content=content_of_event(event),
             )
-        _require_committed(leaf, memory, follows=unit.shown.follows(document.kind))
+        _require_committed(leaf, memory, follows=unit.follows(document.kind))
         if event is not None:
             _require_chained(event, memory)
         found.append(leaf)
@@ -144,11 +150,11 @@ class Marks:
         return _within(sequence, self.places.get(session, ()))
 
 
-def marks_of(tenant_id: str, unit: ProofUnit, keys: Sequence[VerifierKey]) -> Marks:
+def marks_of(tenant_id: str, unit: CorpusUnit, keys: Sequence[VerifierKey]) -> Marks:
     """Return what one of a tenant's keys signed of what it forgot."""
     leaves: list[tuple[int, int]] = []
     places: dict[str, list[tuple[int, int]]] = {}
-    for one in unit.forgettings.all():
+    for one in unit.get(SqlForgettings).all():
         if _is_signed(tenant_id, one, keys):
             leaves += one.leaves
             for name, runs in one.places.items():

@@ -19,11 +19,13 @@ from mneme_server.common.clock import from_rfc3339
 from mneme_server.common.errors import DataLoss, InvalidArgument, NotFound, Reason
 from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.corpus.tenant import OpenTenants
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.proof.heads import Heads, LogHead, origin_of
 from mneme_server.features.proof.keys import trusted
 from mneme_server.features.proof.leaves import Marks, leaves_of, marks_of, require_proved
 from mneme_server.features.proof.merkle import TILE, Tree, leaf_hash
-from mneme_server.features.proof.ports import Leaf, ProofUnit
+from mneme_server.features.proof.ports import Leaf
+from mneme_server.features.proof.store.log import SqlLog
 from mneme_server.features.proof.versions import commitment_of
 
 
@@ -60,7 +62,7 @@ class Consistency:
 class Proofs:
     """The use cases of those who check."""
 
-    tenants: OpenTenants[ProofUnit]
+    tenants: OpenTenants
     heads: Heads
     kinds: Mapping[str, MemoryKind]
 
@@ -76,7 +78,7 @@ class Proofs:
             InvalidArgument: the log never was of such a size.
         """
 
-        def proof(unit: ProofUnit, head: LogHead) -> Consistency:
+        def proof(unit: CorpusUnit, head: LogHead) -> Consistency:
             tree = _tree_of(head, new_size, "new_size")
             if old_size > tree.size:
                 raise _out_of_range(
@@ -97,7 +99,7 @@ class Proofs:
             NotFound: the item has no leaf.
         """
 
-        def proof(unit: ProofUnit, head: LogHead) -> Inclusion:
+        def proof(unit: CorpusUnit, head: LogHead) -> Inclusion:
             tree = _tree_of(head, size, "size")
             leaf = _leaf(unit, of)
             if leaf is None or leaf.index >= tree.size:
@@ -145,7 +147,7 @@ class CertifiedState:
 
 def check(
     tenant_id: str,
-    unit: ProofUnit,
+    unit: CorpusUnit,
     found: VerifiedCertificate,
     kinds: Mapping[str, MemoryKind],
     keys: Sequence[VerifierKey],
@@ -155,7 +157,7 @@ def check(
 
     That of a log before this one is proved by its signature alone: that log is not there any more.
     """
-    head, name = found.checkpoint, unit.log.name()
+    head, name = found.checkpoint, unit.get(SqlLog).name()
     if name is None or head.origin != origin_of(tenant_id, name):
         if head.origin.startswith(f"mneme/{tenant_id}/"):
             return [], _states(unit, found.items)
@@ -178,11 +180,11 @@ def _tree_of(head: LogHead, size: int, field: str) -> Tree:
     return Tree(size or head.tree.size, head.tree.read)
 
 
-def _leaf(unit: ProofUnit, of: int | tuple[str, str]) -> Leaf | None:
+def _leaf(unit: CorpusUnit, of: int | tuple[str, str]) -> Leaf | None:
     if isinstance(of, int):
-        return unit.log.at(of)
+        return unit.get(SqlLog).at(of)
     kind, source_id = of
-    leaf = unit.log.newest(kind, [source_id]).get(source_id)
+    leaf = unit.get(SqlLog).newest(kind, [source_id]).get(source_id)
     if leaf is None:
         raise NotFound(f"the log has no leaf of {kind} {source_id!r}", field="of")
     return leaf
@@ -199,19 +201,19 @@ def _out_of_range(message: str, field: str) -> InvalidArgument:
     return InvalidArgument(message, reason=Reason.OUT_OF_RANGE, field=field)
 
 
-def _of_head(unit: ProofUnit, head: Checkpoint) -> Iterator[Problem]:
-    size = unit.log.size()
+def _of_head(unit: CorpusUnit, head: Checkpoint) -> Iterator[Problem]:
+    size = unit.get(SqlLog).size()
     if head.size > size:
         yield Problem("log", f"it has {size} leaves, the certificate's head {head.size}")
-    elif unit.log.tree(head.size).root() != head.root:
+    elif unit.get(SqlLog).tree(head.size).root() != head.root:
         yield Problem("log", f"its first {head.size} leaves are not those that were signed")
 
 
 def _of_leaves(
-    unit: ProofUnit, head: Checkpoint, items: Sequence[CertifiedItem]
+    unit: CorpusUnit, head: Checkpoint, items: Sequence[CertifiedItem]
 ) -> Iterator[Problem]:
     """Yield what speaks against the tiles that each result's proof is read from."""
-    tree = unit.log.tree(head.size)
+    tree = unit.get(SqlLog).tree(head.size)
     for item in items:
         index = item.leaf_index
         if tree.leaf(index) != item.hash:
@@ -225,7 +227,7 @@ def _of_leaves(
 
 def _of_rows(
     tenant_id: str,
-    unit: ProofUnit,
+    unit: CorpusUnit,
     states: Sequence[CertifiedState],
     kinds: Mapping[str, MemoryKind],
     keys: Sequence[VerifierKey],
@@ -238,7 +240,7 @@ def _of_rows(
         if state.since is CertifiedStateKind.REMOVED and state.newest is None:
             yield Problem("rows", f"the log names no leaf of {what}: its row was changed")
         elif state.since is CertifiedStateKind.REMOVED and state.newest is not None:
-            leaf = unit.log.at(state.newest)
+            leaf = unit.get(SqlLog).at(state.newest)
             if leaf is None or not _gives_hash(leaf):
                 yield Problem(
                     "rows", f"the log does not say that {what} was removed: it was changed"
@@ -271,16 +273,16 @@ def _problem(error: DataLoss) -> Problem:
     return Problem("log" if error.metadata.get("kind") == TILE else "rows", error.message)
 
 
-def _states(unit: ProofUnit, items: Sequence[CertifiedItem]) -> list[CertifiedState]:
+def _states(unit: CorpusUnit, items: Sequence[CertifiedItem]) -> list[CertifiedState]:
     by_kind: dict[str, list[str]] = {}
     for item in items:
         by_kind.setdefault(item.source_type, []).append(item.source_id)
-    newest = {kind: unit.log.newest(kind, ids) for kind, ids in by_kind.items()}
+    newest = {kind: unit.get(SqlLog).newest(kind, ids) for kind, ids in by_kind.items()}
     return [_state(unit, item, newest[item.source_type].get(item.source_id)) for item in items]
 
 
-def _state(unit: ProofUnit, item: CertifiedItem, newest: Leaf | None) -> CertifiedState:
-    leaf = unit.log.at(item.leaf_index)
+def _state(unit: CorpusUnit, item: CertifiedItem, newest: Leaf | None) -> CertifiedState:
+    leaf = unit.get(SqlLog).at(item.leaf_index)
     if leaf is not None and leaf.hash == item.hash and leaf.forgotten_us is not None:
         return CertifiedState(item, CertifiedStateKind.FORGOTTEN, forgotten_us=leaf.forgotten_us)
     if newest is None:

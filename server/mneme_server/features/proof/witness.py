@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from mneme_server.common.errors import DataLoss
 from mneme_server.engine.corpus.document import Memory
 from mneme_server.engine.corpus.tenant import OpenTenant
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.events.chain import ChainLink, ForgottenPlace
 from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.events.model import Event
 from mneme_server.features.proof.heads import Heads
 from mneme_server.features.proof.keys import trusted
 from mneme_server.features.proof.leaves import leaves_of, marks_of
-from mneme_server.features.proof.ports import ProofUnit
+from mneme_server.features.proof.store.log import SqlLog
 
 
 class LogWitness:
@@ -28,11 +29,11 @@ class LogWitness:
     def __init__(self, heads: Heads) -> None:
         self._heads = heads
 
-    def against_all(self, tenant_id: str, tenant: OpenTenant[ProofUnit]) -> str:
+    def against_all(self, tenant_id: str, tenant: OpenTenant) -> str:
         """Check that the log is what was signed, and that each of its leaves is of something."""
         try:
             with self._heads.checked(tenant_id, tenant) as (unit, _):
-                leaves = unit.log.unaccounted()
+                leaves = unit.get(SqlLog).unaccounted()
         except DataLoss as error:
             return error.message
         if leaves:
@@ -43,7 +44,7 @@ class LogWitness:
         return ""
 
     def against_links(
-        self, tenant_id: str, unit: ProofUnit, session: str, links: Sequence[ChainLink]
+        self, tenant_id: str, unit: CorpusUnit, session: str, links: Sequence[ChainLink]
     ) -> tuple[int, str] | None:
         """Check that events have the leaves and the documents that they were recorded with, and
         that what is marked as forgotten was."""
@@ -69,17 +70,17 @@ class LogWitness:
                     return at, why
         return None
 
-    def against_session(self, unit: ProofUnit, session_id: str, recallable: int) -> str:
+    def against_session(self, unit: CorpusUnit, session_id: str, recallable: int) -> str:
         """Check that nothing is recalled of a session that is not in its chain."""
-        found = unit.log.events_of(session_id)
+        found = unit.get(SqlLog).events_of(session_id)
         if found == recallable:
             return ""
         return f"{found} of its events are recalled, and {recallable} of those in its chain can be"
 
 
-def _all_logged(unit: ProofUnit, memories: Sequence[Memory]) -> bool:
+def _all_logged(unit: CorpusUnit, memories: Sequence[Memory]) -> bool:
     try:
-        tree = unit.log.tree()
+        tree = unit.get(SqlLog).tree()
         for leaf in leaves_of(unit, memories):
             tree.require(leaf.index)
     except DataLoss:
@@ -87,11 +88,11 @@ def _all_logged(unit: ProofUnit, memories: Sequence[Memory]) -> bool:
     return True
 
 
-def _against(unit: ProofUnit, memory: Memory | None) -> str:
+def _against(unit: CorpusUnit, memory: Memory | None) -> str:
     if memory is None:
         return "it cannot be recalled, and was recorded so that it could be"
     try:
-        tree = unit.log.tree()
+        tree = unit.get(SqlLog).tree()
         for leaf in leaves_of(unit, [memory]):
             tree.require(leaf.index)
     except DataLoss as error:

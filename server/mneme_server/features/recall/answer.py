@@ -23,7 +23,6 @@ from mneme_server.engine.corpus.ports import (
     Selection,
 )
 from mneme_server.engine.corpus.tenant import OpenTenant
-from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.recall.copies import CopyKeys, copies_of
 from mneme_server.features.recall.hybrid import Ranked
 from mneme_server.features.recall.model import (
@@ -63,7 +62,7 @@ _SKIPPED = 100
 
 
 def answer_of(
-    tenant: OpenTenant[CorpusUnit],
+    tenant: OpenTenant,
     index: CorpusIndex,
     query: RecallQuery,
     selection: Selection,
@@ -153,7 +152,7 @@ def _row_of(index: CorpusIndex, document: Document) -> int:
 
 
 @contextmanager
-def _reading(tenant: OpenTenant[CorpusUnit], *, newest: bool) -> Iterator[ReadSources]:
+def _reading(tenant: OpenTenant, *, newest: bool) -> Iterator[ReadSources]:
     """Lend what reads memories by their sources; a transaction is begun when it reads the first."""
     with ExitStack() as lent:
         readers: list[MemoryReader] = []
@@ -249,7 +248,7 @@ def _link(results: Sequence[Recalled], groups: Groups) -> None:
 
 
 def _add_turns(
-    tenant: OpenTenant[CorpusUnit],
+    tenant: OpenTenant,
     index: CorpusIndex,
     query: RecallQuery,
     results: Sequence[Recalled],

@@ -15,7 +15,6 @@ from mneme_server.engine.corpus.cold_search import ColdIndex, ColdQuestion
 from mneme_server.engine.corpus.document import DocumentFilter
 from mneme_server.engine.corpus.ports import CorpusIndex, Hits, Matrix, Selection, WordEvidence
 from mneme_server.engine.corpus.tenant import OpenTenant, TenantsAtOnce
-from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.scheduling.foreground import Foreground, Size
 from mneme_server.features.recall.answer import Rerank, answer_of
 from mneme_server.features.recall.confidence import (
@@ -73,7 +72,7 @@ class Recall:
     `model_id` is the embedder's: by it confidence is known.
     """
 
-    tenants: TenantsAtOnce[CorpusUnit]
+    tenants: TenantsAtOnce
     embedder: QueryEmbedder
     foreground: Foreground = field(default_factory=Foreground)
     soon: DeferrableEmbedder | None = None
@@ -131,7 +130,7 @@ class Recall:
 
     def _search_cold(
         self,
-        tenant: OpenTenant[CorpusUnit],
+        tenant: OpenTenant,
         cold_index: ColdIndex,
         query: RecallQuery,
         embedding: _Embedding,

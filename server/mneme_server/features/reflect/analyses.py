@@ -7,15 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from mneme_server.common import deadline
 from mneme_server.common.errors import Reason, ResourceExhausted
 from mneme_server.common.fairness import FairGate
 from mneme_server.engine.corpus.tenant import OpenTenants
-from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.events.history import Column, HistoryFilter, HistoryReader
+from mneme_server.features.events.store.history import SqlHistory
 from mneme_server.features.reflect import (
     cost_analysis,
     error_patterns,
@@ -52,15 +51,6 @@ _COUNTS = frozenset(
 """Findings that only count what there is."""
 _PATIENCE_S = 10.0
 _RETRY_S = 5.0
-
-
-class ReflectUnit(CorpusUnit, Protocol):
-    """One transaction, as far as reflecting is concerned."""
-
-    @property
-    def history(self) -> HistoryReader:
-        """The tenant's record, read by columns."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +115,7 @@ class Analyses:
         foreground: the calls that reading the record takes turns with.
     """
 
-    tenants: OpenTenants[ReflectUnit]
+    tenants: OpenTenants
     prices: PriceTable = field(default_factory=PriceTable)
     patience_s: float = _PATIENCE_S
     foreground: Foreground = field(default_factory=Foreground)
@@ -151,9 +141,9 @@ class Analyses:
             self._turns.turn(tenant_id),
             tenant.read() as unit,
         ):
-            history = load(unit.history, filter_, plan.columns, self.foreground)
+            history = load(unit.get(SqlHistory), filter_, plan.columns, self.foreground)
             deadline.check()
-            findings = plan.run(history, unit.history)
+            findings = plan.run(history, unit.get(SqlHistory))
         return AnalysisReport(
             analysis=plan.analysis,
             result=findings.result,

@@ -37,10 +37,10 @@ def _build(host: Host) -> Parts:
         offers=[episodes, skills, consolidation],
         dependents=[DependentEpisodes(), DependentSkills()],
         figures=[
-            Figure("episodes", lambda unit: unit.episodes.count(EpisodeFilter())),
-            Figure("skills", lambda unit: unit.skills.count(SkillFilter())),
-            Figure("average_episode_reward", lambda unit: unit.episodes.average_reward()),
-            Figure("average_skill_success_rate", lambda unit: unit.skills.average_rate()),
+            Figure("episodes", lambda unit: unit.get(SqlEpisodes).count(EpisodeFilter())),
+            Figure("skills", lambda unit: unit.get(SqlSkills).count(SkillFilter())),
+            Figure("average_episode_reward", lambda unit: unit.get(SqlEpisodes).average_reward()),
+            Figure("average_skill_success_rate", lambda unit: unit.get(SqlSkills).average_rate()),
         ],
     )
 
@@ -49,7 +49,6 @@ CAPABILITY = Capability(
     name="skills",
     build=_build,
     kinds={EPISODE: EPISODE_DETAILS, SKILL: SKILL_DETAILS},
-    repositories={"episodes": SqlEpisodes, "skills": SqlSkills},
     migrations=Path(__file__).parent / "migrations",
     forgets=FORGETS,
 )

@@ -19,6 +19,7 @@ from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.scheduling.foreground import Foreground, Size
 from mneme_server.features.context.words import ended, folded, words_of
+from mneme_server.features.events.store.history import SqlActivity
 from mneme_server.features.recall.search import Recall
 from mneme_server.features.reflect.wording import of, percent, sequence, sure
 from mneme_server.features.skills.comparison import MIN_GROUP, TaskGroup, compared
@@ -34,8 +35,9 @@ from mneme_server.features.skills.model import (
     UseTally,
     rate_interval,
 )
-from mneme_server.features.skills.ports import SkillsUnit
 from mneme_server.features.skills.skills import document_of
+from mneme_server.features.skills.store.episodes import SqlEpisodes
+from mneme_server.features.skills.store.skills import SqlSkills
 
 MAX_EPISODES = 10_000
 """Episodes that are looked at, the latest."""
@@ -98,7 +100,7 @@ class _EpisodeVectors:
 class Consolidation:
     """Groups episodes by the meaning of their tasks, and makes groups that succeed skills."""
 
-    tenants: OpenTenants[SkillsUnit]
+    tenants: OpenTenants
     embedder: TextEmbedder
     recall: Recall
     foreground: Foreground = field(default_factory=Foreground)
@@ -128,8 +130,8 @@ class Consolidation:
                 names = _names(groups, read.episodes)
             while True:
                 with tenant.read() as unit:
-                    learned = unit.skills.learned()
-                    taken = unit.skills.names()
+                    learned = unit.get(SqlSkills).learned()
+                    taken = unit.get(SqlSkills).names()
                 made = _made(groups, findings, names, learned, taken)
                 if dry_run or self._write(tenant, made, learned):
                     break
@@ -137,7 +139,7 @@ class Consolidation:
             made, len(read.episodes), read.not_embedded, count, read.truncated
         )
 
-    def _read(self, tenant: OpenTenant[SkillsUnit], filter_: EpisodeFilter) -> _EpisodeVectors:
+    def _read(self, tenant: OpenTenant, filter_: EpisodeFilter) -> _EpisodeVectors:
         """Read the latest episodes, page by page, with the vectors that they have."""
         episodes: list[Episode] = []
         vectors: list[Matrix] = []
@@ -145,8 +147,8 @@ class Consolidation:
         while True:
             deadline.check()
             with tenant.read() as unit:
-                page = unit.episodes.digests(filter_, last, _PAGE)
-                known = {**unit.episodes.task_vectors([one.id for one in page])}
+                page = unit.get(SqlEpisodes).digests(filter_, last, _PAGE)
+                known = {**unit.get(SqlEpisodes).task_vectors([one.id for one in page])}
                 plain = unit.queue.known_vectors([one.text for one in page if not one.critique])
             known |= {one.id: plain[one.text] for one in page if one.text in plain}
             known |= self._embedded([one for one in page if one.id not in known])
@@ -173,7 +175,7 @@ class Consolidation:
 
     def _groups(
         self,
-        tenant: OpenTenant[SkillsUnit],
+        tenant: OpenTenant,
         read: _EpisodeVectors,
         min_attempts: int,
         min_reward: float,
@@ -197,14 +199,14 @@ class Consolidation:
             episodes = [read.episodes[row] for row in rows]
             with tenant.read() as unit:
                 sessions = {one.session_id for one in episodes if one.session_id}
-                errors = unit.activity.errors_of(sessions, _ERRORS)
+                errors = unit.get(SqlActivity).errors_of(sessions, _ERRORS)
             found.append(TaskGroup(episodes, of_group, _example(read, rows, of_group), errors))
         found.sort(key=lambda group: -group.successes)
         return found, int(groups.max()) + 1
 
     def _write(
         self,
-        tenant: OpenTenant[SkillsUnit],
+        tenant: OpenTenant,
         made: list[ConsolidatedSkill],
         learned: Mapping[str, Skill],
     ) -> bool:
@@ -225,16 +227,18 @@ class Consolidation:
         with tenant.write() as unit:
             deadline.check()
             before = {skill.id: skill.updated_us for skill in learned.values()}
-            same = {one.id: one.updated_us for one in unit.skills.learned().values()} == before
+            same = {
+                one.id: one.updated_us for one in unit.get(SqlSkills).learned().values()
+            } == before
             new = [skill.name for skill in skills if skill.id not in before]
-            if not same or unit.skills.ids_named(new):
+            if not same or unit.get(SqlSkills).ids_named(new):
                 return False
-            reported = unit.skills.get_many([skill.id for skill in skills])
+            reported = unit.get(SqlSkills).get_many([skill.id for skill in skills])
             for place, skill in zip(places, skills, strict=True):
                 known = reported.get(skill.id)
                 kept = skill if known is None else replace(skill, reported=known.reported)
-                unit.skills.save(kept)
-                unit.skills.set_sources(kept.id, kept.source_ids)
+                unit.get(SqlSkills).save(kept)
+                unit.get(SqlSkills).set_sources(kept.id, kept.source_ids)
                 made[place] = ConsolidatedSkill(kept, made[place].change)
             unit.documents.remove(SKILL, [skill.id for skill in skills])
             unit.documents.add([document_of(made[place].skill) for place in places], vectors)

@@ -15,7 +15,9 @@ from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.importing import ImportReport, OnConflict, import_of
 from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.scheduling.foreground import Foreground
+from mneme_server.features.memory.store import SqlMemories
 from mneme_server.features.recall.model import RecallAnswer, RecallQuery
 from mneme_server.features.recall.search import Recall
 from mneme_server.features.skills.model import (
@@ -25,8 +27,9 @@ from mneme_server.features.skills.model import (
     FoundEpisode,
     NewEpisode,
 )
-from mneme_server.features.skills.ports import SkillsUnit
 from mneme_server.features.skills.session_record import completed, read_record
+from mneme_server.features.skills.store.episodes import SqlEpisodes
+from mneme_server.features.skills.store.skills import SqlSkills
 
 _EXPORT_PAGE = 200
 _GIVEN = (
@@ -42,7 +45,7 @@ _OUTCOMES: dict[bool | None, frozenset[str]] = {
 class Episodes:
     """The use cases of episodes."""
 
-    tenants: OpenTenants[SkillsUnit]
+    tenants: OpenTenants
     embedder: TextEmbedder
     recall: Recall
     foreground: Foreground = field(default_factory=Foreground)
@@ -67,13 +70,13 @@ class Episodes:
             vectors, of_tasks = self._embedded([episode])  # Before the lock: it may take long.
             with tenant.write() as unit:
                 deadline.check()
-                known = unit.episodes.get_many([episode.id]).get(episode.id)
+                known = unit.get(SqlEpisodes).get_many([episode.id]).get(episode.id)
                 if known is not None:
                     return _unchanged(known, given)
                 _require_memories(unit, episode)
                 if vectors is None:
                     tenant.require_room(1)
-                unit.episodes.save([episode], of_tasks)
+                unit.get(SqlEpisodes).save([episode], of_tasks)
                 unit.documents.add([_document(episode)], vectors)
         return episode
 
@@ -95,7 +98,7 @@ class Episodes:
         """Return episodes, latest first, after (occurred_us, id); and how many match."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             page = self.foreground.read_page(
-                partial(unit.episodes.page, filter_),
+                partial(unit.get(SqlEpisodes).page, filter_),
                 after,
                 limit,
                 lambda one: (one.occurred_us, one.id),
@@ -103,7 +106,7 @@ class Episodes:
                     len(one.input) + len(one.output) + len(one.critique), len(one.metadata_json)
                 ),
             )
-            return page, unit.episodes.count(filter_)
+            return page, unit.get(SqlEpisodes).count(filter_)
 
     def retrieve(
         self, tenant_id: str, task: str, filter_: EpisodeFilter, *, limit: int, min_score: float
@@ -123,7 +126,7 @@ class Episodes:
             ),
         )
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            stored = unit.episodes.get_many([r.document.source_id for r in answer.results])
+            stored = unit.get(SqlEpisodes).get_many([r.document.source_id for r in answer.results])
         found = [
             FoundEpisode(stored[result.document.source_id], result.score, result.similarity)
             for result in answer.results
@@ -138,10 +141,10 @@ class Episodes:
             NotFound: there is no such episode.
         """
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
-            episode = unit.episodes.get_many([episode_id]).get(episode_id)
+            episode = unit.get(SqlEpisodes).get_many([episode_id]).get(episode_id)
             if episode is None:
                 raise _missing(episode_id)
-            unit.episodes.remove(episode_id)
+            unit.get(SqlEpisodes).remove(episode_id)
             unit.documents.remove(EPISODE, [episode_id])
         return episode
 
@@ -163,11 +166,11 @@ class Episodes:
             deadline.check()  # It may have waited for the tenant's other writes.
             if vectors is None:
                 tenant.require_room(len(given))
-            stored = unit.episodes.get_many([episode.id for episode in given])
+            stored = unit.get(SqlEpisodes).get_many([episode.id for episode in given])
             done = import_of(given, stored, _same, on_conflict, "episode")
             if done.rows:
                 given = _with_known_memories(unit, given)
-                unit.episodes.save([given[row] for row in done.rows], of_tasks)
+                unit.get(SqlEpisodes).save([given[row] for row in done.rows], of_tasks)
                 unit.documents.remove(EPISODE, list(done.replaced))
                 unit.documents.add(
                     [_document(given[row]) for row in done.rows],
@@ -181,7 +184,7 @@ class Episodes:
         with self.tenants.open(tenant_id) as tenant:
             while True:
                 with tenant.read() as unit:
-                    page = unit.episodes.by_id(filter_, after, _EXPORT_PAGE)
+                    page = unit.get(SqlEpisodes).by_id(filter_, after, _EXPORT_PAGE)
                 if not page:
                     return
                 yield from page
@@ -206,40 +209,40 @@ class DependentEpisodes:
 
     name = "episodes"
 
-    def resting_on(self, unit: SkillsUnit, gone: Mapping[str, Collection[str]]) -> Collection[str]:
+    def resting_on(self, unit: CorpusUnit, gone: Mapping[str, Collection[str]]) -> Collection[str]:
         """Return the episodes that name one of the memories."""
-        return unit.episodes.resting_on(gone["memories"])
+        return unit.get(SqlEpisodes).resting_on(gone["memories"])
 
-    def remove(self, unit: SkillsUnit, ids: Collection[str]) -> None:
+    def remove(self, unit: CorpusUnit, ids: Collection[str]) -> None:
         """Delete the episodes; skills that came from others, too, name only those from now on."""
-        unit.skills.forget_sources(ids)
-        unit.episodes.remove_many(ids)
+        unit.get(SqlSkills).forget_sources(ids)
+        unit.get(SqlEpisodes).remove_many(ids)
         unit.documents.remove(EPISODE, list(ids))
 
 
-def _known(tenant: OpenTenant[SkillsUnit], episode_id: str) -> Episode | None:
+def _known(tenant: OpenTenant, episode_id: str) -> Episode | None:
     if not episode_id:
         return None
     with tenant.read() as unit:
-        return unit.episodes.get_many([episode_id]).get(episode_id)
+        return unit.get(SqlEpisodes).get_many([episode_id]).get(episode_id)
 
 
 def _missing(episode_id: str) -> NotFound:
     return NotFound(f"there is no episode {episode_id!r}", field="id")
 
 
-def _require_memories(unit: SkillsUnit, episode: Episode) -> None:
-    there = unit.remembered.successors(episode.memory_ids)
+def _require_memories(unit: CorpusUnit, episode: Episode) -> None:
+    there = unit.get(SqlMemories).successors(episode.memory_ids)
     for memory_id in episode.memory_ids:
         if memory_id not in there:
             raise NotFound(f"there is no memory {memory_id!r}", field="memory_ids")
 
 
-def _with_known_memories(unit: SkillsUnit, given: list[Episode]) -> list[Episode]:
+def _with_known_memories(unit: CorpusUnit, given: list[Episode]) -> list[Episode]:
     named = {memory_id for episode in given for memory_id in episode.memory_ids}
     if not named:
         return given
-    there = unit.remembered.successors(named)
+    there = unit.get(SqlMemories).successors(named)
     return [
         replace(
             one, memory_ids=tuple(memory_id for memory_id in one.memory_ids if memory_id in there)

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 
 from mneme_server.engine.corpus.document import DocumentFilter
 from mneme_server.engine.corpus.tenant import OpenTenants
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.context.experience import Attempt, Near, ProvenSkill
 from mneme_server.features.events.history import ActivityFilter
 from mneme_server.features.recall.confidence import RECALLED_BY_DEFAULT
 from mneme_server.features.recall.model import Recalled, RecallQuery
 from mneme_server.features.recall.search import Recall
 from mneme_server.features.skills.model import EPISODE, SKILL, Skill, score_of
-from mneme_server.features.skills.ports import SkillsUnit
+from mneme_server.features.skills.store.episodes import SqlEpisodes
+from mneme_server.features.skills.store.skills import SqlSkills
 
 _LOOKED_AT = 20
 """What is recalled of either kind, of which few are shown: the record of a skill may lift it."""
@@ -25,7 +27,7 @@ _FAILS = 0.5
 class SearchExperience:
     """Implements `features.context.experience.ExperienceSearch`."""
 
-    tenants: OpenTenants[SkillsUnit]
+    tenants: OpenTenants
     recall: Recall
 
     def attempts_on(
@@ -44,7 +46,7 @@ class SearchExperience:
         if not found:
             return ()
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            stored = unit.episodes.get_many([one.document.source_id for one in found])
+            stored = unit.get(SqlEpisodes).get_many([one.document.source_id for one in found])
         return [
             Attempt(
                 episode_id=episode.id,
@@ -71,7 +73,7 @@ class SearchExperience:
         if not found:
             return ()
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            stored = unit.skills.get_many([one.document.source_id for one in found])
+            stored = unit.get(SqlSkills).get_many([one.document.source_id for one in found])
             if filter_.user_id:
                 stored = _without_others(unit, stored, filter_.user_id)
         proven = [
@@ -99,11 +101,11 @@ class SearchExperience:
 
 
 def _without_others(
-    unit: SkillsUnit, skills: Mapping[str, Skill], user_id: str
+    unit: CorpusUnit, skills: Mapping[str, Skill], user_id: str
 ) -> dict[str, Skill]:
     """Return the skills that no attempt for another user taught."""
     sources = {source for skill in skills.values() for source in skill.source_ids}
-    others = unit.episodes.of_others(sources, user_id)
+    others = unit.get(SqlEpisodes).of_others(sources, user_id)
     return {key: skill for key, skill in skills.items() if others.isdisjoint(skill.source_ids)}
 
 

@@ -21,8 +21,8 @@ from mneme_server.features.events.model import (
     outcome_of,
     reward_of,
 )
+from mneme_server.features.events.store.sessions import SqlSessions
 from mneme_server.features.skills.model import Episode, NewEpisode, within_bounds
-from mneme_server.features.skills.ports import SkillsUnit
 
 MAX_TOOLS = 1_000
 """Calls of a session that are kept, its first ones."""
@@ -52,10 +52,10 @@ class SessionRecord:
     ended_us: int
 
 
-def read_record(tenant: OpenTenant[SkillsUnit], session_id: str) -> SessionRecord | None:
+def read_record(tenant: OpenTenant, session_id: str) -> SessionRecord | None:
     """Return what is recorded of a session; None when there is no such session."""
     with tenant.read() as unit:
-        session = unit.sessions.get(session_id)
+        session = unit.get(SqlSessions).get(session_id)
     if session is None:
         return None
     notes, said = SessionNotes(), _SessionText()

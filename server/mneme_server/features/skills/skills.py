@@ -19,6 +19,7 @@ from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.ports import TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenants
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.recall.model import RecallAnswer, RecallQuery
 from mneme_server.features.recall.search import Recall
@@ -33,7 +34,7 @@ from mneme_server.features.skills.model import (
     SkillUse,
     score_of,
 )
-from mneme_server.features.skills.ports import SkillsUnit
+from mneme_server.features.skills.store.skills import SqlSkills
 
 CANDIDATES = 100
 """Most relevant skills among which a search ranks."""
@@ -43,7 +44,7 @@ CANDIDATES = 100
 class Skills:
     """The use cases of skills."""
 
-    tenants: OpenTenants[SkillsUnit]
+    tenants: OpenTenants
     embedder: TextEmbedder
     recall: Recall
     foreground: Foreground = field(default_factory=Foreground)
@@ -59,15 +60,16 @@ class Skills:
         skill = replace(given, id=given.id or new_id(), created_us=now, updated_us=now)
         vectors = self.embedder.embed([skill.text])  # Before the lock: it may take long.
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
+            skills = unit.get(SqlSkills)
             deadline.check()
-            known = unit.skills.get_many([skill.id]).get(skill.id)
+            known = skills.get_many([skill.id]).get(skill.id)
             if known is not None:
                 return _unchanged(known, skill)
             _require_free_name(unit, skill)
             if vectors is None:
                 tenant.require_room(1)
-            unit.skills.save(skill)
-            unit.skills.set_sources(skill.id, skill.source_ids)
+            skills.save(skill)
+            skills.set_sources(skill.id, skill.source_ids)
             unit.documents.add([document_of(skill)], vectors)
         return skill
 
@@ -79,7 +81,7 @@ class Skills:
         """
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             skill = _existing(unit, skill_id)
-            return skill, unit.skills.links([skill_id]).get(skill_id, ())
+            return skill, unit.get(SqlSkills).links([skill_id]).get(skill_id, ())
 
     def update(self, tenant_id: str, skill_id: str, changes: Mapping[str, Any]) -> Skill:
         """Change the given fields, of those in `model.CONTENT`.
@@ -110,7 +112,7 @@ class Skills:
                         continue  # Somebody else changed it meanwhile: start from that.
                     _require_free_name(unit, after)
                     after = replace(after, reported=now.reported, learned=now.learned)
-                    unit.skills.save(after)
+                    unit.get(SqlSkills).save(after)
                     unit.documents.remove(SKILL, [skill_id])
                     unit.documents.add([document_of(after)], vectors)
                 return after
@@ -121,9 +123,9 @@ class Skills:
         """Return skills by name, after that name; and how many match."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             page = self.foreground.read_page(
-                partial(unit.skills.page, filter_), after, limit, lambda one: (one.name,)
+                partial(unit.get(SqlSkills).page, filter_), after, limit, lambda one: (one.name,)
             )
-            return page, unit.skills.count(filter_)
+            return page, unit.get(SqlSkills).count(filter_)
 
     def search(
         self, tenant_id: str, task: str, filter_: SkillFilter, *, limit: int
@@ -135,7 +137,8 @@ class Skills:
         answer = self.recall.search(tenant_id, query)
         relevant = {result.document.source_id: result for result in answer.results}
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            records = unit.skills.records(list(relevant))
+            skills = unit.get(SqlSkills)
+            records = skills.records(list(relevant))
             scores = {
                 one: score_of(found.score, records[one].interval[0])
                 for one, found in relevant.items()
@@ -143,7 +146,7 @@ class Skills:
             }
             # Stable: of equal scores the more relevant one stays first.
             best = sorted(scores, key=lambda one: -scores[one])[:limit]
-            stored, links = unit.skills.get_many(best), unit.skills.links(best)
+            stored, links = skills.get_many(best), skills.links(best)
         found = [
             FoundSkill(
                 stored[one],
@@ -166,14 +169,15 @@ class Skills:
         """
         use = replace(given, id=given.id or new_id(), used_us=given.used_us or now_us())
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
+            skills = unit.get(SqlSkills)
             skill = _existing(unit, use.skill_id)
-            known = unit.skills.use(use.skill_id, use.id)
+            known = skills.use(use.skill_id, use.id)
             if known is not None:
                 _require_same_use(known, replace(use, used_us=given.used_us or known.used_us))
                 return skill
             after = skill.used(use)
-            unit.skills.add_use(use)
-            unit.skills.save(after)
+            skills.add_use(use)
+            skills.save(after)
             if after.value != skill.value:
                 unit.documents.set_value(SKILL, skill.id, after.value)
         return after
@@ -193,7 +197,7 @@ class Skills:
             child = _existing(unit, link.child_id, "child_id")
             if link.relationship == Relationship.PREREQUISITE:
                 _refuse_circle(unit, link)
-            unit.skills.save_link(link)
+            unit.get(SqlSkills).save_link(link)
         return replace(link, parent_name=parent.name, child_name=child.name)
 
     def unlink(
@@ -208,7 +212,7 @@ class Skills:
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             _existing(unit, parent_id, "parent_id")
             _existing(unit, child_id, "child_id")
-            return unit.skills.remove_links(parent_id, child_id, relationship)
+            return unit.get(SqlSkills).remove_links(parent_id, child_id, relationship)
 
     def delete(self, tenant_id: str, skill_id: str) -> Skill:
         """Delete the skill with its links and uses, and return it as it was.
@@ -218,7 +222,7 @@ class Skills:
         """
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             skill = _existing(unit, skill_id)
-            unit.skills.remove(skill_id)
+            unit.get(SqlSkills).remove(skill_id)
             unit.documents.remove(SKILL, [skill_id])
         return skill
 
@@ -228,21 +232,21 @@ class DependentSkills:
 
     name = "skills"
 
-    def resting_on(self, unit: SkillsUnit, gone: Mapping[str, Collection[str]]) -> Collection[str]:
+    def resting_on(self, unit: CorpusUnit, gone: Mapping[str, Collection[str]]) -> Collection[str]:
         """Return the skills that came from some of the episodes and from no others."""
         going = set(gone["episodes"])
-        sources = unit.skills.sources_among(going)
+        sources = unit.get(SqlSkills).sources_among(going)
         return {one for one, episodes in sources.items() if going.issuperset(episodes)}
 
-    def remove(self, unit: SkillsUnit, ids: Collection[str]) -> None:
+    def remove(self, unit: CorpusUnit, ids: Collection[str]) -> None:
         """Delete the skills."""
         for skill_id in ids:
-            unit.skills.remove(skill_id)
+            unit.get(SqlSkills).remove(skill_id)
         unit.documents.remove(SKILL, list(ids))
 
 
-def _existing(unit: SkillsUnit, skill_id: str, field_: str = "id") -> Skill:
-    skill = unit.skills.get_many([skill_id]).get(skill_id)
+def _existing(unit: CorpusUnit, skill_id: str, field_: str = "id") -> Skill:
+    skill = unit.get(SqlSkills).get_many([skill_id]).get(skill_id)
     if skill is None:
         raise NotFound(f"there is no skill {skill_id!r}", field=field_)
     return skill
@@ -258,8 +262,8 @@ def _unchanged(known: Skill, given: Skill) -> Skill:
     return known
 
 
-def _require_free_name(unit: SkillsUnit, skill: Skill) -> None:
-    other = unit.skills.ids_named([skill.name]).get(skill.name)
+def _require_free_name(unit: CorpusUnit, skill: Skill) -> None:
+    other = unit.get(SqlSkills).ids_named([skill.name]).get(skill.name)
     if other not in (None, skill.id):
         raise AlreadyExists(f"skill {other!r} has the name {skill.name!r}", field="name")
 
@@ -269,11 +273,11 @@ def _require_same_use(known: SkillUse, given: SkillUse) -> None:
         raise AlreadyExists(f"use {known.id!r} was reported with other content", field="use_id")
 
 
-def _refuse_circle(unit: SkillsUnit, link: SkillLink) -> None:
-    circle = circle_closed_by(link.parent_id, link.child_id, unit.skills.dependents)
+def _refuse_circle(unit: CorpusUnit, link: SkillLink) -> None:
+    circle = circle_closed_by(link.parent_id, link.child_id, unit.get(SqlSkills).dependents)
     if not circle:
         return
-    skills = unit.skills.get_many(circle)
+    skills = unit.get(SqlSkills).get_many(circle)
     path = " → ".join(repr(skills[one].name) if one in skills else one for one in circle)
     raise FailedPrecondition(
         f"these skills would be prerequisites of each other: {path}", field="child_id"

@@ -27,7 +27,7 @@ def test_a_kind_has_a_plain_name(name: str) -> None:
 
 def test_two_capabilities_may_not_bring_a_kind_of_one_name() -> None:
     with pytest.raises(ValueError, match="two kinds of memory are called event"):
-        TenantSchema.of([], kinds=[{EVENT: event_details}, {MemoryKind("event"): None}])
+        TenantSchema.of(kinds=[{EVENT: event_details}, {MemoryKind("event"): None}])
 
 
 def test_there_may_be_as_many_kinds_as_an_index_can_number() -> None:

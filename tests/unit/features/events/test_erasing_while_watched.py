@@ -26,7 +26,7 @@ class Tenants:
 
     @contextmanager
     def read(self) -> Iterator[Any]:
-        yield SimpleNamespace(events=self, sessions=self)
+        yield SimpleNamespace(get=lambda _repository: self)
 
     def get_many(self, session_ids: Iterable[str]) -> Any:
         return {session_id: SimpleNamespace(project="") for session_id in session_ids}

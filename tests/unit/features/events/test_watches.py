@@ -48,7 +48,7 @@ class Recorded:
 
     @contextmanager
     def read(self) -> Iterator[Any]:
-        yield cast(Any, type("Unit", (), {"events": self, "sessions": self})())
+        yield cast(Any, SimpleNamespace(get=lambda _repository: self))
 
     def last_cursor(self) -> int:
         return self.events[-1].cursor if self.events else 0

@@ -11,6 +11,8 @@ import pytest
 from mneme_server.common.counting import MAX_COUNT
 from mneme_server.common.errors import NotFound
 from mneme_server.features.learn.model import Access, Lesson
+from mneme_server.features.learn.store.lessons import SqlLessons
+from mneme_server.features.learn.store.reflections import SqlCounters
 from mneme_server.features.learn.usage import Usage
 
 LESSON = Lesson("l", "T", "C", "general", access_count=4, last_accessed_us=1)
@@ -39,9 +41,11 @@ class Tenant:
         self.meanwhile()
         if self.fails:
             raise OSError
-        yield SimpleNamespace(
-            lessons=SimpleNamespace(count_accesses=count), counters=SimpleNamespace(add=add)
-        )
+        repositories: Mapping[type, Any] = {
+            SqlLessons: SimpleNamespace(count_accesses=count),
+            SqlCounters: SimpleNamespace(add=add),
+        }
+        yield SimpleNamespace(get=repositories.__getitem__)
 
 
 @pytest.fixture

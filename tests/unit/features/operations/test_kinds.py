@@ -11,7 +11,7 @@ from mneme_server.common.canonical import JsonObject
 from mneme_server.features.operations.messages import OperationKinds
 from mneme_server.features.operations.model import LongWork, OperationTask
 from mneme_server.features.operations.operations import JobRunner, Operations
-from mneme_server.features.operations.ports import OperationStore
+from mneme_server.features.operations.store import SqlOperations
 
 ADMIN = admin_service_pb2.DESCRIPTOR.services_by_name["AdminService"]
 SKILLS = skill_service_pb2.DESCRIPTOR.services_by_name["SkillService"]
@@ -35,7 +35,7 @@ def works(*kinds: str) -> dict[str, LongWork]:
 @pytest.fixture
 def kinds() -> OperationKinds:
     unused = object()
-    operations = Operations(cast("OperationStore", unused), cast("JobRunner", unused), places=1)
+    operations = Operations(cast("SqlOperations", unused), cast("JobRunner", unused), places=1)
     return OperationKinds(operations)
 
 

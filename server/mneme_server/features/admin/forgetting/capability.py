@@ -85,7 +85,7 @@ def _drop_here(
     store = stores.open(tenant_id)
     try:
         with store.read() as unit:
-            known = unit.forgettings.get(forgetting_id)
+            known = unit.get(SqlForgettings).get(forgetting_id)
     finally:
         store.close()
     drop(tenant_id, {} if known is None else {POLICY: set(known.outcome.policies)})
@@ -107,7 +107,6 @@ def _kept_elsewhere(shared: bool, settings: ServerSettings) -> int:
 CAPABILITY = Capability(
     name="forgetting",
     build=_build,
-    repositories={"forgettings": SqlForgettings},
     forgets=FORGETS,
     migrations=Path(__file__).parent / "migrations",
     catalog_migrations=Path(__file__).parent / "catalog_migrations",

@@ -41,11 +41,12 @@ from mneme_server.engine.corpus.forgetting import (
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.features.admin.forgetting.model import Forgetting, ForgettingOutcome
 from mneme_server.features.admin.forgetting.ports import (
-    ForgettingCatalog,
+    ForgettableLog,
     ForgettingStore,
     ForgettingUnit,
     Signer,
 )
+from mneme_server.features.admin.forgetting.store import SqlForgettingCatalog, SqlForgettings
 
 POLICY = "policy"
 """The kind of things that are named, not only counted."""
@@ -67,7 +68,7 @@ class Forget:
     """
 
     tenants: OpenTenants[ForgettingUnit]
-    catalog: ForgettingCatalog
+    catalog: SqlForgettingCatalog
     signer: Signer
     held: Sequence[WhileForgetting] = ()
     kept_elsewhere: Callable[[], int] = int
@@ -105,7 +106,7 @@ class Forget:
             with tenant.read() as unit:  # Before anything is written that a bad request leaves.
                 unit.require_overwriting()
                 find(unit.forgetters, selection)
-                if unit.forgettings.get(forgetting_id) is not None:
+                if unit.get(SqlForgettings).get(forgetting_id) is not None:
                     return
             self.catalog.add(tenant_id, forgetting_id, asked, now_us())
             self._delete(tenant, forgetting_id, [selection])
@@ -123,7 +124,7 @@ class Forget:
         with self.tenants.open(tenant_id) as tenant:
             found = self._found.pop((tenant_id, forgetting_id), None)
             with tenant.read() as unit:
-                known = unit.forgettings.get(forgetting_id)
+                known = unit.get(SqlForgettings).get(forgetting_id)
             if known is not None and known.erased_us is not None:
                 return known
             if known is None:
@@ -142,7 +143,7 @@ class Forget:
             NotFound: there is none.
         """
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            found = unit.forgettings.get(forgetting_id)
+            found = unit.get(SqlForgettings).get(forgetting_id)
         if found is None:
             raise NotFound(f"nothing was forgotten as {forgetting_id}", field="operation_id")
         return found
@@ -150,7 +151,7 @@ class Forget:
     def is_erased(self, tenant_id: str, forgetting_id: str) -> bool:
         """Tell whether a forgetting has its receipt."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            known = unit.forgettings.get(forgetting_id)
+            known = unit.get(SqlForgettings).get(forgetting_id)
         return known is not None and known.receipt is not None
 
     def newest_row(self, tenant_id: str) -> int:
@@ -161,13 +162,13 @@ class Forget:
     def save(self, tenant_id: str, forgetting: Forgetting) -> None:
         """Keep what became of a forgetting."""
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
-            unit.forgettings.save(forgetting)
+            unit.get(SqlForgettings).save(forgetting)
 
     def apply(self, tenant_id: str, store: ForgettingStore) -> int:
         """Forget in a backup, before it takes a tenant's place, what was forgotten since it was
         made; return how many forgettings that were."""
         with store.read() as unit:
-            done = unit.forgettings.ids()
+            done = unit.get(SqlForgettings).ids()
             missing = {
                 one: asked
                 for one, asked in self.catalog.all_of(tenant_id).items()
@@ -230,7 +231,7 @@ def _delete(
     stable = {kind: ids for kind, ids in before.items() if kind not in moved}
     found = merged([*(find(forgetters, one) for one in wanted), following(forgetters, stable)])
     leaves, places = erase(unit, found)
-    known = unit.forgettings.get(forgetting_id)
+    known = unit.get(SqlForgettings).get(forgetting_id)
     if known is None:
         forgetting = Forgetting(
             forgetting_id, outcome_of(found), ranges(leaves), now_us(), places=places
@@ -238,7 +239,7 @@ def _delete(
     else:
         forgetting = known.with_more(outcome_of(beyond(found, stable)), leaves, places)
     forgetting = mark(forgetting)
-    unit.forgettings.save(forgetting)
+    unit.get(SqlForgettings).save(forgetting)
     return found, forgetting
 
 
@@ -289,7 +290,7 @@ def erase(unit: ForgettingUnit, found: Items) -> tuple[list[int], Places]:
     now = now_us()
     everything = named_of(found)
     for kind, ids in merged(one.recallable(everything) for one in forgetters).items():
-        forgotten = unit.log.forget(kind, sorted(ids), now)
+        forgotten = unit.get(ForgettableLog).forget(kind, sorted(ids), now)
         leaves |= {leaf.index for each in forgotten.values() for leaf in each}
     for forgetter in reversed(forgetters):
         forgetter.erase(found, unit)

@@ -9,27 +9,6 @@ from typing import Protocol
 from mneme_server.common.canonical import JsonObject
 from mneme_server.engine.corpus.forgetting import Forgetter
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
-from mneme_server.features.admin.forgetting.model import Forgetting
-
-
-class ForgettingRepository(Protocol):
-    """What a tenant knows of what it forgot."""
-
-    def get(self, forgetting_id: str) -> Forgetting | None:
-        """Return a forgetting, or None."""
-        ...
-
-    def save(self, forgetting: Forgetting) -> None:
-        """Insert or replace a forgetting."""
-        ...
-
-    def all(self) -> Sequence[Forgetting]:
-        """Return all of them."""
-        ...
-
-    def ids(self) -> set[str]:
-        """Return the ids of all of them."""
-        ...
 
 
 class ForgottenLeaf(Protocol):
@@ -60,16 +39,6 @@ class ForgettingUnit(CorpusUnit, Protocol):
         """How each capability forgets, in the order in which they build on each other."""
         ...
 
-    @property
-    def forgettings(self) -> ForgettingRepository:
-        """What was forgotten."""
-        ...
-
-    @property
-    def log(self) -> ForgettableLog:
-        """The tenant's log."""
-        ...
-
     def require_overwriting(self) -> None:
         """See that what is deleted can be overwritten where it lies.
 
@@ -96,43 +65,6 @@ class ForgettingStore(Protocol):
 
     def scrub(self) -> None:
         """Leave nothing in its files of what was deleted."""
-        ...
-
-
-class ForgettingCatalog(Protocol):
-    """What the server knows of what its tenants were asked to forget: it outlives their databases,
-    so that a backup that is put back forgets again."""
-
-    def salt(self, tenant_id: str) -> bytes:
-        """Return what is hashed with the names of a tenant, made at first."""
-        ...
-
-    def add(self, tenant_id: str, forgetting_id: str, asked: JsonObject, now_us: int) -> None:
-        """Note what is asked for; nothing when the id is known."""
-        ...
-
-    def get(self, tenant_id: str, forgetting_id: str) -> JsonObject | None:
-        """Return what was asked for, or None."""
-        ...
-
-    def all_of(self, tenant_id: str) -> Mapping[str, JsonObject]:
-        """Return what a tenant was asked to forget, by id, in its order."""
-        ...
-
-    def unfinished(self) -> Sequence[tuple[str, str, JsonObject]]:
-        """Return what is not erased yet: the tenant, the id, what was asked for."""
-        ...
-
-    def erased(self, tenant_id: str, forgetting_id: str) -> None:
-        """Note that a forgetting is done."""
-        ...
-
-    def drop(self, tenant_id: str) -> None:
-        """Drop what is known of a tenant that is deleted."""
-        ...
-
-    def scrub(self) -> None:
-        """Leave nothing in the catalog's files of what was deleted."""
         ...
 
 

@@ -85,13 +85,14 @@ _SALT_BYTES = 32
 
 
 class SqlForgettings:
-    """Implements `ForgettingRepository`."""
+    """What a tenant knows of what it forgot."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
 
     def get(self, forgetting_id: str) -> Forgetting | None:
+        """Return a forgetting, or None."""
         query = select(forgettings).where(
             _done.tenant_id == self._tenant_id, _done.id == forgetting_id
         )
@@ -99,10 +100,12 @@ class SqlForgettings:
         return None if row is None else _forgetting(row)
 
     def all(self) -> Sequence[Forgetting]:
+        """Return all of them."""
         query = select(forgettings).where(_done.tenant_id == self._tenant_id)
         return [_forgetting(row) for row in self._connection.execute(query.order_by(_done.id))]
 
     def save(self, forgetting: Forgetting) -> None:
+        """Insert or replace a forgetting."""
         receipt = forgetting.receipt
         row = {
             "tenant_id": self._tenant_id,
@@ -119,6 +122,7 @@ class SqlForgettings:
         self._connection.execute(upsert(forgettings), row)
 
     def ids(self) -> set[str]:
+        """Return the ids of all of them."""
         query = select(_done.id).where(_done.tenant_id == self._tenant_id)
         return set(self._connection.execute(query).scalars())
 
@@ -142,12 +146,14 @@ def _runs(runs: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 
 class SqlForgettingCatalog:
-    """Implements `ForgettingCatalog`."""
+    """What the server knows of what its tenants were asked to forget: it outlives their databases,
+    so that a backup that is put back forgets again."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def salt(self, tenant_id: str) -> bytes:
+        """Return what is hashed with the names of a tenant, made at first."""
         query = select(salts.c.salt).where(salts.c.tenant_id == tenant_id)
         with self._database.read() as connection:
             known = connection.execute(query).scalar()
@@ -159,6 +165,7 @@ class SqlForgettingCatalog:
         return bytes(known)
 
     def add(self, tenant_id: str, forgetting_id: str, asked: JsonObject, now_us: int) -> None:
+        """Note what is asked for; nothing when the id is known."""
         row = {
             "tenant_id": tenant_id,
             "id": forgetting_id,
@@ -170,6 +177,7 @@ class SqlForgettingCatalog:
             connection.execute(insert(asked_to_forget).on_conflict_do_nothing(), row)
 
     def get(self, tenant_id: str, forgetting_id: str) -> JsonObject | None:
+        """Return what was asked for, or None."""
         query = select(_requests.asked).where(
             _requests.tenant_id == tenant_id, _requests.id == forgetting_id
         )
@@ -178,6 +186,7 @@ class SqlForgettingCatalog:
         return None if found is None else json.loads(found)
 
     def all_of(self, tenant_id: str) -> Mapping[str, JsonObject]:
+        """Return what a tenant was asked to forget, by id, in its order."""
         query = (
             select(_requests.id, _requests.asked)
             .where(_requests.tenant_id == tenant_id)
@@ -187,6 +196,7 @@ class SqlForgettingCatalog:
             return {row.id: json.loads(row.asked) for row in connection.execute(query)}
 
     def unfinished(self) -> Sequence[tuple[str, str, JsonObject]]:
+        """Return what is not erased yet: the tenant, the id, what was asked for."""
         query = select(_requests.tenant_id, _requests.id, _requests.asked).where(
             _requests.erased.is_(False)
         )
@@ -195,14 +205,17 @@ class SqlForgettingCatalog:
         return [(row.tenant_id, row.id, json.loads(row.asked)) for row in rows]
 
     def erased(self, tenant_id: str, forgetting_id: str) -> None:
+        """Note that a forgetting is done."""
         mine = (_requests.tenant_id == tenant_id, _requests.id == forgetting_id)
         with self._database.write() as connection:
             connection.execute(update(asked_to_forget).where(*mine).values(erased=True))
 
     def drop(self, tenant_id: str) -> None:
+        """Drop what is known of a tenant that is deleted."""
         with self._database.write() as connection:
             for table in (asked_to_forget, salts):
                 connection.execute(delete(table).where(table.c.tenant_id == tenant_id))
 
     def scrub(self) -> None:
+        """Leave nothing in the catalog's files of what was deleted."""
         self._database.scrub()

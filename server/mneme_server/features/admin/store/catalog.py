@@ -140,7 +140,7 @@ def _of_file(path: Path, *branches: Path) -> Database:
 
 
 class SqlTenants:
-    """The tenants; implements `features.admin.ports.TenantCatalog` and
+    """The tenants; implements `features.admin.ports.SqlTenants` and
     `engine.runtime.KnownTenants`."""
 
     def __init__(self, database: Database) -> None:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from sqlalchemy import Table
 from ulid import ULID
 
 from mneme_server.common.clock import MICROSECONDS
@@ -30,15 +32,17 @@ from mneme_server.engine.corpus.tenant_store import TenantStores
 from mneme_server.engine.index.files import sync_folder
 from mneme_server.engine.runtime import Runtime
 from mneme_server.engine.store.examination import first_damage
+from mneme_server.engine.store.schema import metadata
 from mneme_server.engine.store.sqlite_store import FILE_NAME, SqliteTenantStore
 from mneme_server.engine.store.tenant_copy import number_after, numbers
-from mneme_server.engine.store.unit import TenantSchema, Unit
+from mneme_server.engine.store.totals import SqlTotals
+from mneme_server.engine.store.unit import Unit
 from mneme_server.engine.tenants.opener import INDEX_FOLDERS, require_model
 from mneme_server.engine.tenants.registry import TenantRegistry
 from mneme_server.features.admin.ports import Backup, TenantStats
 
 _EXAMINED_FOR_S = 30.0
-_CORE_TABLES = "mneme_server.engine.store.schema"
+_COUNTED = ("events", "sessions", "agents", "lessons")
 _COPIES = "mneme_server.engine.store.copies"
 
 
@@ -61,10 +65,7 @@ class TenantFiles:
         """Count what the tenant holds."""
         with self._registry.open(tenant_id) as tenant:
             with tenant.read() as unit:
-                totals = [
-                    counted.total()
-                    for counted in (unit.events, unit.sessions, unit.agents, unit.lessons)
-                ]
+                totals = [unit.get(SqlTotals).of(name) for name in _COUNTED]
                 failed = unit.queue.failed()
             pending = tenant.pending
             mode = tenant.index_mode
@@ -332,7 +333,7 @@ class BackupFiles:
             self._apply(tenant_id, database)
         finally:
             database.close()
-        modules = modules_of_tables(self._schema)
+        modules = modules_of_tables()
         path = str(folder / FILE_NAME)
         if step.apart(f"{_COPIES}:damage", path=path, modules=modules):
             raise damaged
@@ -388,9 +389,15 @@ def _not_here(what: str) -> FailedPrecondition:
     )
 
 
-def modules_of_tables(schema: TenantSchema) -> list[str]:
-    """Return the modules that say which tables a tenant's database has."""
-    return [_CORE_TABLES, *sorted({one.__module__ for one in schema.repositories.values()})]
+def modules_of_tables() -> list[str]:
+    """Return the modules that declare the tables of a tenant's database; a server has loaded
+    them."""
+    return sorted(
+        name
+        for name, module in list(sys.modules.items())
+        if name.startswith("mneme_server.") and ".store" in name
+        if any(isinstance(one, Table) and one.metadata is metadata for one in vars(module).values())
+    )
 
 
 def _made_us(name: str) -> int:

@@ -27,18 +27,20 @@ _d = alert_deliveries.c
 
 
 class SqlAlertHistory:
-    """Implements `AlertHistoryRepository`."""
+    """What the tenant's rules triggered."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
 
     def get(self, entry_id: str) -> AlertEntry | None:
+        """Return an entry, or None."""
         query = select(alert_history).where(_h.tenant_id == self._tenant_id, _h.id == entry_id)
         found = read_rows(self._connection, query, _entry, kind="alert")
         return found[0] if found else None
 
     def save(self, entry: AlertEntry) -> None:
+        """Insert an entry, or change it."""
         row = {
             "tenant_id": self._tenant_id,
             "id": entry.id,
@@ -59,6 +61,7 @@ class SqlAlertHistory:
     def page(
         self, filter_: EntryFilter, after: tuple[int, str] | None, limit: int
     ) -> Sequence[AlertEntry]:
+        """Return entries, latest first, after the key (triggered_us, id)."""
         query = self._filtered(select(alert_history), filter_)
         if after is not None:
             query = query.where(tuple_(_h.triggered_at, _h.id) < tuple_(*after))
@@ -66,10 +69,12 @@ class SqlAlertHistory:
         return read_rows(self._connection, query, _entry, kind="alert")
 
     def count(self, filter_: EntryFilter) -> int:
+        """Return how many there are."""
         query = self._filtered(select(func.count()).select_from(alert_history), filter_)
         return int(self._connection.execute(query).scalar_one())
 
     def keep(self, most: int) -> None:
+        """Remove the oldest of those that are resolved, with their deliveries, beyond so many."""
         surplus = self.count(EntryFilter()) - most
         if surplus <= 0:
             return
@@ -94,13 +99,14 @@ class SqlAlertHistory:
 
 
 class SqlAlertDeliveries:
-    """Implements `AlertDeliveryRepository`."""
+    """The messages about what was triggered."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
 
     def add(self, deliveries: Sequence[Delivery]) -> None:
+        """Insert messages."""
         rows = [
             {
                 "tenant_id": self._tenant_id,
@@ -120,10 +126,12 @@ class SqlAlertDeliveries:
             insert_rows(self._connection, alert_deliveries, rows)
 
     def save(self, delivery: Delivery) -> None:
+        """Keep what became of a message, unless it is gone."""
         mine = update(alert_deliveries).where(_d.tenant_id == self._tenant_id, _d.id == delivery.id)
         self._connection.execute(mine.values(**_progress(delivery)))
 
     def of_entries(self, entry_ids: Collection[str]) -> Mapping[str, Sequence[Delivery]]:
+        """Return the messages to channels about entries, in the order in which they were made."""
         found: dict[str, list[Delivery]] = {}
         for some in chunks(entry_ids):
             query = select(alert_deliveries).where(
@@ -134,16 +142,19 @@ class SqlAlertDeliveries:
         return found
 
     def due(self, now_us: int, limit: int) -> Sequence[Delivery]:
+        """Return messages that are to be sent by now, the one that waits longest first."""
         query = select(alert_deliveries).where(
             _d.tenant_id == self._tenant_id, _d.next_at <= now_us
         )
         return self._read(query.order_by(_d.next_at, _d.position, _d.id).limit(limit))
 
     def waiting(self) -> int:
+        """Return how many messages are still to be sent."""
         query = select(func.count()).where(_d.tenant_id == self._tenant_id, _d.next_at.is_not(None))
         return int(self._connection.execute(query).scalar_one())
 
     def next_us(self) -> int | None:
+        """Return when the next message is to be sent; None without any."""
         query = select(func.min(_d.next_at)).where(
             _d.tenant_id == self._tenant_id, _d.next_at.is_not(None)
         )

@@ -25,24 +25,28 @@ _c = alert_rules.c
 
 
 class SqlAlertRules:
-    """Implements `AlertRuleRepository`."""
+    """The tenant's rules."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
 
     def get(self, rule_id: str) -> Rule | None:
+        """Return a rule, or None."""
         found = self._read(self._of_state(select(alert_rules), None).where(_c.id == rule_id))
         return found[0] if found else None
 
     def enabled(self) -> Sequence[Rule]:
+        """Return all rules that are enabled."""
         query = self._of_state(select(alert_rules), None).where(_c.enabled.is_(True))
         return self._read(query.order_by(_c.created_at, _c.id))
 
     def save(self, rule: Rule) -> None:
+        """Insert a rule, or change it."""
         self._connection.execute(upsert(alert_rules), _row(rule, self._tenant_id))
 
     def remove(self, rule_id: str) -> None:
+        """Remove a rule."""
         self._connection.execute(
             delete(alert_rules).where(_c.tenant_id == self._tenant_id, _c.id == rule_id)
         )
@@ -50,12 +54,14 @@ class SqlAlertRules:
     def page(
         self, state: AlertState | None, after: tuple[int, str] | None, limit: int
     ) -> Sequence[Rule]:
+        """Return rules, latest first, after the key (created_us, id)."""
         query = self._of_state(select(alert_rules), state)
         if after is not None:
             query = query.where(tuple_(_c.created_at, _c.id) < tuple_(*after))
         return self._read(query.order_by(_c.created_at.desc(), _c.id.desc()).limit(limit))
 
     def count(self, state: AlertState | None) -> int:
+        """Return how many there are."""
         query = self._of_state(select(func.count()).select_from(alert_rules), state)
         return int(self._connection.execute(query).scalar_one())
 
@@ -71,18 +77,20 @@ class SqlAlertRules:
 
 
 class SqlAlertSecrets:
-    """Implements `AlertSecretRepository`."""
+    """What the tenant's webhooks are signed with."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
 
     def get(self) -> Secret | None:
+        """Return it; None: it was never made."""
         query = select(alert_secrets).where(alert_secrets.c.tenant_id == self._tenant_id)
         found = read_rows(self._connection, query, _secret, kind="webhook secret", key="tenant_id")
         return found[0] if found else None
 
     def set(self, secret: Secret) -> None:
+        """Keep it."""
         row = {
             "tenant_id": self._tenant_id,
             "secret": secret.text,

@@ -22,24 +22,28 @@ _SURE = 0.5
 
 
 class SqlEdges:
-    """Implements `EdgeRepository`."""
+    """The tenant's edges."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
 
     def get_many(self, edge_ids: Collection[str]) -> dict[str, CausalEdge]:
+        """Return those that exist, by id."""
         return {edge.id: edge for edge in self._having("id", edge_ids)}
 
     def between(self, cause: str, effect: str) -> CausalEdge | None:
+        """Return the edge from a cause to an effect, or None."""
         query = self._filtered(select(causal_edges), EdgeFilter(cause=cause, effect=effect))
         found = read_rows(self._connection, query, _edge, kind="edge")
         return found[0] if found else None
 
     def out_of(self, nodes: Collection[str]) -> Sequence[CausalEdge]:
+        """Return the edges that have one of these as their cause."""
         return self._having("cause", nodes)
 
     def into(self, nodes: Collection[str]) -> Sequence[CausalEdge]:
+        """Return the edges that have one of these as their effect."""
         return self._having("effect", nodes)
 
     def _having(self, column: str, values: Collection[str]) -> list[CausalEdge]:
@@ -48,9 +52,11 @@ class SqlEdges:
         )
 
     def effects_of(self, nodes: Collection[str]) -> Mapping[str, Collection[str]]:
+        """Return the effects of those of these causes that have some."""
         return self._next_to(nodes, "cause", "effect")
 
     def causes_of(self, nodes: Collection[str]) -> Mapping[str, Collection[str]]:
+        """Return the causes of effects that have some, by effect."""
         return self._next_to(nodes, "effect", "cause")
 
     def _next_to(
@@ -69,6 +75,7 @@ class SqlEdges:
     def strongest(
         self, min_confidence: float, min_uplift: float, limit: int
     ) -> Sequence[CausalEdge]:
+        """Return the edges with the greatest weight, at least so sure and so large either way."""
         columns = causal_edges.c
         query = self._strong(select(causal_edges), min_confidence, min_uplift)
         weight = columns.confidence * func.abs(columns.uplift)
@@ -76,6 +83,7 @@ class SqlEdges:
         return read_rows(self._connection, query, _edge, kind="edge")
 
     def count_strong(self, min_confidence: float, min_uplift: float) -> int:
+        """Return how many edges are at least so sure and so large either way."""
         query = select(func.count()).select_from(causal_edges)
         found = self._connection.execute(self._strong(query, min_confidence, min_uplift))
         return int(found.scalar_one())
@@ -89,6 +97,9 @@ class SqlEdges:
         )
 
     def uplifts(self, kind: str, ids: Collection[str]) -> Mapping[str, float]:
+        """Return the uplift of those of these things (memories, episodes, skills; by id) that an
+        edge with a confidence of at least one half says something of: of the edges out of one,
+        that of the greatest weight."""
         names = {node(kind, one): one for one in ids}
         best: dict[str, CausalEdge] = {}
         for edge in self.out_of(names):
@@ -100,6 +111,7 @@ class SqlEdges:
         return {names[cause]: edge.uplift for cause, edge in best.items()}
 
     def of_scope(self, scope: str) -> Sequence[CausalEdge]:
+        """Return the edges that this question of Discover's found."""
         columns = causal_edges.c
         query = select(causal_edges).where(
             columns.tenant_id == self._tenant_id,
@@ -109,11 +121,13 @@ class SqlEdges:
         return read_rows(self._connection, query, _edge, kind="edge")
 
     def save(self, edge: CausalEdge) -> None:
+        """Insert or replace an edge."""
         before = known(self._connection, self._tenant_id, causal_edges.c.id, {edge.id})
         self._connection.execute(upsert(causal_edges), _edge_row(edge, self._tenant_id))
         add_to_total(self._connection, self._tenant_id, _EDGES, 1 - before)
 
     def remove(self, edge_ids: Collection[str]) -> int:
+        """Remove edges, and return how many there were."""
         removed = 0
         for some in chunks(edge_ids):
             gone = self._connection.execute(
@@ -126,6 +140,7 @@ class SqlEdges:
         return removed
 
     def touching(self, kind: str, ids: Collection[str]) -> Sequence[str]:
+        """Return the ids of the edges that begin or end at one of these things, sorted."""
         columns = causal_edges.c
         found: set[str] = set()
         for some in chunks([node(kind, one) for one in ids]):
@@ -139,6 +154,7 @@ class SqlEdges:
     def page(
         self, filter_: EdgeFilter, after: tuple[int, str] | None, limit: int
     ) -> Sequence[CausalEdge]:
+        """Return edges, latest first, that come after the key (created_us, id)."""
         columns = causal_edges.c
         query = self._filtered(select(causal_edges), filter_)
         if after is not None:
@@ -147,12 +163,14 @@ class SqlEdges:
         return read_rows(self._connection, query, _edge, kind="edge")
 
     def count(self, filter_: EdgeFilter) -> int:
+        """Return how many match."""
         if filter_ == EdgeFilter():
             return total(self._connection, self._tenant_id, _EDGES)
         query = self._filtered(select(func.count()).select_from(causal_edges), filter_)
         return int(self._connection.execute(query).scalar_one())
 
     def confidence(self) -> float | None:
+        """Return the mean of the edges' confidence; None without edges."""
         query = select(func.avg(causal_edges.c.confidence)).where(
             causal_edges.c.tenant_id == self._tenant_id
         )

@@ -44,13 +44,14 @@ _EXPERIMENTS = "causal_experiments"
 
 
 class SqlExperiments:
-    """Implements `ExperimentRepository`."""
+    """The tenant's experiments."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
 
     def get(self, experiment_id: str) -> Experiment | None:
+        """Return an experiment, or None."""
         query = self._experiments(select(causal_experiments)).where(
             causal_experiments.c.id == experiment_id
         )
@@ -58,6 +59,7 @@ class SqlExperiments:
         return found[0] if found else None
 
     def save(self, experiment: Experiment) -> None:
+        """Insert or replace an experiment, but for what is counted of it."""
         ids = {experiment.id}
         before = known(self._connection, self._tenant_id, causal_experiments.c.id, ids)
         counted = ("assigned", "observed")
@@ -66,6 +68,7 @@ class SqlExperiments:
         add_to_total(self._connection, self._tenant_id, _EXPERIMENTS, 1 - before)
 
     def remove(self, experiment_id: str) -> None:
+        """Remove an experiment with its assignments and observations."""
         gone = self._connection.execute(
             delete(causal_experiments).where(
                 causal_experiments.c.tenant_id == self._tenant_id,
@@ -77,6 +80,7 @@ class SqlExperiments:
     def page(
         self, status: ExperimentStatus | None, after: tuple[int, str] | None, limit: int
     ) -> Sequence[Experiment]:
+        """Return experiments, latest first, that come after the key (created_us, id)."""
         columns = causal_experiments.c
         query = self._having(select(causal_experiments), status)
         if after is not None:
@@ -85,6 +89,7 @@ class SqlExperiments:
         return read_rows(self._connection, query, _experiment, kind="experiment")
 
     def count(self, status: ExperimentStatus | None) -> int:
+        """Return how many have this status, or any."""
         if status is None:
             return total(self._connection, self._tenant_id, _EXPERIMENTS)
         query = self._having(select(func.count()).select_from(causal_experiments), status)
@@ -100,6 +105,7 @@ class SqlExperiments:
         return query.where(causal_experiments.c.tenant_id == self._tenant_id)
 
     def assignment(self, experiment_id: str, subject: str) -> Assignment | None:
+        """Return a subject's assignment, or None."""
         query = self._of(causal_assignments, experiment_id).where(
             causal_assignments.c.subject == subject
         )
@@ -107,6 +113,7 @@ class SqlExperiments:
         return found[0] if found else None
 
     def assigned_in(self, experiment_id: str, stratum: str) -> int:
+        """Return how many subjects of a stratum were assigned."""
         columns = causal_assignments.c
         query = select(func.max(columns.place)).where(
             columns.tenant_id == self._tenant_id,
@@ -117,6 +124,7 @@ class SqlExperiments:
         return 0 if last is None else int(last) + 1
 
     def assign(self, experiment_id: str, assignment: Assignment) -> None:
+        """Insert an assignment, and count it."""
         row = {
             "tenant_id": self._tenant_id,
             "experiment_id": experiment_id,
@@ -130,6 +138,7 @@ class SqlExperiments:
         self._count_one(experiment_id, "assigned")
 
     def observation(self, experiment_id: str, observation_id: str) -> Observation | None:
+        """Return an observation, or None."""
         query = self._of(causal_observations, experiment_id).where(
             causal_observations.c.id == observation_id
         )
@@ -137,6 +146,7 @@ class SqlExperiments:
         return found[0] if found else None
 
     def observe(self, experiment_id: str, observation: Observation) -> None:
+        """Insert an observation, and count it."""
         row = {
             "tenant_id": self._tenant_id,
             "experiment_id": experiment_id,
@@ -162,6 +172,7 @@ class SqlExperiments:
         )
 
     def outcomes(self, experiment_id: str) -> Outcomes:
+        """Return all observations, by subject."""
         columns = causal_observations.c
         treated, assigned = (cast(one, Integer) for one in (columns.treatment, columns.assigned))
         # One without a subject is a subject of its own, told by its id.

@@ -18,6 +18,7 @@ from mneme_server.engine.corpus.forgetting import (
     named_of,
     things,
 )
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.store.forgetting import Forgets, Rows, SqlForgetter, array
 from mneme_server.engine.store.portable import json_array, json_items, listed
 from mneme_server.features.causal.model import node
@@ -75,7 +76,7 @@ class CausalForgetter(SqlForgetter):
                 follow.append({kind: self._pairs(table, key, of_these)})
         return merged(follow)
 
-    def erase(self, found: Items, unit: Any) -> None:
+    def erase(self, found: Items, unit: CorpusUnit) -> None:
         """See `Forgetter`."""
         SqlEdges(self._connection, self._tenant_id).remove(sorted(found.get(EDGE, ())))
         self._unlink({one for ids in named_of(found).values() for one in ids})

@@ -25,8 +25,7 @@ from mneme_server.common.canonical import canonical_json
 from mneme_server.common.stored import reads, require_times
 from mneme_server.engine.store.connections import Database
 from mneme_server.engine.store.portable import insert
-from mneme_server.features.causal.model import DiscoveryQuestion
-from mneme_server.features.causal.nightly import DiscoverySchedule
+from mneme_server.features.causal.model import DiscoveryQuestion, DiscoverySchedule
 
 metadata = MetaData()
 
@@ -46,18 +45,20 @@ _c = discovery_schedules.c
 
 
 class SqlSchedules:
-    """Implements `features.causal.nightly.DiscoverySchedules`."""
+    """The schedules of all tenants."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def get(self, tenant_id: str) -> DiscoverySchedule | None:
+        """Return a tenant's schedule; None: it was never set."""
         query = select(discovery_schedules).where(_c.tenant_id == tenant_id)
         with self._database.read() as connection:
             row = connection.execute(query).first()
         return None if row is None else _schedule(row)
 
     def set(self, tenant_id: str, schedule: DiscoverySchedule) -> None:
+        """Keep a tenant's schedule; what it started last stays."""
         asked = {
             "minute": schedule.minute,
             "question": canonical_json(schedule.question.as_json()),
@@ -71,11 +72,13 @@ class SqlSchedules:
             )
 
     def due(self, now_us: int) -> Sequence[str]:
+        """Return the tenants whose time has come, the one that waits longest first."""
         query = select(_c.tenant_id).where(_c.next_at <= now_us)
         with self._database.read() as connection:
             return connection.execute(query.order_by(_c.next_at, _c.tenant_id)).scalars().all()
 
     def started(self, tenant_id: str, before: DiscoverySchedule, after: DiscoverySchedule) -> None:
+        """Note what was started, and when it starts next, unless that was set anew meanwhile."""
         mine = update(discovery_schedules).where(_c.tenant_id == tenant_id)
         last = mine.values(last_at=after.last_us, last_operation=after.last_operation)
         again = mine.where(_c.next_at == before.next_us).values(next_at=after.next_us)
@@ -84,6 +87,7 @@ class SqlSchedules:
             connection.execute(again)
 
     def drop(self, tenant_id: str) -> None:
+        """Forget a tenant's schedule."""
         with self._database.write() as connection:
             connection.execute(delete(discovery_schedules).where(_c.tenant_id == tenant_id))
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mneme_server.common.clock import now_us
 from mneme_server.engine.corpus.forgetting import SESSION, TOUCHED, Items, merged
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.store.forgetting import Forgets, Rows, SqlForgetter
 from mneme_server.features.context.model import SESSION as SUMMARY_KIND
 from mneme_server.features.context.store.summaries import SqlSummaryQueue
@@ -35,7 +34,7 @@ class ContextForgetter(SqlForgetter):
         quoting = super().derived({SESSION: found.get(TOUCHED, set())})
         return merged([super().derived(found), quoting])
 
-    def erase(self, found: Items, unit: Any) -> None:
+    def erase(self, found: Items, unit: CorpusUnit) -> None:
         """See `Forgetter`."""
         gone = found.get(SESSION, set())
         left = found.get(SUMMARY, set()) - gone

@@ -17,13 +17,14 @@ from mneme_server.features.context.store.tables import handovers
 
 
 class SqlHandovers:
-    """Implements `features.context.ports.HandoverRepository`."""
+    """The tenant's handovers."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
 
     def get_many(self, session_ids: Collection[str]) -> dict[str, Handover]:
+        """Return those that exist, by session."""
         found = read_with(
             self._connection,
             handovers,
@@ -36,9 +37,11 @@ class SqlHandovers:
         return {one.session_id: one for one in found}
 
     def save(self, handover: Handover) -> None:
+        """Insert or replace a session's handover."""
         self._connection.execute(upsert(handovers), [_handover_row(handover, self._tenant_id)])
 
     def last(self, project: str, agent_id: str, user_id: str) -> Handover | None:
+        """Return the last one; of any project, agent or user where they are empty."""
         query = select(handovers).where(handovers.c.tenant_id == self._tenant_id)
         if project:
             query = query.where(handovers.c.project == project)
@@ -54,6 +57,7 @@ class SqlHandovers:
         return found[0] if found else None
 
     def weights(self, session_ids: Collection[str]) -> dict[str, int]:
+        """Return `Handover.weight` of those that exist, by session."""
         found: dict[str, int] = {}
         for some in chunks(session_ids):
             query = select(handovers.c.session_id, handovers.c.weight).where(

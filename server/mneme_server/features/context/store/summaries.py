@@ -36,13 +36,14 @@ _COLUMNS = session_summaries.c
 
 
 class SqlSummaries:
-    """Implements `features.context.ports.SummaryRepository`."""
+    """The summaries of the tenant's sessions."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
 
     def get_many(self, session_ids: Collection[str]) -> dict[str, SessionSummary]:
+        """Return those that exist, by session."""
         found = read_with(
             self._connection,
             session_summaries,
@@ -55,12 +56,15 @@ class SqlSummaries:
         return {summary.session_id: summary for summary in found}
 
     def save(self, summaries: Collection[SessionSummary]) -> None:
+        """Insert or replace summaries."""
         if not summaries:
             return
         rows = [_summary_row(summary, self._tenant_id) for summary in summaries]
         self._connection.execute(upsert(session_summaries, keep=("created_at",)), rows)
 
     def topics(self, session_ids: Collection[str]) -> Sequence[Sequence[str]]:
+        """Return the topics of these sessions, in any order; those without a summary are left
+        out."""
         found: list[Sequence[str]] = []
         for some in chunks(session_ids):
             query = select(session_summaries.c.topics).where(
@@ -71,6 +75,7 @@ class SqlSummaries:
         return found
 
     def sessions_of(self, doc_ids: Sequence[int]) -> dict[int, str]:
+        """Return the sessions of documents; those that are gone are left out."""
         found: dict[int, str] = {}
         for some in chunks(doc_ids):
             # With the time, which no index holds: SQLite would read a whole index that holds the
@@ -83,13 +88,14 @@ class SqlSummaries:
 
 
 class SqlSummaryQueue:
-    """Implements `features.context.ports.SummaryQueue`."""
+    """The durable queue of sessions whose summaries are to be made."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
 
     def request(self, due_us: Mapping[str, int]) -> None:
+        """Queue sessions for these times; one that is queued for an earlier time stays so."""
         rows = [
             {
                 "tenant_id": self._tenant_id,
@@ -104,6 +110,7 @@ class SqlSummaryQueue:
             _request().insert(self._connection, rows)
 
     def due(self, now_us: int, limit: int) -> Sequence[QueuedSummary]:
+        """Return up to `limit` sessions whose turn has come, the earliest first."""
         query = (
             select(summary_queue.c.session_id, summary_queue.c.attempts)
             .where(summary_queue.c.tenant_id == self._tenant_id, summary_queue.c.due_at <= now_us)
@@ -113,6 +120,7 @@ class SqlSummaryQueue:
         return [QueuedSummary(*row) for row in self._connection.execute(query)]
 
     def next_due_us(self) -> int | None:
+        """Return when the next session's turn comes; None when the queue is empty."""
         query = select(func.min(summary_queue.c.due_at)).where(
             summary_queue.c.tenant_id == self._tenant_id
         )
@@ -120,6 +128,7 @@ class SqlSummaryQueue:
         return earliest
 
     def queued(self, session_ids: Collection[str]) -> set[str]:
+        """Return those of the sessions that are queued, for whatever time."""
         found: set[str] = set()
         for some in chunks(session_ids):
             query = select(summary_queue.c.session_id).where(
@@ -130,6 +139,7 @@ class SqlSummaryQueue:
         return found
 
     def finish(self, session_ids: Collection[str]) -> None:
+        """Take sessions off the queue."""
         for some in chunks(session_ids):
             self._connection.execute(
                 delete(summary_queue).where(
@@ -139,6 +149,7 @@ class SqlSummaryQueue:
             )
 
     def defer(self, session_ids: Collection[str], *, until_us: int, error: str = "") -> None:
+        """Put sessions off; with an `error` that counts as an attempt."""
         for some in chunks(session_ids):
             self._connection.execute(
                 update(summary_queue)

@@ -28,7 +28,7 @@ _SEVERITY_NAMES = {int(severity): severity.name for severity in Severity}
 
 
 class SqlEvents:
-    """Implements `EventRepository`."""
+    """The tenant's events."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
@@ -38,12 +38,14 @@ class SqlEvents:
         return total(self._connection, self._tenant_id, "events")
 
     def by_ids(self, event_ids: Collection[str]) -> dict[str, Event]:
+        """Return those that exist, by id."""
         found = read_with(
             self._connection, events, event_of, self._tenant_id, event_ids, kind="event"
         )
         return {event.id: event for event in found}
 
     def append(self, appended: Sequence[Event]) -> None:
+        """Insert events; they must be chained already."""
         rows = [_event_row(event, self._tenant_id) for event in appended]
         insert_numbered(self._connection, self._tenant_id, events, rows)
         add_to_total(self._connection, self._tenant_id, "events", len(rows))
@@ -51,6 +53,7 @@ class SqlEvents:
     def page(
         self, filter_: EventFilter, after: tuple[int, int] | None, limit: int, *, descending: bool
     ) -> Sequence[Event]:
+        """Return events by (timestamp_us, cursor) that come after that key."""
         key = tuple_(events.c.timestamp, events.c.cursor)
         query = self._filtered(filter_)
         if after is not None:
@@ -61,17 +64,20 @@ class SqlEvents:
 
     def recorded_after(self, cursor: int, filter_: EventFilter, limit: int) -> Sequence[Event]:
         # By the primary key: what is new is little, whatever is looked for in it.
+        """Return events in the order of recording that come after the cursor."""
         conditions = self._conditions(filter_, unindexed(events.c.tenant_id))
         query = select(events).where(events.c.cursor > cursor, *conditions)
         query = query.order_by(events.c.cursor).limit(limit)
         return self._read(query)
 
     def last_cursor(self) -> int:
+        """Return the cursor of the event recorded last; 0 when there is none."""
         query = select(events.c.cursor).where(unindexed(events.c.tenant_id) == self._tenant_id)
         last = query.order_by(events.c.cursor.desc()).limit(1)
         return self._connection.execute(last).scalar() or 0
 
     def chain(self, session_id: str, after_sequence: int, limit: int) -> Sequence[Event]:
+        """Return a session's events in the order of their sequence, after that one."""
         query = (
             select(events)
             .where(

@@ -24,6 +24,7 @@ from mneme_server.engine.corpus.forgetting import (
     Items,
     merged,
 )
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.store.forgetting import Forgets, Rows, SqlForgetter
 from mneme_server.engine.store.guard import Prepared
 from mneme_server.engine.store.portable import array_of, insert, listed
@@ -48,7 +49,7 @@ _SURELY_WRITTEN = re.compile("[0-9A-JL-Za-z]+")
 
 
 class SqlForgotten:
-    """Implements `ForgottenRepository`."""
+    """What is left of the tenant's forgotten events."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
@@ -58,6 +59,7 @@ class SqlForgotten:
 
     def known(self, event_ids: Collection[str]) -> Mapping[str, ForgottenPlace]:
         # Of nearly every tenant nothing was forgotten: every batch of events asks.
+        """Return the places of those of these events that were forgotten, by the events' ids."""
         if _any().first(self._connection, {"tenant": self._tenant_id}) is None:
             return {}
         by_digest = {digest_of(event_id): event_id for event_id in event_ids}
@@ -65,6 +67,8 @@ class SqlForgotten:
         return {by_digest[row.event]: _place(row) for row in _known().all(self._connection, wanted)}
 
     def places(self, session: str, after_sequence: int, limit: int) -> Sequence[ForgottenPlace]:
+        """Return the forgotten places of a session in the order of their sequence, after that
+        one."""
         query = (
             select(forgotten_events)
             .where(
@@ -78,16 +82,20 @@ class SqlForgotten:
         return [_place(row) for row in self._connection.execute(query)]
 
     def session(self, session: str) -> ForgottenSession | None:
+        """Return a session of which everything was forgotten, or None."""
         row = _session().first(self._connection, {"tenant": self._tenant_id, "which": session})
         if row is None:
             return None
         return ForgottenSession(row.session, row.event_count, row.head_hash, row.forgotten_at)
 
     def sessions(self) -> Sequence[str]:
+        """Return the sessions of which everything was forgotten."""
         query = select(_sessions.session).where(_sessions.tenant_id == self._tenant_id)
         return list(self._connection.execute(query).scalars())
 
     def revive(self, session_id: str) -> ForgottenSession | None:
+        """Return and remove a session of which everything was forgotten: it is used again, and its
+        chain goes on where it was."""
         if self._has_no_sessions():
             return None
         found = self.session(digest_of(session_id))
@@ -246,7 +254,7 @@ class EventsForgetter(SqlForgetter):
             touched |= self.select(events.c.session_id, events.c.id.in_(some))
         return {EVENT.name: gone, TOUCHED: touched}
 
-    def erase(self, found: Items, unit: Any) -> None:
+    def erase(self, found: Items, unit: CorpusUnit) -> None:
         """See `Forgetter`."""
         gone = found.get(SESSION, set())
         by_session: dict[str, list[_Erased]] = defaultdict(list)

@@ -111,6 +111,7 @@ class SqlHistory:
         self._tenant_id = tenant_id
 
     def sessions(self, filter_: HistoryFilter) -> Iterator[SessionRow]:
+        """Yield the sessions of the filter's user, project and labels, at whatever time."""
         query = self._sessions(
             select(
                 sessions.c.id, sessions.c.agent_id, sessions.c.tags, sessions.c.status,
@@ -128,6 +129,7 @@ class SqlHistory:
     def scan(
         self, filter_: HistoryFilter, columns: Sequence[Column]
     ) -> Iterator[Sequence[Sequence[Any]]]:
+        """Yield the events that match, some thousands at once: a sequence for each column."""
         by_session = bool(filter_.user_id or filter_.project or filter_.tags)
         by_time = filter_.start_us is not None or filter_.end_us is not None
         tenant = events.c.tenant_id if by_session or by_time else _tenant_without_index
@@ -158,6 +160,7 @@ class SqlHistory:
             result.close()
 
     def payloads(self, cursors: Sequence[int]) -> Iterator[tuple[int, str]]:
+        """Yield these events' cursors and payloads (canonical JSON), by cursor."""
         for some in chunks(cursors, _PAYLOADS_AT_ONCE):
             query = select(events.c.cursor, events.c.payload).where(
                 _tenant_without_index == self._tenant_id, events.c.cursor.in_(some)
@@ -166,6 +169,7 @@ class SqlHistory:
                 yield row.cursor, row.payload
 
     def facts(self, cursors: Sequence[int]) -> Mapping[int, EventFact]:
+        """Return these events by cursor; texts are cut to what a finding shows."""
         found: dict[int, EventFact] = {}
         for some in chunks(cursors):
             query = select(
@@ -200,6 +204,7 @@ class SqlRecordMeasures:
         self._tenant_id = tenant_id
 
     def totals(self, filter_: HistoryFilter, message_like: str = "") -> Totals:
+        """Return what events come to; `message_like` is a pattern of `LIKE`, with `ESCAPE`."""
         matches = _matches(message_like) if message_like else literal(False)
         query = select(
             func.count(),
@@ -213,35 +218,43 @@ class SqlRecordMeasures:
         return Totals(*self._connection.execute(self._of(query, filter_)).one())
 
     def matching(self, filter_: HistoryFilter, message_like: str) -> Sequence[int]:
+        """Return the cursors of the errors whose messages match a pattern of `LIKE`, as `totals`
+        counts them."""
         query = self._of(select(_e.cursor), filter_).where(_matches(message_like))
         return self._connection.execute(query).scalars().all()
 
     def last_us(self, filter_: HistoryFilter, until_us: int) -> int | None:
+        """Return when the last event up to a time was."""
         query = self._of(select(_e.timestamp), filter_).where(_e.timestamp <= until_us)
         query = query.order_by(_e.timestamp.desc()).limit(1)
         return self._connection.execute(query).scalar_one_or_none()
 
     def next_us(self, filter_: HistoryFilter, after_us: int) -> int | None:
+        """Return when the first event after a time is: clocks of agents may be ahead."""
         query = self._of(select(_e.timestamp), filter_).where(_e.timestamp > after_us)
         query = query.order_by(_e.timestamp).limit(1)
         return self._connection.execute(query).scalar_one_or_none()
 
     def ended(self, filter_: HistoryFilter) -> tuple[int, int]:
+        """Return how many sessions ended, and how many of them in failure."""
         failures = func.coalesce(func.sum(case((_failed, 1), else_=0)), 0)
         query = select(func.count(), failures).select_from(sessions)
         row = self._connection.execute(self._ended(query, filter_)).one()
         return int(row[0]), int(row[1])
 
     def first_failure_us(self, filter_: HistoryFilter) -> int | None:
+        """Return when the first of the sessions that ended in failure did."""
         query = self._ended(select(func.min(_s.ended_at)), filter_).where(_failed)
         found: int | None = self._connection.execute(query).scalar_one()
         return found
 
     def nth_latest_us(self, filter_: HistoryFilter, number: int) -> int | None:
+        """Return the time of the event after so many later ones; None if there are not so many."""
         query = self._of(select(_e.timestamp), filter_).order_by(_e.timestamp.desc())
         return self._connection.execute(query.offset(number).limit(1)).scalar_one_or_none()
 
     def endings(self, filter_: HistoryFilter) -> Sequence[tuple[int, bool]]:
+        """Return when sessions ended, the earliest first, and whether in failure."""
         query = self._ended(select(_s.ended_at, _failed), filter_).order_by(_s.ended_at)
         return [(int(row[0]), bool(row[1])) for row in self._connection.execute(query)]
 
@@ -285,6 +298,7 @@ class SqlActivity:
         self._tenant_id = tenant_id
 
     def digests(self, session_id: str, after: int, limit: int) -> Sequence[EventDigest]:
+        """Return a session's events in the order of their sequence, after that one."""
         wanted = events.c.event_type.not_in(_WITHOUT_PAYLOAD) & (
             func.length(events.c.payload) <= _MAX_PAYLOAD
         )
@@ -313,6 +327,7 @@ class SqlActivity:
         return [EventDigest(*row) for row in self._connection.execute(query)]
 
     def recorded_us(self, session_id: str) -> int | None:
+        """Return when the session's last event was recorded; None without events."""
         query = (
             select(events.c.recorded_at)
             .where(events.c.tenant_id == self._tenant_id, events.c.session_id == session_id)
@@ -322,6 +337,7 @@ class SqlActivity:
         return self._connection.execute(query).scalar_one_or_none()
 
     def errors_of(self, session_ids: Collection[str], limit: int) -> dict[str, list[Event]]:
+        """Return the latest errors of each session, up to `limit`, the latest first."""
         is_error = or_(
             events.c.event_type.in_(sorted(ERROR_TYPES)),
             events.c.severity >= int(Severity.ERROR),
@@ -342,12 +358,14 @@ class SqlActivity:
         return found
 
     def latest(self, filter_: ActivityFilter) -> Session | None:
+        """Return the session that was active last."""
         query = self._filtered(select(sessions), filter_)
         query = query.order_by(_active_at().desc(), sessions.c.id.desc()).limit(1)
         row = self._connection.execute(query).first()
         return None if row is None else session_of(row)
 
     def count(self, filter_: ActivityFilter) -> int:
+        """Return how many sessions there are."""
         if filter_ == ActivityFilter():
             mine = self._connection, self._tenant_id
             return total(*mine, "sessions") - system_count(*mine)
@@ -355,12 +373,14 @@ class SqlActivity:
         return int(self._connection.execute(query).scalar_one())
 
     def ids(self, filter_: ActivityFilter, limit: int) -> Sequence[str]:
+        """Return up to `limit` of the sessions, in no particular order."""
         query = self._filtered(select(sessions.c.id), filter_).limit(limit)
         return list(self._connection.execute(query).scalars())
 
     def page(
         self, filter_: ActivityFilter, after: tuple[int, str] | None, limit: int
     ) -> Sequence[Session]:
+        """Return sessions, latest start first, that come after the key (started_us, id)."""
         query = self._filtered(select(sessions), filter_)
         if after is not None:
             query = query.where(tuple_(sessions.c.started_at, sessions.c.id) < tuple_(*after))

@@ -25,7 +25,7 @@ from mneme_server.features.events.store.tables import agents, session_tags, sess
 
 
 class SqlSessions:
-    """Implements `SessionRepository`."""
+    """The tenant's sessions."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
@@ -37,12 +37,14 @@ class SqlSessions:
         return total(self._connection, self._tenant_id, "sessions")
 
     def get(self, session_id: str) -> Session | None:
+        """Return the session, or None."""
         wanted = {"tenant": self._tenant_id, "id": session_id}
         found = read_first(self._connection, _session(), session_of, wanted, kind="session")
         self._there[session_id] = found is not None
         return found
 
     def get_many(self, session_ids: Collection[str]) -> dict[str, Session]:
+        """Return those that exist, by id."""
         found = read_with(
             self._connection, sessions, session_of, self._tenant_id, session_ids, kind="session"
         )
@@ -51,6 +53,7 @@ class SqlSessions:
         return by_id
 
     def save(self, saved: Collection[Session]) -> None:
+        """Insert or replace these sessions."""
         rows = [_session_row(session, self._tenant_id) for session in saved]
         new = self._new_ones({session.id for session in saved})
         _upsert().insert(self._connection, rows)
@@ -75,6 +78,7 @@ class SqlSessions:
     def page(
         self, filter_: SessionFilter, after: tuple[int, str] | None, limit: int
     ) -> Sequence[Session]:
+        """Return sessions, latest start first, that come after the key (started_us, id)."""
         query = self._filtered(select(sessions), filter_)
         if after is not None:
             query = query.where(tuple_(sessions.c.started_at, sessions.c.id) < tuple_(*after))
@@ -82,6 +86,7 @@ class SqlSessions:
         return self._read(query)
 
     def count(self, filter_: SessionFilter) -> int:
+        """Return how many match."""
         if filter_ == SessionFilter(with_system=True):
             return self.total()
         if filter_ == SessionFilter():
@@ -90,6 +95,7 @@ class SqlSessions:
         return int(self._connection.execute(query).scalar_one())
 
     def ids(self) -> Iterator[str]:
+        """Return every session's id, in order."""
         last = ""
         while True:
             query = (
@@ -205,7 +211,7 @@ def _session_row(session: Session, tenant_id: str) -> dict[str, Any]:
 
 
 class SqlAgents:
-    """Implements `AgentRepository`."""
+    """The tenant's agents."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
@@ -215,6 +221,7 @@ class SqlAgents:
         return total(self._connection, self._tenant_id, "agents")
 
     def add_activity(self, activity: Mapping[str, Agent]) -> None:
+        """Add these counters to the agents', creating those that are new."""
         if not activity:
             return
         rows = [_agent_row(agent, self._tenant_id) for agent in activity.values()]
@@ -223,6 +230,7 @@ class SqlAgents:
         add_to_total(self._connection, self._tenant_id, "agents", new)
 
     def page(self, after: str | None, limit: int) -> Sequence[Agent]:
+        """Return agents by id, after that id."""
         query = select(agents).where(
             agents.c.tenant_id == self._tenant_id, agents.c.id > (after or "")
         )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from sqlalchemy import select, update
 
 from mneme_server.engine.corpus.forgetting import TAG, Items, merged, things
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.store.forgetting import Forgets, Rows, SqlForgetter, array
 from mneme_server.engine.store.portable import json_array, json_items, listed
 from mneme_server.features.learn.model import KNOWLEDGE, LESSON, REFLECTION
@@ -59,7 +59,7 @@ class LearnForgetter(SqlForgetter):
             follow.append({REFLECTION.name: self._naming(related)})
         return merged(follow)
 
-    def erase(self, found: Items, unit: Any) -> None:
+    def erase(self, found: Items, unit: CorpusUnit) -> None:
         """See `Forgetter`."""
         if gone := found.get(REFLECTION.name):
             self._unlink(gone)

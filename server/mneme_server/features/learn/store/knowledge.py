@@ -16,19 +16,21 @@ from mneme_server.features.learn.store.tables import knowledge
 
 
 class SqlKnowledge:
-    """Implements `KnowledgeRepository`."""
+    """The tenant's knowledge log."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
 
     def get_many(self, entry_ids: Collection[str]) -> dict[str, KnowledgeEntry]:
+        """Return those that exist, by id."""
         found = read_with(
             self._connection, knowledge, _entry, self._tenant_id, entry_ids, kind="knowledge entry"
         )
         return {entry.id: entry for entry in found}
 
     def add(self, entry: KnowledgeEntry) -> None:
+        """Insert an entry."""
         self._connection.execute(
             knowledge.insert(),
             {

@@ -50,7 +50,7 @@ _TEXTS = 500
 
 
 class SqlLessons:
-    """Implements `LessonRepository`."""
+    """The tenant's lessons."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
@@ -60,12 +60,14 @@ class SqlLessons:
         return total(self._connection, self._tenant_id, "lessons")
 
     def get_many(self, lesson_ids: Collection[str]) -> dict[str, Lesson]:
+        """Return those that exist, by id."""
         found = read_with(
             self._connection, lessons, _lesson, self._tenant_id, lesson_ids, kind="lesson"
         )
         return {lesson.id: lesson for lesson in found}
 
     def save(self, saved: Collection[Lesson]) -> None:
+        """Insert or replace these lessons."""
         rows = [_lesson_row(lesson, self._tenant_id) for lesson in saved]
         before = self._archived(lesson.id for lesson in saved)
         self._connection.execute(upsert(lessons), rows)
@@ -88,6 +90,7 @@ class SqlLessons:
         return found
 
     def count_accesses(self, accesses: Mapping[str, Access]) -> None:
+        """Add to the accesses of lessons, by id; unknown ones are ignored."""
         if accesses:
             rows = [
                 {"mine": self._tenant_id, "which": id_, "times": one.times, "last": one.last_us}
@@ -98,6 +101,7 @@ class SqlLessons:
     def page(
         self, filter_: LessonFilter, after: tuple[int, str] | None, limit: int
     ) -> Sequence[Lesson]:
+        """Return lessons, latest update first, that come after the key (updated_us, id)."""
         query = self._filtered(select(lessons), filter_)
         if after is not None:
             query = query.where(tuple_(lessons.c.updated_at, lessons.c.id) < tuple_(*after))
@@ -105,11 +109,13 @@ class SqlLessons:
         return read_rows(self._connection, query, _lesson, kind="lesson")
 
     def by_id(self, filter_: LessonFilter, after: str, limit: int) -> Sequence[Lesson]:
+        """Return lessons by id, after that id."""
         query = self._filtered(select(lessons), filter_).where(lessons.c.id > after)
         query = query.order_by(lessons.c.id).limit(limit)
         return read_rows(self._connection, query, _lesson, kind="lesson")
 
     def texts(self, filter_: LessonFilter) -> Iterator[Sequence[LessonText]]:
+        """Yield the texts of all that match, some at a time."""
         columns, last = lessons.c, ""
         query = select(columns.updated_at, columns.id, columns.title, columns.content)
         query = self._filtered(query, filter_).order_by(columns.id).limit(_TEXTS)
@@ -118,6 +124,7 @@ class SqlLessons:
             last = some[-1].id
 
     def count(self, filter_: LessonFilter) -> int:
+        """Return how many match."""
         if filter_ == LessonFilter():
             return self.total()
         if filter_ == LessonFilter(include_archived=True):

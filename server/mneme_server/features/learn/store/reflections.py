@@ -38,13 +38,14 @@ _NO_VECTOR = b""
 
 
 class SqlReflections:
-    """Implements `ReflectionRepository`."""
+    """The tenant's reflections."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
 
     def get_many(self, reflection_ids: Collection[str]) -> dict[str, Reflection]:
+        """Return those that exist, by id."""
         found = read_with(
             self._connection,
             reflections,
@@ -56,6 +57,8 @@ class SqlReflections:
         return {reflection.id: reflection for reflection in found}
 
     def add(self, reflection: Reflection, said: Matrix | None) -> None:
+        """Insert a reflection with the vectors (n, d) of what worked, then of what did not; None
+        while they have none."""
         mine = {"tenant_id": self._tenant_id}
         self._connection.execute(reflections.insert(), mine | _reflection_row(reflection))
         add_to_total(self._connection, self._tenant_id, "reflections", 1)
@@ -82,6 +85,7 @@ class SqlReflections:
             self._connection.execute(sayings.insert(), rows)
 
     def remove(self, reflection_ids: Collection[str]) -> None:
+        """Remove reflections with their sayings."""
         for some in chunks(reflection_ids):
             gone = self._connection.execute(
                 delete(reflections).where(
@@ -91,12 +95,14 @@ class SqlReflections:
             add_to_total(self._connection, self._tenant_id, "reflections", -gone.rowcount)
 
     def attempts(self, session_id: str, task_key: str) -> int:
+        """Return the highest attempt number of a task in a session; 0 without any."""
         query = self._filtered(select(func.max(reflections.c.attempt_number))).where(
             reflections.c.session_id == session_id, reflections.c.task_key == task_key
         )
         return int(self._connection.execute(query).scalar_one() or 0)
 
     def beyond(self, newest: Reflection, limits: ReflectionLimits) -> Sequence[str]:
+        """Return the oldest reflections that `newest`'s session and project have too many."""
         columns = reflections.c
         spans = [(columns.session_id == newest.session_id, limits.per_session)]
         if newest.project:
@@ -115,6 +121,7 @@ class SqlReflections:
     def page(
         self, filter_: ReflectionFilter, after: tuple[int, str] | None, limit: int
     ) -> Sequence[Reflection]:
+        """Return reflections, newest first, that come after the key (created_us, id)."""
         query = self._filtered(select(reflections), filter_)
         if after is not None:
             query = query.where(tuple_(reflections.c.created_at, reflections.c.id) < tuple_(*after))
@@ -122,12 +129,14 @@ class SqlReflections:
         return read_rows(self._connection, query.limit(limit), _reflection, kind="reflection")
 
     def count(self, filter_: ReflectionFilter) -> int:
+        """Return how many match."""
         if filter_ == ReflectionFilter():
             return total(self._connection, self._tenant_id, "reflections")
         query = self._filtered(select(func.count()).select_from(reflections), filter_)
         return int(self._connection.execute(query).scalar_one())
 
     def outcomes(self, filter_: ReflectionFilter) -> Mapping[Outcome, int]:
+        """Return how many of those that match ended how."""
         query = self._filtered(select(reflections.c.outcome, func.count()), filter_)
         rows = self._connection.execute(query.group_by(reflections.c.outcome))
         return {Outcome(outcome): count for outcome, count in rows}
@@ -135,6 +144,8 @@ class SqlReflections:
     def sayings(
         self, filter_: ReflectionFilter, *, worked: bool, outcomes: Collection[Outcome]
     ) -> tuple[Sequence[Saying], Matrix]:
+        """Return what worked, or did not, in reflections with these outcomes, and the vectors
+        (n, d): zeros for those that have none yet."""
         query = (
             self._filtered(
                 select(
@@ -182,13 +193,14 @@ class SqlReflections:
 
 
 class SqlCounters:
-    """Implements `CounterRepository`."""
+    """Counts that outlive the rows they were taken from."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
 
     def add(self, counts: Mapping[str, int]) -> None:
+        """Add to the counters."""
         rows = [
             {"tenant_id": self._tenant_id, "name": name, "value": value}
             for name, value in counts.items()
@@ -206,6 +218,7 @@ class SqlCounters:
         )
 
     def all(self) -> dict[str, int]:
+        """Return every counter."""
         query = select(counters.c.name, counters.c.value).where(
             counters.c.tenant_id == self._tenant_id
         )

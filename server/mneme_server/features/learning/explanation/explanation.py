@@ -33,12 +33,12 @@ from mneme_server.features.learning.explanation.counterfactuals import (
     Counterfactual,
     counterfactuals,
 )
-from mneme_server.features.learning.ports import LearningUnit
 from mneme_server.features.learning.sessions.live_session import LiveSession, Tenant
 from mneme_server.features.learning.sessions.policy import StateInput
 from mneme_server.features.learning.sessions.prediction import checked
 from mneme_server.features.learning.sessions.session_copies import SessionCopies
 from mneme_server.features.learning.spaces import Box, Space
+from mneme_server.features.learning.store.steps import SqlLearningSteps
 
 Vector = NDArray[np.float64]
 
@@ -279,7 +279,7 @@ class Explain:
         sessions: lends those that are asked.
     """
 
-    def __init__(self, tenants: OpenTenants[LearningUnit], sessions: SessionCopies) -> None:
+    def __init__(self, tenants: OpenTenants, sessions: SessionCopies) -> None:
         self._tenants = tenants
         self._sessions = sessions
 
@@ -349,5 +349,7 @@ def _explained(
 def _observed(tenant: Tenant, live: LiveSession) -> list[Json]:
     last = live.policy.progress.learned
     with tenant.read() as unit:
-        steps = unit.learning_steps.after(live.session.number, max(0, last - _OBSERVED), _OBSERVED)
+        steps = unit.get(SqlLearningSteps).after(
+            live.session.number, max(0, last - _OBSERVED), _OBSERVED
+        )
     return [step.state for step in steps]

@@ -15,9 +15,12 @@ from mneme_server.common.clock import now_us
 from mneme_server.common.errors import NotFound, Reason, ResourceExhausted, Unavailable
 from mneme_server.common.stored import damaged
 from mneme_server.engine.corpus.tenant import OpenTenants
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.learning.model import Export, LearningSession
-from mneme_server.features.learning.ports import LearningUnit, ModelFiles
+from mneme_server.features.learning.ports import ModelFiles
 from mneme_server.features.learning.sessions.live_session import unknown
+from mneme_server.features.learning.store.exports import SqlLearningExports
+from mneme_server.features.learning.store.sessions import SqlLearningSessions
 
 _AT_ONCE = 8
 """Chunks that are read and sent together."""
@@ -43,7 +46,7 @@ class DownloadModel:
         tenants: where tenants are.
     """
 
-    def __init__(self, tenants: OpenTenants[LearningUnit]) -> None:
+    def __init__(self, tenants: OpenTenants) -> None:
         self._tenants = tenants
 
     def download(self, tenant_id: str, session_id: str) -> LearnedModel:
@@ -87,7 +90,7 @@ class DownloadModel:
                     reason=Reason.TRANSACTION_FAILED,
                     retry_after_s=0.1,
                 )
-            return unit.learning_exports.chunks(session.number, first, _AT_ONCE)
+            return unit.get(SqlLearningExports).chunks(session.number, first, _AT_ONCE)
 
 
 class KeepModel:
@@ -102,14 +105,14 @@ class KeepModel:
         self._files = files
         self._most_bytes = most_bytes
 
-    def keep(self, unit: LearningUnit, session: LearningSession, data: bytes) -> None:
+    def keep(self, unit: CorpusUnit, session: LearningSession, data: bytes) -> None:
         """Store a session's model, in place of the one before, in a transaction that writes.
 
         Raises:
             ResourceExhausted: the tenant's steps and models would take more than they may.
         """
-        before = unit.learning_exports.get(session.number)
-        taken = unit.learning_sessions.taken_bytes() - (before.size if before else 0)
+        before = unit.get(SqlLearningExports).get(session.number)
+        taken = unit.get(SqlLearningSessions).taken_bytes() - (before.size if before else 0)
         if taken + len(data) > self._most_bytes:
             raise ResourceExhausted(
                 f"with this model of {len(data):,} bytes the tenant's recorded steps and exported"
@@ -120,7 +123,7 @@ class KeepModel:
                 retry_after_s=_RETRY_S,
             )
         export = Export(hashlib.sha256(data).digest(), len(data), now_us())
-        unit.learning_exports.put(session.number, export, data)
+        unit.get(SqlLearningExports).put(session.number, export, data)
 
     def copy(self, tenant_id: str, session: LearningSession, data: bytes) -> str:
         """Write a copy of what was stored; see `ModelFiles`."""
@@ -180,11 +183,11 @@ def plain_id(session_id: str) -> str:
     return _OTHERS.sub("-", session_id)[:80].strip("-")
 
 
-def _found(unit: LearningUnit, session_id: str) -> tuple[LearningSession, Export]:
-    session = unit.learning_sessions.get(session_id)
+def _found(unit: CorpusUnit, session_id: str) -> tuple[LearningSession, Export]:
+    session = unit.get(SqlLearningSessions).get(session_id)
     if session is None:
         raise unknown(session_id)
-    export = unit.learning_exports.get(session.number)
+    export = unit.get(SqlLearningExports).get(session.number)
     if export is None:
         raise NotFound(
             f"the learning session {session_id!r} has exported no model, or what it had learned was"

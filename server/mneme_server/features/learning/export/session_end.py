@@ -12,7 +12,6 @@ from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.features.learning.export.exports import KeepModel
 from mneme_server.features.learning.export.learned_skills import SkillMaker, skill_of
 from mneme_server.features.learning.model import LearningSession, LearningStatus, SessionCounts
-from mneme_server.features.learning.ports import LearningUnit
 from mneme_server.features.learning.sessions.evaluation import newest_steps
 from mneme_server.features.learning.sessions.live_session import (
     LiveSession,
@@ -23,6 +22,7 @@ from mneme_server.features.learning.sessions.metrics import MeasureSession, Sess
 from mneme_server.features.learning.sessions.open_sessions import OpenSessions
 from mneme_server.features.learning.sessions.serialization import encoded
 from mneme_server.features.learning.spaces import space_to_json
+from mneme_server.features.learning.store.sessions import SqlLearningSessions
 from mneme_server.features.learning.tally import WINDOW
 from mneme_server.features.learning.transfer.similarity import features_of
 
@@ -62,7 +62,7 @@ class EndLearningSession:
 
     def __init__(
         self,
-        tenants: OpenTenants[LearningUnit],
+        tenants: OpenTenants,
         sessions: OpenSessions,
         measure: MeasureSession,
         keep: KeepModel,
@@ -117,7 +117,7 @@ class EndLearningSession:
         elif not data:
             return
         with tenant.write() as unit:
-            unit.learning_sessions.update(
+            unit.get(SqlLearningSessions).update(
                 replace(
                     live.current(),
                     status=ended.status,

@@ -21,7 +21,6 @@ from mneme_server.features.learning.imports.records import (
     ExperienceRecord,
     ExperienceRecords,
     ImportPlan,
-    ImportUnit,
 )
 from mneme_server.features.learning.model import (
     Definition,
@@ -32,6 +31,7 @@ from mneme_server.features.learning.model import (
 from mneme_server.features.learning.sessions.experience import RecordExperience
 from mneme_server.features.learning.sessions.live_session import unknown
 from mneme_server.features.learning.spaces import Box, Dict, OpenObject
+from mneme_server.features.learning.store.sessions import SqlLearningSessions
 
 _PART = 100
 """Records that are imported in a transaction."""
@@ -128,7 +128,7 @@ class ImportExperience:
         record: records steps.
     """
 
-    def __init__(self, tenants: OpenTenants[ImportUnit], record: RecordExperience) -> None:
+    def __init__(self, tenants: OpenTenants, record: RecordExperience) -> None:
         self._tenants = tenants
         self._record = record
 
@@ -145,7 +145,7 @@ class ImportExperience:
         """
         with self._tenants.open(tenant_id) as tenant:
             with tenant.read() as unit:
-                session = unit.learning_sessions.get(session_id)
+                session = unit.get(SqlLearningSessions).get(session_id)
             if session is None:
                 raise unknown(session_id)
             if session.status is LearningStatus.ENDED:

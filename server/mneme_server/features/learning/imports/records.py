@@ -6,17 +6,16 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Protocol
 
 from mneme_server.common.canonical import Json, JsonObject
 from mneme_server.engine.corpus.tenant import OpenTenant
 from mneme_server.features.events.event_types import EventPart, traits_of
-from mneme_server.features.events.history import ActivityReader, EventDigest
+from mneme_server.features.events.history import EventDigest
 from mneme_server.features.events.model import Session, SessionFilter, Severity, reward_of
-from mneme_server.features.events.ports import EventsUnit
-from mneme_server.features.learning.ports import LearningUnit
+from mneme_server.features.events.store.history import SqlActivity
+from mneme_server.features.events.store.sessions import SqlSessions
 from mneme_server.features.skills.model import Episode, EpisodeFilter
-from mneme_server.features.skills.ports import EpisodeRepository
+from mneme_server.features.skills.store.episodes import SqlEpisodes
 
 MOST_CALLS = 10_000
 """Calls of a record that can be imported."""
@@ -86,20 +85,6 @@ class ImportPlan:
     examples: int = 3
 
 
-class ImportUnit(LearningUnit, EventsUnit, Protocol):
-    """One transaction, as far as importing is concerned."""
-
-    @property
-    def activity(self) -> ActivityReader:
-        """What the tenant's sessions held."""
-        ...
-
-    @property
-    def episodes(self) -> EpisodeRepository:
-        """The tenant's episodes."""
-        ...
-
-
 @dataclass(slots=True)
 class RecordedCall:
     """A call of a tool."""
@@ -137,9 +122,7 @@ class ExperienceRecords:
         selection: which ones.
     """
 
-    def __init__(
-        self, tenant: OpenTenant[ImportUnit], kind: RecordKind, selection: RecordSelection
-    ) -> None:
+    def __init__(self, tenant: OpenTenant, kind: RecordKind, selection: RecordSelection) -> None:
         self._tenant = tenant
         self._kind = kind
         self._selection = selection
@@ -155,10 +138,10 @@ class ExperienceRecords:
             ids = self._ids[first : first + size]
             with self._tenant.read() as unit:
                 if self._kind is RecordKind.EPISODES:
-                    episodes = unit.episodes.get_many(ids)
+                    episodes = unit.get(SqlEpisodes).get_many(ids)
                     yield [_of_episode(episodes[one]) for one in ids if one in episodes]
                     continue
-                sessions = unit.sessions.get_many(ids)
+                sessions = unit.get(SqlSessions).get_many(ids)
             yield [
                 self._of_session(sessions[one], with_calls=with_calls)
                 for one in ids
@@ -180,7 +163,7 @@ class ExperienceRecords:
         of = self._selection
         with self._tenant.read() as unit:
             if self._kind is RecordKind.EPISODES:
-                episodes = unit.episodes.digests(
+                episodes = unit.get(SqlEpisodes).digests(
                     EpisodeFilter(
                         agent_id=of.agent_id,
                         user_id=of.user_id,
@@ -193,7 +176,7 @@ class ExperienceRecords:
                     _KEYS,
                 )
                 return [(one.occurred_us, one.id) for one in episodes]
-            sessions = unit.sessions.page(
+            sessions = unit.get(SqlSessions).page(
                 SessionFilter(
                     agent_id=of.agent_id,
                     user_id=of.user_id,
@@ -228,7 +211,7 @@ class ExperienceRecords:
         last = 0
         while len(calls) <= MOST_CALLS:
             with self._tenant.read() as unit:
-                page = unit.activity.digests(session_id, last, _PAGE)
+                page = unit.get(SqlActivity).digests(session_id, last, _PAGE)
             for event in page:
                 _note(event, calls)
             if len(page) < _PAGE:

@@ -15,10 +15,10 @@ from mneme_server.features.learning.algorithms.algorithm import (
     Transition,
 )
 from mneme_server.features.learning.model import Definition, RecordedStep
-from mneme_server.features.learning.ports import LearningUnit
 from mneme_server.features.learning.sessions.live_session import LiveSession, Tenant
 from mneme_server.features.learning.sessions.session_copies import SessionCopies
 from mneme_server.features.learning.spaces import Box
+from mneme_server.features.learning.store.steps import SqlLearningSteps
 from mneme_server.features.learning.trust.blocks import Basis, Episode, episodes_of
 from mneme_server.features.learning.trust.evaluation import Evaluation, evaluate_learning
 from mneme_server.features.learning.trust.reward_model import model_policy
@@ -54,7 +54,7 @@ class Evaluate:
 
     def __init__(
         self,
-        tenants: OpenTenants[LearningUnit],
+        tenants: OpenTenants,
         sessions: SessionCopies,
         algorithm: Callable[[str], Algorithm | None],
     ) -> None:
@@ -113,7 +113,7 @@ def newest_steps(tenant: Tenant, live: LiveSession, total: int, most: int) -> li
     place = max(0, cut - _PART)  # Before the cut, to see which episodes are under way.
     while place < total:
         with tenant.read() as unit:
-            part = unit.learning_steps.after(live.session.number, place, _PART)
+            part = unit.get(SqlLearningSteps).after(live.session.number, place, _PART)
         if not part:
             break
         found += part

@@ -30,7 +30,6 @@ from mneme_server.features.learning.model import (
     Trajectory,
     TrajectoryInput,
 )
-from mneme_server.features.learning.ports import LearningUnit
 from mneme_server.features.learning.sessions.live_session import (
     LiveSession,
     Tenant,
@@ -47,6 +46,8 @@ from mneme_server.features.learning.sessions.step_checks import (
     unused,
 )
 from mneme_server.features.learning.spaces import Actions, Box, Space
+from mneme_server.features.learning.store.sessions import SqlLearningSessions
+from mneme_server.features.learning.store.steps import SqlLearningSteps
 from mneme_server.features.learning.tally import EndedEpisode, SessionTally
 
 _STEP_BYTES = 120
@@ -116,7 +117,7 @@ class RecordExperience:
 
     def __init__(
         self,
-        tenants: OpenTenants[LearningUnit],
+        tenants: OpenTenants,
         sessions: OpenSessions,
         most_bytes: int,
         quota: TrainingQuota,
@@ -208,7 +209,7 @@ class RecordExperience:
                     pieces.append(piece)
             if dry_run or not pieces:
                 with tenant.read() as unit:
-                    taken = unit.learning_sessions.taken_bytes()
+                    taken = unit.get(SqlLearningSessions).taken_bytes()
                 found = {at: one.steps for at, one in zip(places, pieces, strict=True)}
                 return RecordedTrajectories(found, known, UpdateSummary(), live.tally.counts, taken)
             kept, learned, _, taken = self._record(tenant, live, pieces)
@@ -252,7 +253,8 @@ class RecordExperience:
         sizes = [[step_size(step) for step in piece.steps] for piece in pieces]
         noted = sum(len(piece.metadata_json or "") for piece in pieces)
         with tenant.write() as unit:
-            taken = unit.learning_sessions.taken_bytes() + sum(map(sum, sizes)) + noted
+            sessions = unit.get(SqlLearningSessions)
+            taken = sessions.taken_bytes() + sum(map(sum, sizes)) + noted
             if taken > self.most_bytes:
                 raise _full(self.most_bytes)
             unused(unit, number, [step for piece in pieces for step in piece.steps])
@@ -270,11 +272,11 @@ class RecordExperience:
                     ]
                 )
             steps = [step for piece_steps in kept for step in piece_steps]
-            unit.learning_steps.add(number, steps)
-            unit.learning_steps.add_trajectories(number, _noted(pieces, kept))
-            unit.learning_sessions.add_points(number, _points(live, ended, now))
+            unit.get(SqlLearningSteps).add(number, steps)
+            unit.get(SqlLearningSteps).add_trajectories(number, _noted(pieces, kept))
+            sessions.add_points(number, _points(live, ended, now))
             live.session = replace(live.session, updated_us=now)
-            unit.learning_sessions.update(live.current())
+            sessions.update(live.current())
         return kept, reward, taken
 
 
@@ -309,7 +311,7 @@ def _told_before(tenant: Tenant, live: LiveSession, piece_id: str | None) -> Seq
     if piece_id is None:
         return ()
     with tenant.read() as unit:
-        return unit.learning_steps.of_trajectory(live.session.number, piece_id)
+        return unit.get(SqlLearningSteps).of_trajectory(live.session.number, piece_id)
 
 
 def _require_same(
@@ -346,7 +348,7 @@ def sum_of(rewards: Iterable[float]) -> float:
 
 def _again(tenant: Tenant, live: LiveSession, before: Sequence[RecordedStep]) -> RecordedSteps:
     with tenant.read() as unit:
-        taken = unit.learning_sessions.taken_bytes()
+        taken = unit.get(SqlLearningSessions).taken_bytes()
     last = before[-1]
     reward = last.episode_reward
     if reward is None:

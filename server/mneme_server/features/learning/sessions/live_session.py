@@ -23,12 +23,13 @@ from mneme_server.features.learning.model import (
     LearningStatus,
     RecordedStep,
 )
-from mneme_server.features.learning.ports import LearningUnit
 from mneme_server.features.learning.sessions.policy import SessionPolicy
 from mneme_server.features.learning.spaces import Actions, Box
+from mneme_server.features.learning.store.sessions import SqlLearningSessions
+from mneme_server.features.learning.store.steps import SqlLearningSteps
 from mneme_server.features.learning.tally import SessionTally
 
-Tenant = OpenTenant[LearningUnit]
+Tenant = OpenTenant
 
 SAVED_EVERY_S = 5.0
 """How old what is saved of a session may get, once it learned more."""
@@ -138,7 +139,7 @@ class LiveSession:
         while self.behind and (most is None or done < most):
             with tenant.read() as unit:
                 learned = self.policy.progress.learned
-                steps = unit.learning_steps.after(self.session.number, learned, PART)
+                steps = unit.get(SqlLearningSteps).after(self.session.number, learned, PART)
             if not steps:
                 raise damaged("learning session", self.id, "recorded steps are missing")
             self.learn(steps)
@@ -153,8 +154,8 @@ class LiveSession:
             checkpoint, shaped = self.policy.checkpoint(self.tally), self.policy.shaped
         took_us = checkpoint.progress.training_us - self.saved.training_us
         with tenant.write() as unit:
-            unit.learning_sessions.save(self.session.number, checkpoint)
-            unit.learning_sessions.add_trained(day_of(now_us()), took_us)
+            unit.get(SqlLearningSessions).save(self.session.number, checkpoint)
+            unit.get(SqlLearningSessions).add_trained(day_of(now_us()), took_us)
         self.saved, self.saved_shaped = checkpoint.progress, shaped
         self.saved_at = time.monotonic()
 
@@ -206,10 +207,10 @@ def opened(
         DataLoss: what it has learned is damaged.
     """
     with tenant.read() as unit:
-        session = unit.learning_sessions.get(session_id)
+        session = unit.get(SqlLearningSessions).get(session_id)
         if session is None:
             raise unknown(session_id)
-        checkpoint = unit.learning_sessions.checkpoint(session.number)
+        checkpoint = unit.get(SqlLearningSessions).checkpoint(session.number)
     algorithm = named(session.definition.algorithm)
     if algorithm is None or algorithm.version != session.version:
         raise _outdated(session, algorithm)
@@ -222,7 +223,7 @@ def _resumed(tenant: Tenant, session: LearningSession, policy: SessionPolicy) ->
     place = int(policy.told.get("transitions", 0))
     while place < session.counts.transitions:
         with tenant.read() as unit:
-            steps = unit.learning_steps.after(session.number, place, PART)
+            steps = unit.get(SqlLearningSteps).after(session.number, place, PART)
         if not steps:
             raise damaged("learning session", session.id, "recorded steps are missing")
         for step in steps:

@@ -9,8 +9,8 @@ import numpy as np
 
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.features.learning.model import LearningSession, MetricPoint
-from mneme_server.features.learning.ports import LearningUnit
 from mneme_server.features.learning.sessions.sessions import LearningSessions
+from mneme_server.features.learning.store.sessions import SqlLearningSessions
 from mneme_server.features.learning.tally import (
     ConvergenceStatus,
     LossTrend,
@@ -37,7 +37,7 @@ class SessionMetrics:
 class MeasureSession:
     """The use case: tell how a session does."""
 
-    def __init__(self, tenants: OpenTenants[LearningUnit], sessions: LearningSessions) -> None:
+    def __init__(self, tenants: OpenTenants, sessions: LearningSessions) -> None:
         self._tenants = tenants
         self._sessions = sessions
 
@@ -56,8 +56,8 @@ class MeasureSession:
         session = self._sessions.get(tenant_id, session_id)
         counts = session.counts
         with self._tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            recent = unit.learning_sessions.last_points(session.number, 2 * window)
-            history = unit.learning_sessions.points(
+            recent = unit.get(SqlLearningSessions).last_points(session.number, 2 * window)
+            history = unit.get(SqlLearningSessions).points(
                 session.number, _evenly(counts.episodes, points)
             )
         rewards = [point.reward for point in recent]

@@ -22,6 +22,7 @@ from mneme_server.features.learning.sessions.live_session import (
     opened,
 )
 from mneme_server.features.learning.sessions.training_lease import PATIENCE_S, TrainingLease
+from mneme_server.features.learning.store.sessions import SqlLearningSessions
 
 _HELD_S = 30.0
 """How long a call waits until what is being erased is."""
@@ -250,7 +251,7 @@ class TrainingQuota:
         """Return in how many seconds they may learn: 0 if there is time left today."""
         now = now_us()
         with tenant.read() as unit:
-            saved_us = unit.learning_sessions.trained_us(day_of(now))
+            saved_us = unit.get(SqlLearningSessions).trained_us(day_of(now))
         unsaved_us = sum(live.unsaved_us for live in self._sessions.all_of(tenant.tenant_id))
         if saved_us + unsaved_us < self._most_s * MICROSECONDS:
             return 0.0

@@ -14,7 +14,6 @@ from mneme_server.common.errors import FailedPrecondition, InvalidArgument, Reas
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.features.learning.algorithms.algorithm import Algorithm, number_of
 from mneme_server.features.learning.model import StepInput
-from mneme_server.features.learning.ports import LearningUnit
 from mneme_server.features.learning.sessions.evaluation import fresh, newest_steps
 from mneme_server.features.learning.sessions.experience import RecordedSteps, RecordExperience
 from mneme_server.features.learning.sessions.live_session import (
@@ -27,6 +26,7 @@ from mneme_server.features.learning.sessions.policy import ChosenAction, StateIn
 from mneme_server.features.learning.sessions.prediction_ids import PredictionContent, seal
 from mneme_server.features.learning.sessions.session_copies import SessionCopies
 from mneme_server.features.learning.spaces import Actions, Box, OpenLabels
+from mneme_server.features.learning.store.steps import SqlLearningSteps
 from mneme_server.features.learning.trust.baselines import (
     BehaviourBaseline,
     BehaviourClone,
@@ -65,7 +65,7 @@ class Predict:
 
     def __init__(
         self,
-        tenants: OpenTenants[LearningUnit],
+        tenants: OpenTenants,
         asked: SessionCopies,
         sessions: OpenSessions,
         gating: SessionGates,
@@ -378,7 +378,7 @@ class SessionGates:
         learner = fresh(algorithm, live.session.definition)
         for first in range(0, steps, _PART):
             with tenant.read() as unit:
-                part = unit.learning_steps.after(
+                part = unit.get(SqlLearningSteps).after(
                     live.session.number, first, min(_PART, steps - first)
                 )
             learner.learn(live.policy.transitions(part))

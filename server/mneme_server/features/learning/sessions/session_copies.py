@@ -18,6 +18,7 @@ from mneme_server.features.learning.sessions.live_session import (
     unknown,
 )
 from mneme_server.features.learning.sessions.open_sessions import OpenSessions
+from mneme_server.features.learning.store.sessions import SqlLearningSessions
 
 FRESH_S = 0.5
 """A copy is compared with what is stored when it is older."""
@@ -110,7 +111,7 @@ class SessionCopies:
         """Return a copy that is as what is stored, or is too dear to be made again already."""
         looked_s = time.monotonic()
         with tenant.read() as unit:
-            session = unit.learning_sessions.get(session_id)
+            session = unit.get(SqlLearningSessions).get(session_id)
         if session is None:
             raise unknown(session_id)
         stored = _stored(session)

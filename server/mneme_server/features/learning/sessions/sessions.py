@@ -18,6 +18,7 @@ from mneme_server.common.errors import (
 )
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant import OpenTenants
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.learning.algorithms.algorithm import Algorithm
 from mneme_server.features.learning.catalogue import algorithm_named, configured, missing
 from mneme_server.features.learning.model import (
@@ -27,7 +28,7 @@ from mneme_server.features.learning.model import (
     LearningStatus,
     Trajectory,
 )
-from mneme_server.features.learning.ports import LearningSessionFilter, LearningUnit, ModelFiles
+from mneme_server.features.learning.ports import LearningSessionFilter, ModelFiles
 from mneme_server.features.learning.sessions.live_session import Tenant, telling, unknown
 from mneme_server.features.learning.sessions.open_sessions import OpenSessions
 from mneme_server.features.learning.sessions.prediction_ids import new_secret
@@ -42,6 +43,8 @@ from mneme_server.features.learning.spaces import (
     Space,
     count_of,
 )
+from mneme_server.features.learning.store.sessions import SqlLearningSessions
+from mneme_server.features.learning.store.steps import SqlLearningSteps
 
 _RETRY_S = 60.0
 
@@ -68,9 +71,7 @@ class StartLearningSession:
         most: active sessions of a tenant.
     """
 
-    def __init__(
-        self, tenants: OpenTenants[LearningUnit], sessions: OpenSessions, most: int
-    ) -> None:
+    def __init__(self, tenants: OpenTenants, sessions: OpenSessions, most: int) -> None:
         self._tenants = tenants
         self._sessions = sessions
         self._most = most
@@ -90,7 +91,7 @@ class StartLearningSession:
         session_id = given.id or new_id()
         with self._tenants.open(tenant_id) as tenant:
             with tenant.read() as unit:
-                known = unit.learning_sessions.get(session_id)
+                known = unit.get(SqlLearningSessions).get(session_id)
             if known is None:
                 _require(algorithm)
                 started = self._added(tenant, algorithm, definition, session_id)
@@ -104,10 +105,10 @@ class StartLearningSession:
         """Insert a session; return None if another call was faster."""
         now = now_us()
         with tenant.write() as unit:
-            if unit.learning_sessions.get(session_id) is not None:
+            if unit.get(SqlLearningSessions).get(session_id) is not None:
                 return None
             self._require_place(unit)
-            return unit.learning_sessions.add(
+            return unit.get(SqlLearningSessions).add(
                 LearningSession(
                     number=0,
                     id=session_id,
@@ -135,11 +136,11 @@ class StartLearningSession:
                     live.session = replace(
                         session, status=LearningStatus.ACTIVE, updated_us=now, ended_us=None
                     )
-                    unit.learning_sessions.update(live.current())
+                    unit.get(SqlLearningSessions).update(live.current())
             return live.current()
 
-    def _require_place(self, unit: LearningUnit) -> None:
-        if unit.learning_sessions.count(LearningStatus.ACTIVE) >= self._most:
+    def _require_place(self, unit: CorpusUnit) -> None:
+        if unit.get(SqlLearningSessions).count(LearningStatus.ACTIVE) >= self._most:
             raise ResourceExhausted(
                 f"{self._most} learning sessions are active, as many as a tenant may have"
                 " (MNEME_LEARNING_SESSIONS); end one or delete one",
@@ -151,9 +152,7 @@ class StartLearningSession:
 class LearningSessions:
     """The use cases that show and remove sessions."""
 
-    def __init__(
-        self, tenants: OpenTenants[LearningUnit], sessions: OpenSessions, files: ModelFiles
-    ) -> None:
+    def __init__(self, tenants: OpenTenants, sessions: OpenSessions, files: ModelFiles) -> None:
         self._tenants = tenants
         self._sessions = sessions
         self._files = files
@@ -165,7 +164,7 @@ class LearningSessions:
             NotFound: there is none.
         """
         with self._tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            session = unit.learning_sessions.get(session_id)
+            session = unit.get(SqlLearningSessions).get(session_id)
         if session is None:
             raise unknown(session_id)
         return self._as_it_stands(tenant_id, session)
@@ -175,7 +174,7 @@ class LearningSessions:
     ) -> Sequence[LearningSession]:
         """Return sessions, the last started first."""
         with self._tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            found = unit.learning_sessions.page(filter_, before, limit)
+            found = unit.get(SqlLearningSessions).page(filter_, before, limit)
         return [self._as_it_stands(tenant_id, session) for session in found]
 
     def delete(self, tenant_id: str, session_id: str) -> None:
@@ -199,10 +198,10 @@ class LearningSessions:
 
     def _delete(self, tenant: Tenant, session_id: str) -> None:
         with tenant.write() as unit:
-            session = unit.learning_sessions.get(session_id)
+            session = unit.get(SqlLearningSessions).get(session_id)
             if session is None:
                 raise unknown(session_id)
-            unit.learning_sessions.delete(session.number)
+            unit.get(SqlLearningSessions).delete(session.number)
         self._files.remove(tenant.tenant_id, session)
 
     def _as_it_stands(self, tenant_id: str, session: LearningSession) -> LearningSession:
@@ -223,7 +222,7 @@ class Trajectories:
         tenants: where tenants are.
     """
 
-    def __init__(self, tenants: OpenTenants[LearningUnit]) -> None:
+    def __init__(self, tenants: OpenTenants) -> None:
         self._tenants = tenants
 
     def page(
@@ -236,10 +235,10 @@ class Trajectories:
             NotFound: there is no such session.
         """
         with self._tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            session = unit.learning_sessions.get(session_id)
+            session = unit.get(SqlLearningSessions).get(session_id)
             if session is None:
                 raise unknown(session_id)
-            return unit.learning_steps.trajectories(session.number, before, limit)
+            return unit.get(SqlLearningSteps).trajectories(session.number, before, limit)
 
 
 def _defined(algorithm: Algorithm, given: NewLearningSession) -> Definition:

@@ -9,7 +9,6 @@ from mneme_server.common import deadline
 from mneme_server.common.canonical import Json, canonical_json
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.features.learning.algorithms.reward_shaping import Shaped, Shaping, ShapingStep
-from mneme_server.features.learning.ports import LearningUnit
 from mneme_server.features.learning.sessions.live_session import (
     LiveSession,
     require_active,
@@ -45,7 +44,7 @@ class ShapeReward:
 
     def __init__(
         self,
-        tenants: OpenTenants[LearningUnit],
+        tenants: OpenTenants,
         sessions: OpenSessions,
         wake: Callable[[str, int], object],
     ) -> None:

@@ -13,9 +13,9 @@ from mneme_server.common.errors import (
     NotFound,
     Reason,
 )
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.learning.catalogue import find_algorithm
 from mneme_server.features.learning.model import RecordedStep, StepInput
-from mneme_server.features.learning.ports import LearningUnit
 from mneme_server.features.learning.sessions.live_session import LiveSession
 from mneme_server.features.learning.sessions.prediction_ids import (
     LIFETIME_US,
@@ -25,6 +25,7 @@ from mneme_server.features.learning.sessions.prediction_ids import (
     opened,
 )
 from mneme_server.features.learning.spaces import Actions, Box, OpenLabels
+from mneme_server.features.learning.store.steps import SqlLearningSteps
 
 
 def named_in(step: RecordedStep) -> Iterator[Json]:
@@ -50,14 +51,14 @@ def session_of(told: StepInput, field: str) -> str:
     return _opened(told.prediction_id, field).session_id
 
 
-def unused(unit: LearningUnit, number: int, steps: Sequence[RecordedStep]) -> None:
+def unused(unit: CorpusUnit, number: int, steps: Sequence[RecordedStep]) -> None:
     """Check that nothing was told of the steps' predictions before.
 
     Raises:
         AlreadyExists: it was.
     """
     marks = [step.prediction for step in steps if step.prediction is not None]
-    used = set(unit.learning_steps.used(number, marks)) if marks else set()
+    used = set(unit.get(SqlLearningSteps).used(number, marks)) if marks else set()
     for place, step in enumerate(steps):
         if step.prediction is None:
             continue

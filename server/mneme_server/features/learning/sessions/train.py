@@ -10,7 +10,6 @@ from mneme_server.common import deadline
 from mneme_server.common.errors import FailedPrecondition
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.features.learning.algorithms.algorithm import Replays, Trains, UpdateSummary
-from mneme_server.features.learning.ports import LearningUnit
 from mneme_server.features.learning.sessions.live_session import (
     LiveSession,
     Tenant,
@@ -19,6 +18,7 @@ from mneme_server.features.learning.sessions.live_session import (
     telling,
 )
 from mneme_server.features.learning.sessions.open_sessions import OpenSessions, TrainingQuota
+from mneme_server.features.learning.store.steps import SqlLearningSteps
 
 _PART_S = 0.2
 """How long is learned before it is told how far it is, and others have their turn."""
@@ -56,7 +56,7 @@ class Train:
 
     def __init__(
         self,
-        tenants: OpenTenants[LearningUnit],
+        tenants: OpenTenants,
         sessions: OpenSessions,
         quota: TrainingQuota,
         wake: Callable[[str, int], object],
@@ -152,5 +152,5 @@ class _ReplaySteps:
         policy = self._live.policy
         numbers = policy.drawn(self._count, self._batch, in_order=learner.replays_in_order)
         with self._tenant.read() as unit:
-            steps = unit.learning_steps.numbered(self._live.session.number, numbers)
+            steps = unit.get(SqlLearningSteps).numbered(self._live.session.number, numbers)
         return self._live.train(lambda: learner.replay(policy.transitions(steps))), 1

@@ -13,6 +13,7 @@ from mneme_server.engine.scheduling.foreground import Foreground, Shift
 from mneme_server.engine.scheduling.turns import TenantWorker, retry_delay_s
 from mneme_server.features.learning.sessions.live_session import PART, LiveSession, Tenant
 from mneme_server.features.learning.sessions.open_sessions import OpenSessions, TrainingQuota
+from mneme_server.features.learning.store.sessions import SqlLearningSessions
 
 LEARNING_JOB = "learning"
 
@@ -51,7 +52,7 @@ class LearningWorker(TenantWorker):
         """Learn a part of what is left, and save what is due."""
         with self._open_tenant(tenant_id) as tenant:
             with tenant.read() as unit:
-                behind = unit.learning_sessions.behind()
+                behind = unit.get(SqlLearningSessions).behind()
             if not behind and not self._sessions.all_of(tenant_id):
                 return None
             if not self._sessions.lease.trains(tenant_id):

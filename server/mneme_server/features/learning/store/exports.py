@@ -23,17 +23,19 @@ _PART = "part of an exported model"
 
 
 class SqlLearningExports:
-    """Implements `ExportRepository`."""
+    """The models that the tenant's sessions exported when they ended, one of each."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
 
     def get(self, number: int) -> Export | None:
+        """Return what a session exported; None without it."""
         given = {"tenant": self._tenant_id, "which": number}
         return read_first(self._connection, _one(), _export, given, kind=_KIND, key="session")
 
     def put(self, number: int, export: Export, data: bytes) -> None:
+        """Store a session's model, in place of the one before."""
         mine = {"tenant_id": self._tenant_id, "session": number}
         row = {
             **mine,
@@ -52,6 +54,8 @@ class SqlLearningExports:
             insert_rows(self._connection, export_chunks, rows)
 
     def chunks(self, number: int, first: int, count: int) -> Sequence[bytes]:
+        """Return so many chunks of a session's model, in their order, from one on (the first is
+        0); fewer at its end."""
         given = {
             "tenant": self._tenant_id, "which": number, "first": first, "behind": first + count,
         }  # fmt: skip

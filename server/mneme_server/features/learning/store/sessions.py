@@ -56,19 +56,21 @@ _KIND = "learning session"
 
 
 class SqlLearningSessions:
-    """Implements `SessionRepository`."""
+    """The tenant's learning sessions."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
 
     def get(self, session_id: str) -> LearningSession | None:
+        """Return a session, or None."""
         given = {"tenant": self._tenant_id, "which": session_id}
         return read_first(self._connection, _by_id(), _session, given, kind=_KIND)
 
     def page(
         self, filter_: LearningSessionFilter, before: int | None, limit: int
     ) -> Sequence[LearningSession]:
+        """Return sessions, the last started first, whose numbers are below `before`."""
         query = select(sessions).where(_c.tenant_id == self._tenant_id)
         if filter_.algorithm:
             query = query.where(_c.algorithm == filter_.algorithm)
@@ -80,18 +82,22 @@ class SqlLearningSessions:
         return read_rows(self._connection, query, _session, kind=_KIND)
 
     def count(self, status: LearningStatus | None = None) -> int:
+        """Return how many there are."""
         query = select(func.count()).where(_c.tenant_id == self._tenant_id)
         if status is not None:
             query = query.where(_c.status == int(status))
         return int(self._connection.execute(query).scalar_one())
 
     def transitions(self) -> int:
+        """Return how many transitions they have been told, together."""
         query = select(func.coalesce(func.sum(_c.transitions), 0)).where(
             _c.tenant_id == self._tenant_id
         )
         return int(self._connection.execute(query).scalar_one())
 
     def behind(self) -> Sequence[str]:
+        """Return the ids of those that learn in the background and have not saved all that they
+        were told as learned."""
         query = select(_c.id).where(
             _c.tenant_id == self._tenant_id,
             _c.mode == int(LearningMode.BACKGROUND),
@@ -100,10 +106,12 @@ class SqlLearningSessions:
         return list(self._connection.execute(query).scalars())
 
     def taken_bytes(self) -> int:
+        """Return how many bytes the recorded steps and the exported models of all take."""
         row = _bytes().first(self._connection, {"tenant": self._tenant_id})
         return int(row.taken) if row is not None else 0
 
     def add(self, session: LearningSession) -> LearningSession:
+        """Insert a session; return it with its number."""
         definition = session.definition
         row = {
             "tenant_id": self._tenant_id,
@@ -126,6 +134,7 @@ class SqlLearningSessions:
         return added
 
     def update(self, session: LearningSession) -> None:
+        """Store what has changed of a session: its status, counts, labels and times."""
         given = {"mine": self._tenant_id, "which": session.number, **_changing(session)}
         if not self._connection.execute(_update(), given).rowcount:
             raise NotFound(
@@ -135,6 +144,7 @@ class SqlLearningSessions:
             )
 
     def delete(self, number: int) -> None:
+        """Delete a session with all that belongs to it."""
         for table, column in (
             (steps, "session"), (trajectories, "session"), (points, "session"),
             (checkpoints, "session"), (export_chunks, "session"), (exports, "session"),
@@ -145,6 +155,11 @@ class SqlLearningSessions:
             )
 
     def checkpoint(self, number: int) -> Checkpoint | None:
+        """Return what the session had learned when that was last saved.
+
+        Raises:
+            DataLoss: it is not as it was saved.
+        """
         query = select(checkpoints.c.digest, checkpoints.c.data).where(
             checkpoints.c.tenant_id == self._tenant_id, checkpoints.c.session == number
         )
@@ -163,6 +178,7 @@ class SqlLearningSessions:
         )
 
     def save(self, number: int, checkpoint: Checkpoint) -> None:
+        """Save what the session has learned."""
         mine = {"mine": self._tenant_id, "which": number}
         if not self._connection.execute(
             _progress(), {**mine, **_progressed(checkpoint.progress)}
@@ -178,15 +194,19 @@ class SqlLearningSessions:
         self._connection.execute(upsert(checkpoints), row)
 
     def trained_us(self, day: int) -> int:
+        """Return for how long all sessions learned on a day (since 1970), in microseconds, as far
+        as it was saved."""
         row = _trained().first(self._connection, {"tenant": self._tenant_id, "which": day})
         return int(row.training_us) if row is not None else 0
 
     def add_trained(self, day: int, training_us: int) -> None:
+        """Add to that."""
         total = self.trained_us(day) + training_us
         row = {"tenant_id": self._tenant_id, "day": day, "training_us": total}
         self._connection.execute(upsert(usage), row)
 
     def add_points(self, number: int, added: Sequence[MetricPoint]) -> None:
+        """Insert how a session stood when episodes ended."""
         if not added:
             return
         rows = [
@@ -209,6 +229,7 @@ class SqlLearningSessions:
         insert_rows(self._connection, points, rows)
 
     def last_points(self, number: int, limit: int) -> Sequence[MetricPoint]:
+        """Return the newest points, oldest first."""
         given = {"tenant": self._tenant_id, "which": number, "most": limit}
         found = read_rows(
             self._connection, _last_points(), _point, given, kind="training metric", key="episode"
@@ -216,6 +237,7 @@ class SqlLearningSessions:
         return found[::-1]
 
     def points(self, number: int, episodes: Sequence[int]) -> Sequence[MetricPoint]:
+        """Return the points of these episodes, oldest first."""
         given = {"tenant": self._tenant_id, "which": number, "values": json.dumps(list(episodes))}
         return read_rows(
             self._connection, _points(), _point, given, kind="training metric", key="episode"

@@ -23,13 +23,14 @@ _KIND = "recorded step"
 
 
 class SqlLearningSteps:
-    """Implements `StepRepository`."""
+    """The steps that the tenant's sessions were told."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
 
     def add(self, number: int, added: Sequence[RecordedStep]) -> None:
+        """Insert steps of a session."""
         rows = [
             {
                 "tenant_id": self._tenant_id,
@@ -57,20 +58,24 @@ class SqlLearningSteps:
         insert_rows(self._connection, steps, rows)
 
     def after(self, number: int, step: int, limit: int) -> Sequence[RecordedStep]:
+        """Return the session's steps behind the one with this number, in their order."""
         given = {"tenant": self._tenant_id, "which": number, "after": step, "most": limit}
         return self._read(_after(), given)
 
     def numbered(self, number: int, chosen: Sequence[int]) -> Sequence[RecordedStep]:
+        """Return the session's steps with these numbers, in the order given."""
         values = json.dumps(list(chosen))
         given = {"tenant": self._tenant_id, "which": number, "values": values}
         found = {step.number: step for step in self._read(_numbered(), given)}
         return [found[one] for one in chosen if one in found]
 
     def of_trajectory(self, number: int, trajectory_id: str) -> Sequence[RecordedStep]:
+        """Return the steps that were told with this id, in their order."""
         given = {"tenant": self._tenant_id, "which": number, "told": trajectory_id}
         return self._read(_of_trajectory(), given)
 
     def add_trajectories(self, number: int, added: Sequence[Trajectory]) -> None:
+        """Insert what is noted of trajectories of a session."""
         if not added:
             return
         rows = [
@@ -89,6 +94,8 @@ class SqlLearningSteps:
         insert_rows(self._connection, trajectories, rows)
 
     def trajectories(self, number: int, before: int | None, limit: int) -> Sequence[Trajectory]:
+        """Return a session's trajectories, the last recorded first, whose first steps have numbers
+        below `before`."""
         query = select(trajectories).where(
             trajectories.c.tenant_id == self._tenant_id, trajectories.c.session == number
         )
@@ -98,6 +105,7 @@ class SqlLearningSteps:
         return read_rows(self._connection, query, _trajectory, kind="trajectory")
 
     def used(self, number: int, predictions: Sequence[str]) -> Sequence[str]:
+        """Return those of these predictions of which it was told what came of them."""
         values = json.dumps(list(predictions))
         given = {"tenant": self._tenant_id, "which": number, "values": values}
         return [str(row.prediction) for row in _used().all(self._connection, given)]

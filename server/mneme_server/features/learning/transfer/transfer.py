@@ -20,7 +20,6 @@ from mneme_server.features.learning.algorithms.algorithm import Algorithm, Learn
 from mneme_server.features.learning.algorithms.bandits import PRIOR_RATE, PRIOR_SHAPE
 from mneme_server.features.learning.algorithms.choice import chosen
 from mneme_server.features.learning.model import Definition
-from mneme_server.features.learning.ports import LearningUnit
 from mneme_server.features.learning.sessions.evaluation import (
     basis_of,
     episodes_to_judge,
@@ -121,7 +120,7 @@ class Transfer:
 
     def __init__(
         self,
-        tenants: OpenTenants[LearningUnit],
+        tenants: OpenTenants,
         sessions: OpenSessions,
         algorithm: Callable[[str], Algorithm | None],
     ) -> None:

@@ -24,7 +24,7 @@ def _build(host: Host) -> Parts:
     return Parts(
         calls=[Service(descriptor, PatternCalls(patterns, foreground))],
         offers=[patterns, kept],
-        figures=[Figure("patterns", lambda unit: unit.patterns.count())],
+        figures=[Figure("patterns", lambda unit: unit.get(SqlPatterns).count())],
         jobs={"pattern-usage": usage.writer(host.tenants)},
         purge=lambda tenant, _found: kept.clear(tenant),
     )
@@ -33,7 +33,6 @@ def _build(host: Host) -> Parts:
 CAPABILITY = Capability(
     name="patterns",
     build=_build,
-    repositories={"patterns": SqlPatterns},
     migrations=Path(__file__).parent / "migrations",
     forgets=FORGETS,
 )

@@ -12,6 +12,7 @@ from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import AlreadyExists, NotFound, Reason, ResourceExhausted
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.scheduling.foreground import Foreground, Size
 from mneme_server.engine.scheduling.turns import TenantWorker
 from mneme_server.engine.tenants.count_buffer import CountBuffer
@@ -29,8 +30,9 @@ from mneme_server.features.memory.patterns.model import (
     TextMatch,
     Use,
 )
-from mneme_server.features.memory.patterns.ports import PatternsUnit
+from mneme_server.features.memory.patterns.store import SqlPatterns
 from mneme_server.features.memory.search import SearchMemories
+from mneme_server.features.memory.store import SqlMemories
 
 MOST_PATTERNS = 1_000
 _PART = 2_000
@@ -52,7 +54,7 @@ class _PatternSearch:
 class Patterns:
     """The use cases of patterns."""
 
-    tenants: OpenTenants[PatternsUnit]
+    tenants: OpenTenants
     search_memories: SearchMemories
     usage: PatternUsage
     kept: KeptMatchers = field(default_factory=KeptMatchers)
@@ -72,16 +74,17 @@ class Patterns:
             new_id(), given.name, given.definition, given.description, created_us=now_us()
         )
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
+            patterns = unit.get(SqlPatterns)
             deadline.check()
-            known = unit.patterns.named(pattern.name)
+            known = patterns.named(pattern.name)
             if known is not None:
                 return _unchanged(known.pattern, pattern)
-            if unit.patterns.count() >= MOST_PATTERNS:
+            if patterns.count() >= MOST_PATTERNS:
                 raise ResourceExhausted(
                     f"the tenant has {MOST_PATTERNS} patterns; delete some first",
                     reason=Reason.QUOTA_EXCEEDED,
                 )
-            unit.patterns.add(pattern)
+            patterns.add(pattern)
         return pattern
 
     def get(self, tenant_id: str, name: str) -> PatternStats:
@@ -96,8 +99,10 @@ class Patterns:
     def page(self, tenant_id: str, after: str, limit: int) -> tuple[Sequence[PatternStats], int]:
         """Return patterns by name, after that name; and how many there are."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            page = [self.usage.shown(tenant_id, one) for one in unit.patterns.page(after, limit)]
-            return page, unit.patterns.count()
+            page = [
+                self.usage.shown(tenant_id, one) for one in unit.get(SqlPatterns).page(after, limit)
+            ]
+            return page, unit.get(SqlPatterns).count()
 
     def delete(self, tenant_id: str, name: str) -> Pattern:
         """Delete the pattern, and return it.
@@ -107,7 +112,7 @@ class Patterns:
         """
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             pattern = _existing(unit, name).pattern
-            unit.patterns.remove(pattern.id)
+            unit.get(SqlPatterns).remove(pattern.id)
         return pattern
 
     def report(self, tenant_id: str, name: str, verdicts: Mapping[str, bool]) -> PatternStats:
@@ -118,13 +123,13 @@ class Patterns:
         """
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             pattern = _existing(unit, name).pattern
-            there = unit.remembered.successors(verdicts)
+            there = unit.get(SqlMemories).successors(verdicts)
             for place, memory_id in enumerate(verdicts):
                 if memory_id not in there:
                     raise NotFound(
                         f"there is no memory {memory_id!r}", field="memory_id", item=place
                     )
-            unit.patterns.judge(pattern.id, verdicts, now_us())
+            unit.get(SqlPatterns).judge(pattern.id, verdicts, now_us())
             return self.usage.shown(tenant_id, _existing(unit, name))
 
     def search(
@@ -181,16 +186,16 @@ class Patterns:
         with self.tenants.open(asked.tenant_id) as tenant, tenant.read() as unit:
             while True:
                 with self.foreground.computing(Size.LARGE):
-                    part = unit.remembered.texts(asked.filter_, what, after, _PART)
+                    part = unit.get(SqlMemories).texts(asked.filter_, what, after, _PART)
                     places = matcher.matching(part.joined) if part.count else ()
                     if places:
-                        found += unit.remembered.stamps(asked.filter_, after, _PART, places)
+                        found += unit.get(SqlMemories).stamps(asked.filter_, after, _PART, places)
                 searched += part.count
                 if part.count < _PART:
                     break
                 after = part.last_id
             best = [memory_id for _, memory_id in heapq.nlargest(asked.limit, found)]
-            memories = unit.remembered.get_many(best)
+            memories = unit.get(SqlMemories).get_many(best)
         results = [
             MatchedMemory(memories[one], _places(definition, matcher, memories[one], asked.matches))
             for one in best
@@ -213,8 +218,8 @@ def _whole(memory: Memory) -> Sequence[TextMatch]:
     return (TextMatch(memory.text, 0, len(memory.text)),)
 
 
-def _existing(unit: PatternsUnit, name: str) -> PatternStats:
-    found = unit.patterns.named(name)
+def _existing(unit: CorpusUnit, name: str) -> PatternStats:
+    found = unit.get(SqlPatterns).named(name)
     if found is None:
         raise NotFound(f"there is no pattern {name!r}", field="name")
     return found
@@ -240,8 +245,8 @@ class _Uses:
             self.by_pattern[pattern_id] = self.by_pattern.get(pattern_id, Use()) + use
 
 
-def _write(unit: PatternsUnit, uses: _Uses) -> None:
-    unit.patterns.count_uses(uses.by_pattern)
+def _write(unit: CorpusUnit, uses: _Uses) -> None:
+    unit.get(SqlPatterns).count_uses(uses.by_pattern)
 
 
 class PatternUsage:
@@ -249,13 +254,13 @@ class PatternUsage:
     `engine.tenants.count_buffer`. Thread-safe."""
 
     def __init__(self) -> None:
-        self._gathering: CountBuffer[_Uses, PatternsUnit] = CountBuffer(_Uses, _write)
+        self._gathering: CountBuffer[_Uses, CorpusUnit] = CountBuffer(_Uses, _write)
 
-    def writer(self, tenants: OpenTenants[PatternsUnit]) -> TenantWorker:
+    def writer(self, tenants: OpenTenants) -> TenantWorker:
         """Return what writes the uses."""
         return self._gathering.writer(tenants, "uses of patterns", "pattern-usage-writer")
 
-    def write(self, tenant: OpenTenant[PatternsUnit]) -> None:
+    def write(self, tenant: OpenTenant) -> None:
         """Write the tenant's uses."""
         self._gathering.write(tenant)
 

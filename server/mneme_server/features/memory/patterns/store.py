@@ -90,13 +90,14 @@ PATTERN = "pattern"
 
 
 class SqlPatterns:
-    """Implements `PatternRepository`."""
+    """The tenant's patterns."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
 
     def named(self, name: str) -> PatternStats | None:
+        """Return the pattern of this name, or None."""
         query = select(patterns).where(
             patterns.c.tenant_id == self._tenant_id, patterns.c.name == name
         )
@@ -104,6 +105,7 @@ class SqlPatterns:
         return found[0] if found else None
 
     def add(self, pattern: Pattern) -> None:
+        """Insert a pattern."""
         row = {
             "tenant_id": self._tenant_id,
             "id": pattern.id,
@@ -119,6 +121,7 @@ class SqlPatterns:
         add_to_total(self._connection, self._tenant_id, "patterns", 1)
 
     def remove(self, pattern_id: str) -> None:
+        """Remove a pattern, with what was said of its matches."""
         gone = self._connection.execute(
             delete(patterns).where(
                 patterns.c.tenant_id == self._tenant_id, patterns.c.id == pattern_id
@@ -127,6 +130,7 @@ class SqlPatterns:
         add_to_total(self._connection, self._tenant_id, "patterns", -gone.rowcount)
 
     def page(self, after: str, limit: int) -> Sequence[PatternStats]:
+        """Return patterns by name, after that name."""
         query = select(patterns).where(
             patterns.c.tenant_id == self._tenant_id, patterns.c.name > after
         )
@@ -134,9 +138,11 @@ class SqlPatterns:
         return read_rows(self._connection, query, _stats, kind="pattern")
 
     def count(self) -> int:
+        """Return how many there are."""
         return total(self._connection, self._tenant_id, "patterns")
 
     def count_uses(self, uses: Mapping[str, Use]) -> None:
+        """Add to the uses of patterns, by id. Patterns that are gone are left out."""
         for some in chunks(uses):
             query = select(patterns).where(
                 patterns.c.tenant_id == self._tenant_id, patterns.c.id.in_(some)
@@ -152,6 +158,7 @@ class SqlPatterns:
                 )
 
     def judge(self, pattern_id: str, verdicts: Mapping[str, bool], now_us: int) -> None:
+        """Note of memories, by id, whether they were matched rightly; counts each memory once."""
         before: dict[str, bool] = {}
         columns = pattern_verdicts.c
         for some in chunks(verdicts):

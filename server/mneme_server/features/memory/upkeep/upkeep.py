@@ -12,8 +12,8 @@ from mneme_server.common.identity import check_tenant_id
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.admin.ports import Backup
-from mneme_server.features.memory.ports import MemoriesUnit
 from mneme_server.features.memory.search import SearchMemories
+from mneme_server.features.memory.store import SqlMemories
 from mneme_server.features.memory.upkeep.model import (
     CacheKind,
     Cleared,
@@ -120,7 +120,7 @@ class VectorCacheStats(Protocol):
 class ReportMemory:
     """The use case: say what a tenant's memory holds."""
 
-    tenants: OpenTenants[MemoriesUnit]
+    tenants: OpenTenants
     figures: Sequence[TenantFigure]
     folders: FolderSizes
     search: SearchMemories
@@ -162,9 +162,9 @@ class ReportMemory:
         )
 
 
-def _distribution(unit: MemoriesUnit) -> Distribution:
-    tags, tag_count = unit.remembered.frequent_tags(_MOST_NAMES)
-    keys, key_count = unit.remembered.frequent_keys(_MOST_NAMES)
+def _distribution(unit: CorpusUnit) -> Distribution:
+    tags, tag_count = unit.get(SqlMemories).frequent_tags(_MOST_NAMES)
+    keys, key_count = unit.get(SqlMemories).frequent_keys(_MOST_NAMES)
     return Distribution(tags, tag_count, keys, key_count)
 
 
@@ -173,7 +173,7 @@ class ClearCaches:
     """The use case: clear what is kept of a tenant to be faster, and give back what deleted rows
     took."""
 
-    tenants: OpenTenants[CorpusUnit]
+    tenants: OpenTenants
     folders: FolderSizes
     caches: Mapping[CacheKind, Clear]
 

@@ -16,13 +16,14 @@ _TOTAL = "certificates"
 
 
 class SqlCertificates:
-    """Implements `CertificateRepository`."""
+    """The tenant's certificates. They hold salts and contents."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
 
     def total(self) -> int:
+        """Return how many there are."""
         return total(self._connection, self._tenant_id, _TOTAL)
 
     def add(
@@ -32,6 +33,8 @@ class SqlCertificates:
         items: Collection[tuple[str, str]],
         most: CertificateLimits,
     ) -> int:
+        """Insert a certificate of these items (kind, id), found by that filter, and remove the
+        oldest beyond what is kept at most; return how many that were, this one too if it is."""
         size = len(certificate.text.encode())
         if not most.certificates or size > most.bytes:
             return 1
@@ -77,6 +80,7 @@ class SqlCertificates:
         return gone
 
     def get(self, certificate_id: str) -> StoredCertificate | None:
+        """Return the certificate, or None."""
         query = select(certificates.c.id, certificates.c.text, certificates.c.created_at).where(
             certificates.c.tenant_id == self._tenant_id, certificates.c.id == certificate_id
         )

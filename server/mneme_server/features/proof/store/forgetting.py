@@ -22,7 +22,7 @@ CERTIFICATE = "certificate"
 class ProofForgetter(SqlForgetter):
     """Forgets certificates with any of what they show: they hold salts and contents.
 
-    `LogRepository.forget` is called for whatever has leaves.
+    `SqlLog.forget` is called for whatever has leaves.
     """
 
     rows = (

@@ -44,7 +44,7 @@ from mneme_server.features.proof.versions import ItemVersion, removal_of, versio
 
 
 class SqlLog:
-    """Implements `LogRepository`, and gives what a transaction changed its leaves."""
+    """The tenant's append-only log; gives what a transaction changed its leaves."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
@@ -167,20 +167,28 @@ class SqlLog:
             )
 
     def name(self) -> LogName | None:
+        """Return what names the log; None before its head is first asked for."""
         state = self._state()
         if "log" not in state:
             return None
         return LogName(state["log"], int(state["generation"], 16))
 
     def begin(self, name: LogName) -> None:
+        """Give the log a name, in the place of the one it has."""
         self._set("log", name.id)
         self._set("generation", f"{name.generation:x}")
 
     def size(self) -> int:
+        """Return how many leaves it has."""
         row = _last_tile_query().first(self._connection, {"tenant": self._tenant_id})
         return 0 if row is None else row.number * TILE_WIDTH + width_of(row.hashes)
 
+    def end(self) -> tuple[object, ...]:
+        """Return what tells two logs apart; see `RecordLog`."""
+        return self.name(), self.size(), self.tree().root()
+
     def tree(self, size: int | None = None) -> Tree:
+        """Return the tree of the first `size` leaves, or of all."""
         return Tree(self.size() if size is None else size, self._tile)
 
     def _tile(self, level: int, number: int) -> Tile:
@@ -189,6 +197,8 @@ class SqlLog:
         return b"" if row is None else bytes(row.hashes)
 
     def at(self, index: int) -> Leaf | None:
+        """Return the leaf of an index; None when there is none. Of an event, its document's
+        number tells which: `source_id` is empty when that is gone."""
         tree = self.tree()
         if not 0 <= index < tree.size:
             return None
@@ -214,6 +224,10 @@ class SqlLog:
         return Leaf(index, tree.leaf(index), kind, source_id)
 
     def leaves_of(self, kind: str, source_ids: Collection[str]) -> Mapping[str, Sequence[Leaf]]:
+        """Return the leaves of items by their ids, oldest first. Items without any are left out.
+
+        An event's are found by its document, for as long as that is there.
+        """
         tree = self.tree()
         found: dict[str, list[Leaf]] = {}
         for some in chunks(source_ids):
@@ -234,6 +248,7 @@ class SqlLog:
         return found
 
     def newest(self, kind: str, source_ids: Collection[str]) -> Mapping[str, Leaf]:
+        """Return the newest leaf of each item that has one, by the items' ids."""
         tree = self.tree()
         rows = _newest_query().all(self._connection, self._named(kind, source_ids))
         found = {row.source_id: self._leaf(row, tree) for row in rows}
@@ -254,6 +269,8 @@ class SqlLog:
         return {"tenant": self._tenant_id, "kind": kind, "ids": ids}
 
     def unaccounted(self) -> int:
+        """Return how many leaves are of nothing: of an event that is neither stored nor forgotten,
+        or of no item at all; fewer than 0 where more is stored than has leaves."""
         wanted = {"tenant": self._tenant_id, "event": EVENT.name}
         counts = _accounts_query().first(self._connection, wanted)
         assert counts is not None
@@ -261,17 +278,26 @@ class SqlLog:
         return int(of_nothing + abs(counts.in_runs - counts.recallable - counts.forgotten))
 
     def events_of(self, session_id: str) -> int:
+        """Return how many events of a session can be recalled."""
         wanted = {"tenant": self._tenant_id, "event": EVENT.name, "session": session_id}
         found = _events_of_query().first(self._connection, wanted)
         return 0 if found is None else int(found.events)
 
     def any_forgotten(self, indexes: Collection[int]) -> bool:
+        """Return whether any of these leaves was forgotten."""
         given = {"tenant": self._tenant_id, "leaves": json.dumps(list(indexes))}
         return _forgotten_query().first(self._connection, given) is not None
 
     def forget(
         self, kind: str, source_ids: Collection[str], now_us: int
     ) -> Mapping[str, Sequence[Leaf]]:
+        """Erase salts, contents and ids of all versions of these items, for good, and return their
+        leaves as `leaves_of` did before. Commitments and hashes stay, and so every proof.
+
+        To be called before their documents are removed, in the same transaction: that they were
+        removed is then not logged, since it would name them. What keeps its own salt erases it
+        itself.
+        """
         found = self.leaves_of(kind, source_ids)
         self._forgotten |= {(kind, source_id) for source_id in source_ids}
         gone = {"salt": None, "content": None, "source_id": "", "forgotten_at": now_us}

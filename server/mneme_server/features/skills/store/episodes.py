@@ -52,19 +52,21 @@ _DIGEST = (
 
 
 class SqlEpisodes:
-    """Implements `EpisodeRepository`."""
+    """The tenant's episodes."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
 
     def get_many(self, episode_ids: Collection[str]) -> dict[str, Episode]:
+        """Return those that exist, by id."""
         found = read_with(
             self._connection, episodes, _episode, self._tenant_id, episode_ids, kind="episode"
         )
         return {episode.id: episode for episode in self._linked(found)}
 
     def of_others(self, episode_ids: Collection[str], user_id: str) -> set[str]:
+        """Return those of the episodes that are of another user than this one; none of nobody."""
         found: set[str] = set()
         for some in chunks(episode_ids):
             query = select(episodes.c.id).where(
@@ -89,11 +91,13 @@ class SqlEpisodes:
         ]
 
     def average_reward(self) -> float | None:
+        """Return the mean of the rewards; None without episodes."""
         query = select(func.avg(episodes.c.reward)).where(episodes.c.tenant_id == self._tenant_id)
         average: float | None = self._connection.execute(query).scalar_one()
         return average
 
     def resting_on(self, memory_ids: Collection[str]) -> set[str]:
+        """Return the ids of the episodes that name one of these memories."""
         found: set[str] = set()
         columns = episode_memories.c
         for some in chunks(memory_ids):
@@ -121,6 +125,10 @@ class SqlEpisodes:
             self._connection.execute(insert(episode_memories), rows)
 
     def save(self, saved: Collection[Episode], task_vectors: Mapping[str, Matrix]) -> None:
+        """Insert or replace these episodes; `task_vectors` (d,) are those of tasks, by episode.
+
+        The memories that they name must exist.
+        """
         ids = {episode.id for episode in saved}
         before = known(self._connection, self._tenant_id, episodes.c.id, ids)
         rows = [
@@ -141,6 +149,7 @@ class SqlEpisodes:
             self._connection.execute(insert(episode_tags), tags)
 
     def task_vectors(self, episode_ids: Collection[str]) -> Mapping[str, Matrix]:
+        """Return the vectors (d,) of tasks that were saved, by episode."""
         found: dict[str, Matrix] = {}
         for some in chunks(episode_ids):
             query = select(episodes.c.id, episodes.c.task_vector).where(
@@ -162,9 +171,11 @@ class SqlEpisodes:
             )
 
     def remove(self, episode_id: str) -> None:
+        """Remove an episode. An unknown one is ignored."""
         self.remove_many([episode_id])
 
     def remove_many(self, episode_ids: Collection[str]) -> None:
+        """Remove these episodes. Unknown ones are ignored."""
         for some in chunks(episode_ids):
             gone = self._connection.execute(
                 delete(episodes).where(
@@ -176,11 +187,13 @@ class SqlEpisodes:
     def page(
         self, filter_: EpisodeFilter, after: tuple[int, str] | None, limit: int
     ) -> Sequence[Episode]:
+        """Return episodes, latest first, that come after the key (occurred_us, id)."""
         return self._page(select(episodes), filter_, after, limit)
 
     def digests(
         self, filter_: EpisodeFilter, after: tuple[int, str] | None, limit: int
     ) -> Sequence[Episode]:
+        """Return what `page` does, without inputs, and only the beginnings of outputs."""
         return self._page(select(*_DIGEST), filter_, after, limit)
 
     def _page(
@@ -198,11 +211,13 @@ class SqlEpisodes:
         return self._linked(read)
 
     def by_id(self, filter_: EpisodeFilter, after: str, limit: int) -> Sequence[Episode]:
+        """Return episodes by id, after that id."""
         query = self._filtered(select(episodes), filter_).where(episodes.c.id > after)
         query = query.order_by(episodes.c.id).limit(limit)
         return self._linked(read_rows(self._connection, query, _episode, kind="episode"))
 
     def count(self, filter_: EpisodeFilter) -> int:
+        """Return how many match."""
         if filter_ == EpisodeFilter():
             return total(self._connection, self._tenant_id, "episodes")
         query = self._filtered(select(func.count()).select_from(episodes), filter_)

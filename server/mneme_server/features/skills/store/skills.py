@@ -46,23 +46,26 @@ _RECORDS = Prepared(
 
 
 class SqlSkills:
-    """Implements `SkillRepository`."""
+    """The tenant's skills."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
 
     def get_many(self, skill_ids: Collection[str]) -> dict[str, Skill]:
+        """Return those that exist, by id."""
         found = read_with(
             self._connection, skills, _skill, self._tenant_id, skill_ids, kind="skill"
         )
         return {skill.id: skill for skill in found}
 
     def records(self, skill_ids: Collection[str]) -> dict[str, UseTally]:
+        """Return `Skill.record` of those that exist, by id."""
         wanted = {"tenant": self._tenant_id, "ids": array_of(skill_ids)}
         return dict(read_rows(self._connection, _RECORDS, _record, wanted, kind="skill"))
 
     def learned(self) -> Mapping[str, Skill]:
+        """Return the skills that were consolidated from episodes, by id."""
         query = select(skills).where(
             skills.c.tenant_id == self._tenant_id, skills.c.findings != "{}"
         )
@@ -70,10 +73,12 @@ class SqlSkills:
         return {skill.id: skill for skill in found}
 
     def names(self) -> set[str]:
+        """Return every name that is taken."""
         query = select(skills.c.name).where(skills.c.tenant_id == self._tenant_id)
         return set(self._connection.execute(query).scalars())
 
     def ids_named(self, names: Collection[str]) -> dict[str, str]:
+        """Return the ids of skills, by name, of those names that are taken."""
         found: dict[str, str] = {}
         for some in chunks(set(names)):
             query = select(skills.c.name, skills.c.id).where(
@@ -83,6 +88,7 @@ class SqlSkills:
         return found
 
     def save(self, skill: Skill) -> None:
+        """Insert or replace a skill, but for its episodes."""
         before = known(self._connection, self._tenant_id, skills.c.id, {skill.id})
         self._connection.execute(
             upsert(skills, keep=("sources",)), _skill_row(skill, self._tenant_id)
@@ -100,6 +106,7 @@ class SqlSkills:
             self._connection.execute(insert(skill_tags), rows)
 
     def set_sources(self, skill_id: str, episode_ids: Sequence[str]) -> None:
+        """Replace the episodes that a skill came from; the latest is first."""
         self._connection.execute(
             skills.update()
             .where(skills.c.tenant_id == self._tenant_id, skills.c.id == skill_id)
@@ -107,6 +114,7 @@ class SqlSkills:
         )
 
     def average_rate(self) -> float | None:
+        """Return the mean success rate of the skills that were used; None without any."""
         query = select(skills.c.reported, skills.c.learned).where(
             skills.c.tenant_id == self._tenant_id
         )
@@ -117,6 +125,7 @@ class SqlSkills:
         return sum(rates) / len(rates) if rates else None
 
     def sources_among(self, episode_ids: Collection[str]) -> Mapping[str, Sequence[str]]:
+        """Return the episodes of the skills that came from some of these, by skill."""
         wanted = set(episode_ids)
         if not wanted:
             return {}
@@ -127,17 +136,20 @@ class SqlSkills:
         return {one: ids for one, ids in sources.items() if not wanted.isdisjoint(ids)}
 
     def forget_sources(self, episode_ids: Collection[str]) -> None:
+        """Take these episodes out of those that skills came from."""
         gone = set(episode_ids)
         for skill_id, sources in self.sources_among(gone).items():
             self.set_sources(skill_id, [one for one in sources if one not in gone])
 
     def remove(self, skill_id: str) -> None:
+        """Remove a skill with its links, uses and the ids of its episodes."""
         gone = self._connection.execute(
             delete(skills).where(skills.c.tenant_id == self._tenant_id, skills.c.id == skill_id)
         )
         add_to_total(self._connection, self._tenant_id, "skills", -gone.rowcount)
 
     def page(self, filter_: SkillFilter, after: tuple[str] | None, limit: int) -> Sequence[Skill]:
+        """Return skills by name, after that name."""
         query = self._filtered(select(skills), filter_)
         if after is not None:
             query = query.where(skills.c.name > after[0])
@@ -145,12 +157,14 @@ class SqlSkills:
         return read_rows(self._connection, query, _skill, kind="skill")
 
     def count(self, filter_: SkillFilter) -> int:
+        """Return how many match."""
         if filter_ == SkillFilter():
             return total(self._connection, self._tenant_id, "skills")
         query = self._filtered(select(func.count()).select_from(skills), filter_)
         return int(self._connection.execute(query).scalar_one())
 
     def use(self, skill_id: str, use_id: str) -> SkillUse | None:
+        """Return a reported use, or None."""
         query = select(skill_uses).where(
             skill_uses.c.tenant_id == self._tenant_id,
             skill_uses.c.skill_id == skill_id,
@@ -160,6 +174,7 @@ class SqlSkills:
         return None if row is None else _use(row)
 
     def add_use(self, use: SkillUse) -> None:
+        """Insert a use."""
         row = {
             "tenant_id": self._tenant_id,
             "skill_id": use.skill_id,
@@ -172,6 +187,7 @@ class SqlSkills:
         self._connection.execute(skill_uses.insert(), row)
 
     def links(self, skill_ids: Collection[str]) -> Mapping[str, Sequence[SkillLink]]:
+        """Return the links of skills that have some, in both directions, by skill."""
         found: dict[str, dict[SkillLink, None]] = defaultdict(dict)
         for some in chunks(skill_ids):
             for link in self._links_of(some):
@@ -187,6 +203,7 @@ class SqlSkills:
         )
 
     def save_link(self, link: SkillLink) -> None:
+        """Insert or replace a link."""
         row = {
             "tenant_id": self._tenant_id,
             "parent_id": link.parent_id,
@@ -198,6 +215,7 @@ class SqlSkills:
         self._connection.execute(upsert(skill_links), row)
 
     def remove_links(self, parent_id: str, child_id: str, relationship: Relationship | None) -> int:
+        """Remove links from one skill to another; return how many there were."""
         columns = skill_links.c
         statement = delete(skill_links).where(
             columns.tenant_id == self._tenant_id,
@@ -209,6 +227,7 @@ class SqlSkills:
         return self._connection.execute(statement).rowcount
 
     def dependents(self, skill_ids: Collection[str]) -> Mapping[str, Collection[str]]:
+        """Return the skills that each of these is a prerequisite of, of those that are some's."""
         columns = skill_links.c
         found: dict[str, set[str]] = defaultdict(set)
         for some in chunks(skill_ids):

@@ -13,7 +13,8 @@ from mneme_server.capabilities import tenant_schema
 from mneme_server.common.errors import DataLoss, NotFound, Reason, Unavailable
 from mneme_server.engine.store.sqlite_store import SqliteStores
 from mneme_server.features.learning.export.exports import DownloadModel, file_name
-from mneme_server.features.learning.store.exports import CHUNK_BYTES
+from mneme_server.features.learning.store.exports import CHUNK_BYTES, SqlLearningExports
+from mneme_server.features.learning.store.sessions import SqlLearningSessions
 from store_contract.samples import export_of, learning_session
 
 MODEL = os.urandom(20 * CHUNK_BYTES)
@@ -36,15 +37,15 @@ class Kept:
 
     def begin(self) -> None:
         with self.store.write() as unit:
-            self.number = unit.learning_sessions.add(learning_session("s")).number
+            self.number = unit.get(SqlLearningSessions).add(learning_session("s")).number
 
     def export(self, data: bytes) -> None:
         with self.store.write() as unit:
-            unit.learning_exports.put(self.number, export_of(data), data)
+            unit.get(SqlLearningExports).put(self.number, export_of(data), data)
 
     def delete(self) -> None:
         with self.store.write() as unit:
-            unit.learning_sessions.delete(self.number)
+            unit.get(SqlLearningSessions).delete(self.number)
 
 
 @pytest.fixture
@@ -100,7 +101,7 @@ def test_the_same_model_of_a_session_that_took_its_place_is_another(kept: Kept) 
 
 def test_what_is_not_what_was_exported_is_damaged(kept: Kept) -> None:
     with kept.store.write() as unit:
-        unit.learning_exports.put(kept.number, export_of(MODEL), MODEL[:-1] + b"?")
+        unit.get(SqlLearningExports).put(kept.number, export_of(MODEL), MODEL[:-1] + b"?")
     with pytest.raises(DataLoss, match="its digest differs"):
         list(kept.download("acme", "s").parts)
 

@@ -33,6 +33,7 @@ from mneme_server.engine.corpus.forgetting import (
     Items,
     merged,
 )
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.store.forgetting import Forgets, SqlForgetter, array
 from mneme_server.engine.store.portable import listed
 from mneme_server.engine.store.rows import chunks
@@ -138,7 +139,7 @@ class LearningForgetter(SqlForgetter):
             follow.append({MADE: set(made)})
         return merged(follow)
 
-    def erase(self, found: Items, unit: Any) -> None:
+    def erase(self, found: Items, unit: CorpusUnit) -> None:
         """See `Forgetter`."""
         of_session: dict[int, list[int]] = defaultdict(list)
         for step in found.get(STEP, ()):

@@ -1,0 +1,45 @@
+"""Forgetting of memories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mneme_server.engine.corpus.forgetting import TAG, Items
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
+from mneme_server.engine.store.forgetting import Forgets, Rows, SqlForgetter
+from mneme_server.features.memory.memories import remove
+from mneme_server.features.memory.model import MEMORY
+from mneme_server.features.memory.store import SqlMemories, memories, memory_tags, memory_values
+
+
+class MemoryForgetter(SqlForgetter):
+    """Forgets memories. What a forgotten one superseded is passed on, as when it is deleted."""
+
+    rows = (
+        Rows(
+            MEMORY.name, memories.c.id,
+            user=memories.c.user_id, agent=memories.c.agent_id, project=memories.c.project,
+            document=MEMORY,
+        ),
+    )  # fmt: skip
+
+    def erase(self, found: Items, unit: CorpusUnit) -> None:
+        """See `Forgetter`."""
+        if gone := found.get(MEMORY.name):
+            remove(unit, unit.get(SqlMemories).successors(gone), named=False)
+
+    def names(self, what: str) -> Iterator[str]:
+        """See `Forgetter`."""
+        yield from super().names(what)
+        if what == TAG:
+            yield from self.distinct(memory_tags.c.tag)
+
+
+FORGETS = Forgets(
+    MemoryForgetter,
+    {
+        memories: "deleted",
+        memory_tags: "deleted with their memory",
+        memory_values: "deleted with their memory",
+    },
+)
