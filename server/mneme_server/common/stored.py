@@ -47,7 +47,7 @@ def reads(kind: str, key: str = "id") -> Callable[[Callable[[S], T]], Callable[[
                 raise damaged(kind, getattr(stored, key, ""), error) from error
 
         decoded.__doc__ = decode.__doc__
-        decoded.__name__ = decode.__name__
+        decoded.__name__ = getattr(decode, "__name__", kind)
         return decoded
 
     return wrap

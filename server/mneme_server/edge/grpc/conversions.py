@@ -36,6 +36,13 @@ def to_timestamp(microseconds: int) -> Timestamp:
     return Timestamp(seconds=seconds, nanos=rest * 1_000)
 
 
+def to_duration(microseconds: int) -> Duration:
+    """Return the Duration of microseconds."""
+    duration = Duration()
+    duration.FromMicroseconds(microseconds)
+    return duration
+
+
 def stored_time(message: Message, field: str, prefix: str = "") -> int | None:
     """Return the time in a field that is to be kept, in microseconds since 1970; None if unset.
 

@@ -11,6 +11,7 @@ from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.conversions import time_range, to_timestamp
 from mneme_server.edge.grpc.errors import fields
 from mneme_server.edge.grpc.paging import Pages
+from mneme_server.edge.grpc.records import named_only
 from mneme_server.edge.grpc.schema_options import named_fields
 from mneme_server.edge.grpc.validation import validate
 from mneme_server.engine.scheduling.foreground import Foreground
@@ -83,8 +84,9 @@ class AlertServicer:
                 "rule.id is required", reason=Reason.MISSING_REQUIRED_FIELD, field="rule.id"
             )
         named = named_fields(request)
-        validate(convert.changed_fields_only(request.rule, named), prefix="rule")
-        changes = convert.rule_changes(request.rule, named)
+        valid = {"name": "-", "condition": pb.ALERT_CONDITION_EVENT_COUNT_EXCEEDS}
+        validate(named_only(request.rule, [*named, "id"], **valid), prefix="rule")
+        changes = convert.read_rule.changes(request.rule, named, "rule")
         with fields(
             id="rule.id",
             channels="rule.notify_channels[{item}]",
@@ -143,7 +145,7 @@ class AlertServicer:
                 rule = self._rules.get(call.tenant, request.rule_id)
             else:
                 validate(convert.named(request.rule), prefix="rule")
-                rule = convert.rule_of(request.rule)
+                rule = convert.rule_to_try(request.rule)
             found = self._trial.run(call.tenant, rule, start_us, end_us)
         return convert.tried(found)
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from operator import attrgetter
-from typing import Any, cast
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 from google.protobuf import json_format
 from mneme.v1 import causal_pb2, discovery_pb2, episode_pb2, experiment_pb2
 
-from mneme_server.common.canonical import canonical_json
 from mneme_server.common.clock import END_US
 from mneme_server.common.stored import reads
-from mneme_server.edge.grpc.conversions import json_of, stored_time, struct_of, to_timestamp
+from mneme_server.edge.grpc.conversions import to_timestamp
 from mneme_server.edge.grpc.errors import fields
 from mneme_server.edge.grpc.paging import fitting
+from mneme_server.edge.grpc.records import MessageReader, message_writer
 from mneme_server.features.causal.chains import ASSUMPTION, EffectQuery, FoundChains
 from mneme_server.features.causal.discovery import as_fields
 from mneme_server.features.causal.model import (
@@ -26,10 +26,8 @@ from mneme_server.features.causal.model import (
     DiscoverySchedule,
     EdgeFilter,
     Experiment,
-    ExperimentArm,
     ExperimentResult,
     Observation,
-    Origin,
 )
 from mneme_server.features.skills.messages import episode_filter
 from mneme_server.features.skills.model import EpisodeFilter
@@ -38,112 +36,24 @@ _METADATA = "metadata."
 """Stands before names of metadata where requests name other fields too, and may stand here."""
 
 
-def new_edge(request: causal_pb2.AddEdgeRequest) -> CausalEdge:
-    """Return the edge that a request adds."""
-    return CausalEdge(
-        id=request.edge_id,
-        cause=request.cause,
-        effect=request.effect,
-        uplift=request.uplift,
-        confidence=request.confidence,
-        sample_size=request.sample_size,
-        evidence_ids=_ids(request.evidence_ids),
-        experiment_ids=_ids(request.experiment_ids),
-        confounder_score=_confounder_score(request),
-        mechanism=request.mechanism,
-        metadata_json=canonical_json(json_of(request, "metadata")),
-    )
+def _distinct(field: str) -> Callable[[Any, str], tuple[str, ...]]:
+    """Return what reads ids in their order, each once."""
+    return lambda message, _path: tuple(dict.fromkeys(getattr(message, field)))
 
 
-def _ids(given: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(given))
-
-
-def _confounder_score(message: causal_pb2.AddEdgeRequest | causal_pb2.CausalEdge) -> float | None:
-    return message.confounder_score if message.HasField("confounder_score") else None
-
-
-@reads("edge")
-def edge(stored: CausalEdge) -> causal_pb2.CausalEdge:
-    """Return the message of an edge."""
-    return causal_pb2.CausalEdge(
-        id=stored.id,
-        cause=stored.cause,
-        effect=stored.effect,
-        uplift=stored.uplift,
-        confidence=stored.confidence,
-        sample_size=stored.sample_size,
-        evidence_ids=stored.evidence_ids,
-        experiment_ids=stored.experiment_ids,
-        confounder_score=stored.confounder_score,
-        mechanism=stored.mechanism,
-        metadata=struct_of(stored.metadata_json),
-        origin=cast("causal_pb2.EdgeOrigin", stored.origin),
-        low=stored.low,
-        high=stored.high,
-        created_at=to_timestamp(stored.created_us),
-        updated_at=to_timestamp(stored.updated_us),
-    )
-
-
-def edge_filter(message: causal_pb2.EdgeFilter) -> EdgeFilter:
-    """Return the filter of a message."""
-    return EdgeFilter(
-        cause=message.cause,
-        effect=message.effect,
-        origin=Origin(message.origin) if message.origin else None,
-        min_confidence=message.min_confidence,
-    )
-
-
-# Fields that the domain has under another name or in another form than the message.
-_CONVERTED: dict[str, Callable[[causal_pb2.CausalEdge], dict[str, Any]]] = {
-    "evidence_ids": lambda message: {"evidence_ids": _ids(message.evidence_ids)},
-    "experiment_ids": lambda message: {"experiment_ids": _ids(message.experiment_ids)},
-    "confounder_score": lambda message: {"confounder_score": _confounder_score(message)},
-    "metadata": lambda message: {
-        "metadata_json": canonical_json(json_of(message, "metadata", "edge"))
-    },
-}
-
-
-def edge_changes(message: causal_pb2.CausalEdge, named: Iterable[str]) -> dict[str, Any]:
-    """Return the new values of the named fields, by domain field.
-
-    They must have passed `named_fields` and their rules.
-    """
-    changes: dict[str, Any] = {}
-    for path in named:
-        convert = _CONVERTED.get(path)
-        changes |= convert(message) if convert else {path: attrgetter(path)(message)}
-    return changes
-
-
-def changed_fields_only(
-    given: causal_pb2.CausalEdge, named: Iterable[str]
-) -> causal_pb2.CausalEdge:
-    """Return an edge to validate: id and the named fields as given, none of the others."""
-    message = causal_pb2.CausalEdge(id=given.id)
-    for path in named:
-        value = getattr(given, path)
-        if path in ("evidence_ids", "experiment_ids"):
-            getattr(message, path).extend(value)
-        elif path == "metadata":
-            message.metadata.CopyFrom(value)
-        elif path != "confounder_score" or given.HasField(path):
-            setattr(message, path, value)
-    return message
-
-
-def effect_query(request: causal_pb2.QueryEffectsRequest) -> EffectQuery:
-    """Return which chains a request asks for."""
-    return EffectQuery(
-        cause=request.cause,
-        effect=request.effect,
-        min_confidence=request.min_confidence,
-        min_uplift=request.min_uplift,
-        max_length=request.max_length,
-    )
+_IDS = {name: _distinct(name) for name in ("evidence_ids", "experiment_ids")}
+new_edge = MessageReader(
+    causal_pb2.AddEdgeRequest, CausalEdge, spelled={"id": "edge_id"}, made=_IDS
+)
+"""Return the edge that a request adds."""
+read_edge = MessageReader(causal_pb2.CausalEdge, CausalEdge, made=_IDS)
+"""Return the edge of a message."""
+edge = reads("edge")(message_writer(CausalEdge, causal_pb2.CausalEdge, unshown=["scope"]))
+"""Return the message of an edge."""
+edge_filter = MessageReader(causal_pb2.EdgeFilter, EdgeFilter)
+"""Return the filter of a message."""
+effect_query = MessageReader(causal_pb2.QueryEffectsRequest, EffectQuery, unread=["limit"])
+"""Return which chains a request asks for."""
 
 
 def found_chains(found: FoundChains) -> causal_pb2.QueryEffectsResponse:
@@ -169,72 +79,35 @@ def _chain(chain: CausalChain) -> causal_pb2.CausalChain:
 
 def new_experiment(request: experiment_pb2.CreateExperimentRequest) -> Experiment:
     """Return the experiment that a request creates."""
-    return Experiment(
-        id=request.experiment_id,
-        name=request.name,
-        cause=request.cause,
-        effect=request.effect,
-        description=request.description,
-        block_size=request.block_size,
-        treated_per_block=request.treated_per_block or request.block_size // 2,
-        seed=request.seed,
-        metadata_json=canonical_json(json_of(request, "metadata")),
+    read = _new_experiment(request)
+    return replace(read, treated_per_block=read.treated_per_block or read.block_size // 2)
+
+
+_new_experiment = MessageReader(
+    experiment_pb2.CreateExperimentRequest, Experiment, spelled={"id": "experiment_id"}
+)
+new_observation = MessageReader(
+    experiment_pb2.RecordObservationRequest,
+    Observation,
+    spelled={"id": "observation_id"},
+    unread=["experiment_id"],
+)
+"""Return the observation that a request records."""
+result = message_writer(
+    ExperimentResult,
+    experiment_pb2.ExperimentResult,
+    spelled={"not_assigned": "not_assigned_count"},
+)
+"""Return the message of what observations say."""
+experiment = reads("experiment")(
+    message_writer(
+        Experiment,
+        experiment_pb2.Experiment,
+        spelled={"assigned": "assigned_count", "observations": "observation_count"},
+        parts={"result": result},
     )
-
-
-def new_observation(request: experiment_pb2.RecordObservationRequest) -> Observation:
-    """Return the observation that a request records."""
-    return Observation(
-        id=request.observation_id,
-        outcome=request.outcome,
-        subject=request.subject,
-        treatment=request.treatment if request.HasField("treatment") else None,
-        context_json=canonical_json(json_of(request, "context")),
-        observed_us=stored_time(request, "observed_at") or 0,
-    )
-
-
-@reads("experiment")
-def experiment(stored: Experiment) -> experiment_pb2.Experiment:
-    """Return the message of an experiment."""
-    return experiment_pb2.Experiment(
-        id=stored.id,
-        name=stored.name,
-        cause=stored.cause,
-        effect=stored.effect,
-        description=stored.description,
-        block_size=stored.block_size,
-        treated_per_block=stored.treated_per_block,
-        seed=stored.seed,
-        metadata=struct_of(stored.metadata_json),
-        status=cast("experiment_pb2.ExperimentStatus", stored.status),
-        assigned_count=stored.assigned,
-        observation_count=stored.observations,
-        result=None if stored.result is None else result(stored.result),
-        edge_id=stored.edge_id,
-        created_at=to_timestamp(stored.created_us),
-        completed_at=None if stored.completed_us is None else to_timestamp(stored.completed_us),
-    )
-
-
-def result(found: ExperimentResult) -> experiment_pb2.ExperimentResult:
-    """Return the message of what observations say."""
-    return experiment_pb2.ExperimentResult(
-        treatment=_arm(found.treatment),
-        control=_arm(found.control),
-        uplift=found.uplift,
-        p_value=found.p_value,
-        low=found.low,
-        high=found.high,
-        sequential_low=found.sequential_low,
-        sequential_high=found.sequential_high,
-        not_assigned_count=found.not_assigned,
-        notes=found.notes,
-    )
-
-
-def _arm(arm: ExperimentArm) -> experiment_pb2.ExperimentArm:
-    return experiment_pb2.ExperimentArm(count=arm.count, mean=arm.mean, deviation=arm.deviation)
+)
+"""Return the message of an experiment."""
 
 
 def question(request: discovery_pb2.DiscoverRequest) -> DiscoveryQuestion:

@@ -9,6 +9,7 @@ from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.conversions import to_timestamp
 from mneme_server.edge.grpc.errors import fields
 from mneme_server.edge.grpc.paging import Pages
+from mneme_server.edge.grpc.records import named_only
 from mneme_server.edge.grpc.schema_options import named_fields
 from mneme_server.edge.grpc.validation import validate
 from mneme_server.engine.scheduling.foreground import Foreground
@@ -84,8 +85,8 @@ class CausalServicer:
                 "edge.id is required", reason=Reason.MISSING_REQUIRED_FIELD, field="edge.id"
             )
         named = named_fields(request)
-        validate(convert.changed_fields_only(request.edge, named), prefix="edge")
-        changes = convert.edge_changes(request.edge, named)
+        validate(named_only(request.edge, [*named, "id"]), prefix="edge")
+        changes = convert.read_edge.changes(request.edge, named, "edge")
         with fields(id="edge.id"):
             edge = self._edges.update(call.tenant, request.edge.id, changes)
         return causal_service_pb2.UpdateEdgeResponse(edge=convert.edge(edge))

@@ -10,18 +10,17 @@ from mneme.v1 import reflection_pb2
 
 from mneme_server.common.stored import reads
 from mneme_server.edge.grpc.conversions import time_range, to_timestamp
+from mneme_server.edge.grpc.records import MessageReader, message_writer
 from mneme_server.features.context.experience import Attempt, ProvenSkill
 from mneme_server.features.context.model import (
     Awakening,
-    Decision,
+    Collected,
     Evidence,
     Handover,
     KeyEvent,
-    LockedContext,
     PastSession,
     Related,
     SessionSummary,
-    Todo,
 )
 from mneme_server.features.context.retrieval import ContextSession, FoundContext, FoundSession
 from mneme_server.features.context.sessions import TimelineEntry
@@ -54,64 +53,40 @@ def activity_filter(request: Any) -> ActivityFilter:
     )
 
 
-def handover_given(request: pb.SleepRequest) -> Handover:
-    """Return the handover that a request stores."""
-    return Handover(
-        session_id=request.session_id,
-        project=request.project,
-        agent_id=request.agent_id,
-        progress=tuple(request.progress),
-        completed_todos=tuple(request.completed_todos),
-        open_todos=tuple(Todo(todo.content, todo.priority) for todo in request.open_todos),
-        decisions=tuple(Decision(d.decision, d.rationale) for d in request.decisions),
-        locked_contexts=tuple(LockedContext(c.label, c.version) for c in request.locked_contexts),
-        files=tuple(dict.fromkeys(request.files)),
+handover_given = MessageReader(
+    pb.SleepRequest,
+    Handover,
+    made={"files": lambda message, _path: tuple(dict.fromkeys(message.files))},
+)
+"""Return the handover that a request stores."""
+handover = reads("handover", "session_id")(
+    message_writer(
+        Handover,
+        pb.Handover,
+        spelled={"duration_s": "duration_seconds"},
+        parts={
+            "collected": message_writer(
+                Collected, pb.CollectedEntry, parts={"kind": _LISTS.__getitem__}
+            )
+        },
+        made={
+            "created_at": lambda stored: (
+                to_timestamp(stored.created_us) if stored.created_us else None
+            )
+        },
+        unshown=["created_us"],
     )
-
-
-@reads("handover", "session_id")
-def handover(stored: Handover) -> pb.Handover:
-    """Return the message of a handover."""
-    return pb.Handover(
-        session_id=stored.session_id,
-        project=stored.project,
-        agent_id=stored.agent_id,
-        progress=stored.progress,
-        completed_todos=stored.completed_todos,
-        open_todos=[
-            pb.Todo(content=todo.content, priority=todo.priority) for todo in stored.open_todos
-        ],
-        decisions=[
-            pb.Decision(decision=d.decision, rationale=d.rationale) for d in stored.decisions
-        ],
-        locked_contexts=[
-            pb.LockedContext(label=c.label, version=c.version) for c in stored.locked_contexts
-        ],
-        files=stored.files,
-        unresolved_errors=stored.unresolved_errors,
-        collected=[
-            pb.CollectedEntry(kind=_LISTS[one.kind], index=one.index, event_ids=one.event_ids)
-            for one in stored.collected
-        ],
-        tools=stored.tools,
-        duration_seconds=stored.duration_s,
-        summary=stored.summary,
-        created_at=to_timestamp(stored.created_us) if stored.created_us else None,
+)
+"""Return the message of a handover."""
+summary = reads("summary", "session_id")(
+    message_writer(
+        SessionSummary,
+        pb.SessionSummary,
+        spelled={"text": "summary"},
+        unshown=["tools", "errors", "files", "created_us"],
     )
-
-
-@reads("summary", "session_id")
-def summary(made: SessionSummary) -> pb.SessionSummary:
-    """Return the message of a summary."""
-    return pb.SessionSummary(
-        session_id=made.session_id,
-        summary=made.text,
-        topics=made.topics,
-        tool_sequence=made.tool_sequence,
-        error_summary=made.error_summary,
-        outcome=cast("reflection_pb2.Outcome", made.outcome),
-        updated_at=to_timestamp(made.updated_us),
-    )
+)
+"""Return the message of a summary."""
 
 
 def context(found: FoundContext) -> pb.GetContextResponse:

@@ -12,6 +12,7 @@ from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.errors import fields
 from mneme_server.edge.grpc.paging import Pages, fitting
+from mneme_server.edge.grpc.records import named_only
 from mneme_server.edge.grpc.schema_options import named_fields
 from mneme_server.edge.grpc.validation import validate
 from mneme_server.engine.corpus.importing import OnConflict
@@ -85,8 +86,11 @@ class LessonCalls:
                 "lesson.id is required", reason=Reason.MISSING_REQUIRED_FIELD, field="lesson.id"
             )
         named = named_fields(request)
-        validate(convert.changed_fields_only(request.lesson, named), prefix="lesson")
-        changes = convert.lesson_changes(request.lesson, named)
+        validate(
+            named_only(request.lesson, [*named, "id", "etag"], title="-", content="-"),
+            prefix="lesson",
+        )
+        changes = convert.read_lesson.changes(request.lesson, named, "lesson")
         with fields(id="lesson.id"):
             lesson = self._lessons.update(
                 call.tenant, request.lesson.id, changes, etag=request.lesson.etag
@@ -115,7 +119,7 @@ class LessonCalls:
             report = self._lessons.import_(
                 call.tenant,
                 [
-                    convert.imported_lesson(lesson, f"lessons[{i}]")
+                    convert.read_lesson(lesson, f"lessons[{i}]")
                     for i, lesson in enumerate(request.lessons)
                 ],
                 OnConflict(request.on_conflict),

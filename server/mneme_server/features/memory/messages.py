@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from operator import attrgetter
-from typing import Any, cast
+from collections.abc import Iterator
 
-from mneme.v1 import common_pb2
 from mneme.v1 import memory_service_pb2 as pb
 
-from mneme_server.common.canonical import canonical_json
 from mneme_server.common.clock import DAY_US, now_us
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.common.stored import reads
 from mneme_server.edge.grpc.conversions import (
     json_of,
     stored_time,
-    struct_of,
     time_range,
-    to_timestamp,
 )
 from mneme_server.edge.grpc.paging import fitting
+from mneme_server.edge.grpc.records import MessageReader, message_writer
 from mneme_server.features.memory.model import (
     Deleted,
     Figures,
     FoundMemory,
-    Importance,
     Memory,
     MemoryFilter,
     MemoryReceipt,
@@ -41,55 +35,55 @@ _MOST_CONDITIONS = 64
 _MOST_IDS = 10_000
 _NAMES = {"metadata_json": "metadata", "since_us": "since"}
 """What the message calls fields of the domain that differ."""
+_SETS = ("tags", "supersedes")
+
+
+def _since(message: pb.Memory, path: str) -> int:
+    since_us = stored_time(message, "since", path)
+    if since_us is None:
+        raise InvalidArgument(
+            f"{path}.since is named in update_mask and must be set",
+            reason=Reason.MISSING_REQUIRED_FIELD,
+            field=f"{path}.since",
+        )
+    return since_us
+
+
+memory = reads("memory")(message_writer(Memory, pb.Memory))
+"""Return the message of a memory."""
+read_memory = MessageReader(
+    pb.Memory, Memory, sets=_SETS, made={"since_us": _since}, unread=["etag"]
+)
+"""Return the memory of a message."""
+found_memory = message_writer(
+    FoundMemory, pb.FoundMemory, spelled={"uplift": "causal_uplift"}, parts={"memory": memory}
+)
+"""Return the message of a memory that was found."""
+# Since when it holds is known once it is stored.
+_insertion = MessageReader(
+    pb.InsertMemoryRequest,
+    Memory,
+    spelled={"id": "memory_id"},
+    sets=_SETS,
+    made={"since_us": lambda _message, _path: 0},
+    unread=["keep_copy", "similar_limit", "wait_indexed"],
+)
+_one_of_many = MessageReader(
+    pb.NewMemory,
+    Memory,
+    sets=_SETS,
+    made={"since_us": lambda _message, _path: 0},
+    unread=["keep_copy"],
+)
 
 
 def new_memory(message: pb.InsertMemoryRequest | pb.NewMemory, path: str = "") -> NewMemory:
     """Return the memory that a message stores; `path` is the message's in its request."""
-    memory_id = message.memory_id if isinstance(message, pb.InsertMemoryRequest) else message.id
-    memory = Memory(
-        id=memory_id,
-        text=message.text,
-        user_id=message.user_id,
-        agent_id=message.agent_id,
-        project=message.project,
-        tags=tuple(sorted(set(message.tags))),
-        metadata_json=canonical_json(json_of(message, "metadata", path)),
-        importance=Importance(message.importance),
-        supersedes=tuple(sorted(set(message.supersedes))),
-    )
+    if isinstance(message, pb.InsertMemoryRequest):
+        memory = _insertion(message, path)
+    else:
+        memory = _one_of_many(message, path)
     return NewMemory(memory, stored_time(message, "since", path), message.keep_copy)
-
-
-@reads("memory")
-def memory(stored: Memory) -> pb.Memory:
-    """Return the message of a memory."""
-    return pb.Memory(
-        id=stored.id,
-        text=stored.text,
-        tags=stored.tags,
-        metadata=struct_of(stored.metadata_json),
-        user_id=stored.user_id,
-        agent_id=stored.agent_id,
-        project=stored.project,
-        importance=cast("common_pb2.Importance", stored.importance),
-        since=to_timestamp(stored.since_us),
-        supersedes=stored.supersedes,
-        superseded_by=stored.superseded_by,
-        until=None if stored.until_us is None else to_timestamp(stored.until_us),
-        created_at=to_timestamp(stored.created_us),
-        updated_at=to_timestamp(stored.updated_us),
-        etag=stored.etag,
-    )
-
-
-def found_memory(found: FoundMemory) -> pb.FoundMemory:
-    """Return the message of a memory that was found."""
-    return pb.FoundMemory(
-        memory=memory(found.memory),
-        similarity=found.similarity,
-        causal_uplift=found.uplift,
-        score=found.score,
-    )
 
 
 def insertion(stored: Stored, dimension: int) -> pb.InsertMemoryResponse:
@@ -231,55 +225,3 @@ def _span(condition: pb.MetadataCondition, path: str) -> ValueRange:
     if kind in ("LESS", "AT_MOST"):
         return less(condition.key, value, same=kind == "AT_MOST")
     return more(condition.key, value, same=kind == "AT_LEAST")
-
-
-def _since(message: pb.Memory) -> int:
-    since_us = stored_time(message, "since", "memory")
-    if since_us is None:
-        raise InvalidArgument(
-            "memory.since is named in update_mask and must be set",
-            reason=Reason.MISSING_REQUIRED_FIELD,
-            field="memory.since",
-        )
-    return since_us
-
-
-# Fields that the domain has under another name or in another form than the message.
-_CONVERTED: dict[str, tuple[str, Callable[[pb.Memory], Any]]] = {
-    "importance": ("importance", lambda message: Importance(message.importance)),
-    "tags": ("tags", lambda message: tuple(sorted(set(message.tags)))),
-    "supersedes": ("supersedes", lambda message: tuple(sorted(set(message.supersedes)))),
-    "metadata": (
-        "metadata_json",
-        lambda message: canonical_json(json_of(message, "metadata", "memory")),
-    ),
-    "since": ("since_us", _since),
-}
-
-
-def memory_changes(message: pb.Memory, named: Iterable[str]) -> dict[str, Any]:
-    """Return the new values of the named fields, by domain field.
-
-    They must have passed `named_fields` and their rules.
-    """
-    changes: dict[str, Any] = {}
-    for path in named:
-        name, read = _CONVERTED.get(path, (path, attrgetter(path)))
-        changes[name] = read(message)
-    return changes
-
-
-def changed_fields_only(given: pb.Memory, named: Iterable[str]) -> pb.Memory:
-    """Return a memory to validate: id, etag and the named fields as given, harmless others."""
-    message = pb.Memory(id=given.id, etag=given.etag, text="unchanged")
-    for path in named:
-        message.ClearField(path)
-        value = getattr(given, path)
-        if path in ("tags", "supersedes"):
-            getattr(message, path).extend(value)
-        elif path in ("metadata", "since"):
-            if given.HasField(path):
-                getattr(message, path).CopyFrom(value)
-        else:
-            setattr(message, path, value)
-    return message

@@ -13,6 +13,7 @@ from mneme_server.edge.grpc.batches import Batches, BatchLimits
 from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.errors import fields
 from mneme_server.edge.grpc.paging import Pages
+from mneme_server.edge.grpc.records import named_only
 from mneme_server.edge.grpc.schema_options import named_fields
 from mneme_server.edge.grpc.validation import validate
 from mneme_server.engine.scheduling.foreground import Foreground
@@ -91,8 +92,8 @@ class MemoryServicer:
                 "memory.id is required", reason=Reason.MISSING_REQUIRED_FIELD, field="memory.id"
             )
         named = named_fields(request)
-        validate(convert.changed_fields_only(request.memory, named), prefix="memory")
-        changes = convert.memory_changes(request.memory, named)
+        validate(named_only(request.memory, [*named, "id", "etag"], text="-"), prefix="memory")
+        changes = convert.read_memory.changes(request.memory, named, "memory")
         with fields(id="memory.id", supersedes="memory.supersedes", user_id="memory.user_id"):
             updated = self._memories.update(
                 call.tenant, request.memory.id, changes, etag=request.memory.etag

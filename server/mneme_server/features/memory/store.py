@@ -38,10 +38,10 @@ from mneme_server.engine.store.guard import Prepared
 from mneme_server.engine.store.memories import Details
 from mneme_server.engine.store.portable import array_of, joined, listed, unindexed
 from mneme_server.engine.store.reading import decoded, read_rows
+from mneme_server.engine.store.records import row_reader, row_writer
 from mneme_server.engine.store.rows import (
     chunks,
     decode_tags,
-    encode_tags,
     equal_where_given,
     insert_rows,
     read_with,
@@ -451,43 +451,8 @@ def _sources() -> Prepared:
     )
 
 
-@reads("memory")
-def _memory(row: Row[Any]) -> Memory:
-    return Memory(
-        id=row.id,
-        text=row.text,
-        user_id=row.user_id,
-        agent_id=row.agent_id,
-        project=row.project,
-        tags=decode_tags(row.tags),
-        metadata_json=row.metadata,
-        importance=Importance(row.importance),
-        since_us=row.since,
-        superseded_by=row.superseded_by,
-        until_us=row.until,
-        created_us=row.created_at,
-        updated_us=row.updated_at,
-    )
-
-
-def _memory_row(memory: Memory, tenant_id: str) -> dict[str, Any]:
-    return {
-        "tenant_id": tenant_id,
-        "id": memory.id,
-        "text": memory.text,
-        "user_id": memory.user_id,
-        "agent_id": memory.agent_id,
-        "project": memory.project,
-        "tags": encode_tags(memory.tags),
-        "metadata": memory.metadata_json,
-        "importance": int(memory.importance),
-        "digest": memory.digest,
-        "since": memory.since_us,
-        "superseded_by": memory.superseded_by,
-        "until": memory.until_us,
-        "created_at": memory.created_us,
-        "updated_at": memory.updated_us,
-    }
+_memory = reads("memory")(row_reader(memories, Memory))
+_memory_row = row_writer(Memory, memories, sets=["tags"], elsewhere=["supersedes"])
 
 
 def _shown_fields(

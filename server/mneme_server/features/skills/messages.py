@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from operator import attrgetter
+from collections.abc import Callable
 from typing import Any, cast
 
 from mneme.v1 import episode_pb2, skill_service_pb2
@@ -12,12 +11,11 @@ from mneme_server.common.canonical import canonical_json
 from mneme_server.common.stored import reads
 from mneme_server.edge.grpc.conversions import (
     json_of,
-    stored_time,
     struct_of,
-    time_range,
     to_timestamp,
 )
 from mneme_server.edge.grpc.paging import fitting
+from mneme_server.edge.grpc.records import MessageReader, message_writer
 from mneme_server.features.skills.consolidation import ConsolidationReport, SkillChange
 from mneme_server.features.skills.model import (
     MAX_SOURCES,
@@ -28,198 +26,102 @@ from mneme_server.features.skills.model import (
     FoundEpisode,
     FoundSkill,
     NewEpisode,
-    Relationship,
     Skill,
     SkillFilter,
+    SkillFindings,
     SkillLink,
     SkillUse,
+    ToolPath,
     TraitCounts,
     findings_of,
 )
 
-
-def new_episode(request: episode_pb2.StoreEpisodeRequest) -> NewEpisode:
-    """Return the episode that a request stores."""
-    return NewEpisode(
-        id=request.episode_id,
-        task=request.task,
-        reward=request.reward if request.HasField("reward") else None,
-        success=request.success if request.HasField("success") else None,
-        session_id=request.session_id,
-        agent_id=request.agent_id,
-        user_id=request.user_id,
-        project=request.project,
-        input=request.input,
-        output=request.output,
-        critique=request.critique,
-        latency_ms=request.latency_ms if request.HasField("latency_ms") else None,
-        tokens_used=request.tokens_used if request.HasField("tokens_used") else None,
-        tools=tuple(request.tools),
-        tags=tuple(request.tags),
-        metadata_json=canonical_json(json_of(request, "metadata")),
-        occurred_us=stored_time(request, "occurred_at"),
-        memory_ids=tuple(sorted(set(request.memory_ids))),
-    )
+new_episode = MessageReader(
+    episode_pb2.StoreEpisodeRequest, NewEpisode, spelled={"id": "episode_id"}, sets=["memory_ids"]
+)
+"""Return the episode that a request stores."""
+read_episode = MessageReader(
+    episode_pb2.Episode,
+    Episode,
+    spelled={"filled": "filled_fields"},
+    sets=["tags", "memory_ids"],
+)
+"""Return the episode of a message as it was exported."""
+episode = reads("episode")(
+    message_writer(Episode, episode_pb2.Episode, spelled={"filled": "filled_fields"})
+)
+"""Return the message of an episode."""
+found_episode = message_writer(FoundEpisode, episode_pb2.FoundEpisode, parts={"episode": episode})
+"""Return the message of an episode that was found."""
 
 
-def imported_episode(message: episode_pb2.Episode, field: str) -> Episode:
-    """Return the episode of a message as it was exported; `field` is its path in the request."""
-    return Episode(
-        id=message.id,
-        task=message.task,
-        reward=message.reward,
-        success=message.success,
-        session_id=message.session_id,
-        agent_id=message.agent_id,
-        user_id=message.user_id,
-        project=message.project,
-        input=message.input,
-        output=message.output,
-        critique=message.critique,
-        latency_ms=message.latency_ms if message.HasField("latency_ms") else None,
-        tokens_used=message.tokens_used if message.HasField("tokens_used") else None,
-        tools=tuple(message.tools),
-        tags=tuple(sorted(set(message.tags))),
-        metadata_json=canonical_json(json_of(message, "metadata", field)),
-        occurred_us=stored_time(message, "occurred_at", field) or 0,
-        created_us=stored_time(message, "created_at", field) or 0,
-        filled=tuple(message.filled_fields),
-        memory_ids=tuple(sorted(set(message.memory_ids))),
-    )
+def _success(message: episode_pb2.EpisodeFilter, _path: str) -> bool | None:
+    return True if message.only_successes else False if message.only_failures else None
 
 
-@reads("episode")
-def episode(stored: Episode) -> episode_pb2.Episode:
-    """Return the message of an episode."""
-    return episode_pb2.Episode(
-        id=stored.id,
-        session_id=stored.session_id,
-        agent_id=stored.agent_id,
-        user_id=stored.user_id,
-        project=stored.project,
-        task=stored.task,
-        input=stored.input,
-        output=stored.output,
-        critique=stored.critique,
-        reward=stored.reward,
-        success=stored.success,
-        latency_ms=stored.latency_ms,
-        tokens_used=stored.tokens_used,
-        tools=stored.tools,
-        tags=stored.tags,
-        metadata=struct_of(stored.metadata_json),
-        occurred_at=to_timestamp(stored.occurred_us),
-        created_at=to_timestamp(stored.created_us),
-        filled_fields=stored.filled,
-        memory_ids=stored.memory_ids,
-    )
+episode_filter = MessageReader(
+    episode_pb2.EpisodeFilter,
+    EpisodeFilter,
+    made={"success": _success},
+    unread=["only_successes", "only_failures"],
+)
+"""Return the filter of a message."""
+critique_point = message_writer(
+    CritiquePoint,
+    episode_pb2.CritiquePoint,
+    spelled={"failures": "failure_count", "successes": "success_count"},
+)
+"""Return the message of something that critiques say."""
+critique_summary = message_writer(
+    CritiqueSummary,
+    episode_pb2.CritiqueSummary,
+    spelled={"more": "more_count"},
+    parts={"points": critique_point},
+)
+"""Return the message of what critiques say."""
 
 
-def found_episode(found: FoundEpisode) -> episode_pb2.FoundEpisode:
-    """Return the message of an episode that was found."""
-    return episode_pb2.FoundEpisode(
-        episode=episode(found.episode), score=found.score, similarity=found.similarity
-    )
+def _signature(field: str) -> Callable[[Any, str], str]:
+    """Return what reads a part of a signature."""
+
+    def read(message: Any, path: str) -> str:
+        return canonical_json(json_of(message.signature, field, f"{path}.signature".lstrip(".")))
+
+    return read
 
 
-def episode_filter(message: episode_pb2.EpisodeFilter) -> EpisodeFilter:
-    """Return the filter of a message.
-
-    Raises:
-        InvalidArgument: the range of time ends before it starts.
-    """
-    start_us, end_us = time_range(message)
-    return EpisodeFilter(
-        session_id=message.session_id,
-        agent_id=message.agent_id,
-        user_id=message.user_id,
-        project=message.project,
-        tags=tuple(message.tags),
-        success=True if message.only_successes else False if message.only_failures else None,
-        min_reward=message.min_reward if message.HasField("min_reward") else None,
-        start_us=start_us,
-        end_us=end_us,
-    )
+_SIGNATURE = {"inputs_json": _signature("inputs"), "outputs_json": _signature("outputs")}
+_SPELLED = dict.fromkeys(_SIGNATURE, "signature") | {"claimed_rate": "claimed_success_rate"}
 
 
-def critique_summary(made: CritiqueSummary) -> episode_pb2.CritiqueSummary:
-    """Return the message of what critiques say."""
-    return episode_pb2.CritiqueSummary(
-        points=map(critique_point, made.points),
-        more_count=made.more,
-        with_critique=made.with_critique,
-        without_critique=made.without_critique,
-        text=made.text,
-    )
+def _sources(message: skill_service_pb2.CreateSkillRequest, _path: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(message.source_episode_ids))
 
 
-def critique_point(point: CritiquePoint) -> episode_pb2.CritiquePoint:
-    """Return the message of something that critiques say."""
-    return episode_pb2.CritiquePoint(
-        text=point.text,
-        episode_ids=point.episode_ids,
-        failure_count=point.failures,
-        success_count=point.successes,
-    )
+new_skill = MessageReader(
+    skill_service_pb2.CreateSkillRequest,
+    Skill,
+    spelled=_SPELLED | {"id": "skill_id", "source_ids": "source_episode_ids"},
+    made={**_SIGNATURE, "source_ids": _sources},
+    sets=["tags"],
+)
+"""Return the skill that a request saves."""
+read_skill = MessageReader(
+    skill_service_pb2.Skill,
+    Skill,
+    spelled=_SPELLED | {"findings_json": ""},
+    made=_SIGNATURE,
+    sets=["tags"],
+    unread=["record", "findings", "source_episode_ids"],
+)
+"""Return the skill of a message, without what the server adds to it."""
 
 
-def new_skill(request: skill_service_pb2.CreateSkillRequest) -> Skill:
-    """Return the skill that a request saves."""
-    inputs, outputs = _signature(request, "")
-    return Skill(
-        id=request.skill_id,
-        name=request.name,
-        description=request.description,
-        inputs_json=inputs,
-        outputs_json=outputs,
-        code=request.code,
-        project=request.project,
-        tags=tuple(sorted(set(request.tags))),
-        metadata_json=canonical_json(json_of(request, "metadata")),
-        claimed_rate=_claimed(request),
-        source_ids=tuple(dict.fromkeys(request.source_episode_ids)),
-    )
-
-
-def _signature(
-    message: skill_service_pb2.CreateSkillRequest | skill_service_pb2.Skill, parent: str
-) -> tuple[str, str]:
-    path = f"{parent}.signature" if parent else "signature"
-    given = message.signature
-    inputs, outputs = (json_of(given, field, path) for field in ("inputs", "outputs"))
-    return canonical_json(inputs), canonical_json(outputs)
-
-
-def _claimed(
-    message: skill_service_pb2.CreateSkillRequest | skill_service_pb2.Skill,
-) -> float | None:
-    given = message.HasField("claimed_success_rate")
-    return message.claimed_success_rate if given else None
-
-
-@reads("skill")
-def skill(stored: Skill) -> skill_service_pb2.Skill:
-    """Return the message of a skill."""
+def _signed(stored: Skill) -> skill_service_pb2.SkillSignature | None:
     inputs, outputs = struct_of(stored.inputs_json), struct_of(stored.outputs_json)
-    signed = inputs is not None or outputs is not None
-    return skill_service_pb2.Skill(
-        id=stored.id,
-        name=stored.name,
-        description=stored.description,
-        signature=skill_service_pb2.SkillSignature(inputs=inputs, outputs=outputs)
-        if signed
-        else None,
-        code=stored.code,
-        project=stored.project,
-        tags=stored.tags,
-        metadata=struct_of(stored.metadata_json),
-        claimed_success_rate=stored.claimed_rate,
-        record=_record(stored),
-        source_episode_ids=stored.source_ids[:MAX_SOURCES],
-        findings=_findings(stored.findings_json),
-        created_at=to_timestamp(stored.created_us),
-        updated_at=to_timestamp(stored.updated_us),
-    )
+    if inputs is None and outputs is None:
+        return None
+    return skill_service_pb2.SkillSignature(inputs=inputs, outputs=outputs)
 
 
 def _record(stored: Skill) -> skill_service_pb2.SkillRecord:
@@ -238,35 +140,54 @@ def _record(stored: Skill) -> skill_service_pb2.SkillRecord:
     )
 
 
-def _findings(text: str) -> skill_service_pb2.SkillFindings | None:
-    found = findings_of(text)
-    if found is None:
-        return None
-    return skill_service_pb2.SkillFindings(
-        attempt_count=found.attempts,
-        success_count=found.successes,
-        example_task=found.example_task,
-        example_output=found.example_output,
-        example_episode_id=found.example_id,
-        ways=[
-            skill_service_pb2.SkillWay(tools=way.tools, success_count=way.successes)
-            for way in found.ways
+_COUNTS = {"successes": "success_count", "failures": "failure_count"}
+_difference = message_writer(TraitCounts, skill_service_pb2.SkillDifference, spelled=_COUNTS)
+_findings = message_writer(
+    SkillFindings,
+    skill_service_pb2.SkillFindings,
+    spelled=_COUNTS
+    | {
+        "attempts": "attempt_count",
+        "example_id": "example_episode_id",
+        "compared": "compared_count",
+    },
+    parts={
+        "ways": message_writer(ToolPath, skill_service_pb2.SkillWay, spelled=_COUNTS),
+        "shared": _difference,
+        "differences": _difference,
+        "critiques": critique_point,
+    },
+)
+
+
+def _findings_of(stored: Skill) -> skill_service_pb2.SkillFindings | None:
+    found = findings_of(stored.findings_json)
+    return None if found is None else _findings(found)
+
+
+skill = reads("skill")(
+    message_writer(
+        Skill,
+        skill_service_pb2.Skill,
+        spelled={"claimed_rate": "claimed_success_rate"},
+        made={
+            "signature": _signed,
+            "record": _record,
+            "findings": _findings_of,
+            "source_episode_ids": lambda stored: stored.source_ids[:MAX_SOURCES],
+        },
+        unshown=[
+            "inputs_json",
+            "outputs_json",
+            "reported",
+            "learned",
+            "edited",
+            "findings_json",
+            "source_ids",
         ],
-        shared=map(_difference, found.shared),
-        differences=map(_difference, found.differences),
-        compared_count=found.compared,
-        critiques=map(critique_point, found.critiques),
     )
-
-
-def _difference(one: TraitCounts) -> skill_service_pb2.SkillDifference:
-    return skill_service_pb2.SkillDifference(
-        trait=cast("skill_service_pb2.SkillTrait", one.trait),
-        name=one.name,
-        success_count=one.successes,
-        failure_count=one.failures,
-        q_value=one.q_value,
-    )
+)
+"""Return the message of a skill."""
 
 
 def consolidated(report: ConsolidationReport) -> skill_service_pb2.ConsolidateSkillsResponse:
@@ -288,100 +209,22 @@ def consolidated(report: ConsolidationReport) -> skill_service_pb2.ConsolidateSk
     )
 
 
-def found_skill(found: FoundSkill) -> skill_service_pb2.FoundSkill:
-    """Return the message of a skill that was found."""
-    return skill_service_pb2.FoundSkill(
-        skill=skill(found.skill),
-        score=found.score,
-        relevance=found.relevance,
-        similarity=found.similarity,
-        links=map(link, found.links),
-    )
-
-
-def skill_filter(message: skill_service_pb2.SkillFilter) -> SkillFilter:
-    """Return the filter of a message."""
-    return SkillFilter(
-        project=message.project,
-        tags=tuple(message.tags),
-        min_rate=message.min_success_rate,
-    )
-
-
-def skill_use(request: skill_service_pb2.RecordSkillUseRequest) -> SkillUse:
-    """Return the use that a request reports."""
-    return SkillUse(
-        id=request.use_id,
-        skill_id=request.skill_id,
-        success=request.success,
-        reward=request.reward if request.HasField("reward") else None,
-        latency_ms=request.latency_ms if request.HasField("latency_ms") else None,
-        used_us=stored_time(request, "used_at") or 0,
-    )
-
-
-def new_link(request: skill_service_pb2.LinkSkillsRequest) -> SkillLink:
-    """Return the link that a request makes."""
-    return SkillLink(
-        parent_id=request.parent_skill_id,
-        child_id=request.child_skill_id,
-        relationship=Relationship(request.relationship),
-        weight=request.weight,
-        metadata_json=canonical_json(json_of(request, "metadata")),
-    )
-
-
-@reads("link of a skill", "parent_id")
-def link(stored: SkillLink) -> skill_service_pb2.SkillLink:
-    """Return the message of a link."""
-    return skill_service_pb2.SkillLink(
-        parent_skill_id=stored.parent_id,
-        parent_name=stored.parent_name,
-        child_skill_id=stored.child_id,
-        child_name=stored.child_name,
-        relationship=cast("skill_service_pb2.SkillRelationship", stored.relationship),
-        weight=stored.weight,
-        metadata=struct_of(stored.metadata_json),
-    )
-
-
-# Fields that the domain has under another name or in another form than the message.
-_CONVERTED: dict[str, Callable[[skill_service_pb2.Skill], dict[str, Any]]] = {
-    "signature": lambda message: dict(
-        zip(("inputs_json", "outputs_json"), _signature(message, "skill"), strict=True)
-    ),
-    "tags": lambda message: {"tags": tuple(sorted(set(message.tags)))},
-    "metadata": lambda message: {
-        "metadata_json": canonical_json(json_of(message, "metadata", "skill"))
-    },
-    "claimed_success_rate": lambda message: {"claimed_rate": _claimed(message)},
-}
-
-
-def skill_changes(message: skill_service_pb2.Skill, named: Iterable[str]) -> dict[str, Any]:
-    """Return the new values of the named fields, by domain field.
-
-    They must have passed `named_fields` and their rules.
-    """
-    changes: dict[str, Any] = {}
-    for path in named:
-        convert = _CONVERTED.get(path)
-        changes |= convert(message) if convert else {path: attrgetter(path)(message)}
-    return changes
-
-
-def changed_fields_only(
-    given: skill_service_pb2.Skill, named: Iterable[str]
-) -> skill_service_pb2.Skill:
-    """Return a skill to validate: id and the named fields as given, harmless others."""
-    message = skill_service_pb2.Skill(id=given.id, name="unchanged")
-    for path in named:
-        message.ClearField(path)
-        value = getattr(given, path)
-        if path == "tags":
-            message.tags.extend(value)
-        elif path in ("signature", "metadata"):
-            getattr(message, path).CopyFrom(value)
-        elif path != "claimed_success_rate" or given.HasField(path):
-            setattr(message, path, value)
-    return message
+skill_filter = MessageReader(
+    skill_service_pb2.SkillFilter, SkillFilter, spelled={"min_rate": "min_success_rate"}
+)
+"""Return the filter of a message."""
+skill_use = MessageReader(
+    skill_service_pb2.RecordSkillUseRequest, SkillUse, spelled={"id": "use_id"}
+)
+"""Return the use that a request reports."""
+_LINKED = {"parent_id": "parent_skill_id", "child_id": "child_skill_id"}
+new_link = MessageReader(skill_service_pb2.LinkSkillsRequest, SkillLink, spelled=_LINKED)
+"""Return the link that a request makes."""
+link = reads("link of a skill", "parent_id")(
+    message_writer(SkillLink, skill_service_pb2.SkillLink, spelled=_LINKED)
+)
+"""Return the message of a link."""
+found_skill = message_writer(
+    FoundSkill, skill_service_pb2.FoundSkill, parts={"skill": skill, "links": link}
+)
+"""Return the message of a skill that was found."""

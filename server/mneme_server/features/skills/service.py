@@ -10,6 +10,7 @@ from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.errors import fields
 from mneme_server.edge.grpc.paging import Pages, fitting
+from mneme_server.edge.grpc.records import named_only
 from mneme_server.edge.grpc.schema_options import named_fields
 from mneme_server.edge.grpc.validation import validate
 from mneme_server.engine.corpus.importing import OnConflict
@@ -105,7 +106,7 @@ class SkillServicer:
             report = self._episodes.import_(
                 call.tenant,
                 [
-                    convert.imported_episode(episode, f"episodes[{i}]")
+                    convert.read_episode(episode, f"episodes[{i}]")
                     for i, episode in enumerate(request.episodes)
                 ],
                 OnConflict(request.on_conflict),
@@ -152,8 +153,8 @@ class SkillServicer:
                 "skill.id is required", reason=Reason.MISSING_REQUIRED_FIELD, field="skill.id"
             )
         named = named_fields(request)
-        validate(convert.changed_fields_only(request.skill, named), prefix="skill")
-        changes = convert.skill_changes(request.skill, named)
+        validate(named_only(request.skill, [*named, "id"], name="-"), prefix="skill")
+        changes = convert.read_skill.changes(request.skill, named, "skill")
         with fields(id="skill.id", name="skill.name"):
             skill = self._skills.update(call.tenant, request.skill.id, changes)
         return skill_service_pb2.UpdateSkillResponse(skill=convert.skill(skill))

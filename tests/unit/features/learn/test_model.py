@@ -67,7 +67,7 @@ def test_words_that_move_from_one_field_to_the_next_change_the_etag() -> None:
 @given(lessons)
 def test_an_exported_lesson_has_the_same_etag_where_it_is_imported(lesson: Lesson) -> None:
     message = messages.lesson(lesson)
-    assert messages.imported_lesson(message, "lessons[0]").etag == message.etag == lesson.etag
+    assert messages.read_lesson(message, "lessons[0]").etag == message.etag == lesson.etag
 
 
 def found(context: str, lesson: str) -> FoundKnowledge:

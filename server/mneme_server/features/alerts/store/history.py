@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, select, tuple_, update
 
-from mneme_server.common.stored import reads, require_times
+from mneme_server.common.stored import reads
 from mneme_server.engine.store.reading import read_rows
+from mneme_server.engine.store.records import row_reader, row_writer
 from mneme_server.engine.store.rows import chunks, equal_where_given, insert_rows, upsert
 from mneme_server.features.alerts.model import (
     RECORDED,
-    AlertCondition,
     AlertEntry,
     AlertState,
-    Delivered,
     Delivery,
     EntryFilter,
-    Resolution,
 )
 from mneme_server.features.alerts.store.tables import alert_deliveries, alert_history
 
@@ -41,22 +39,7 @@ class SqlAlertHistory:
 
     def save(self, entry: AlertEntry) -> None:
         """Insert an entry, or change it."""
-        row = {
-            "tenant_id": self._tenant_id,
-            "id": entry.id,
-            "rule_id": entry.rule_id,
-            "rule_name": entry.rule_name,
-            "condition": int(entry.condition),
-            "agent_id": entry.agent_id,
-            "triggered_at": entry.triggered_us,
-            "resolved_at": entry.resolved_us,
-            "current_value": entry.current_value,
-            "resolved_value": entry.resolved_value,
-            "threshold": entry.threshold,
-            "message": entry.message,
-            "resolution": int(entry.resolution),
-        }
-        self._connection.execute(upsert(alert_history), row)
+        self._connection.execute(upsert(alert_history), _entry_row(entry, self._tenant_id))
 
     def page(
         self, filter_: EntryFilter, after: tuple[int, str] | None, limit: int
@@ -107,21 +90,7 @@ class SqlAlertDeliveries:
 
     def add(self, deliveries: Sequence[Delivery]) -> None:
         """Insert messages."""
-        rows = [
-            {
-                "tenant_id": self._tenant_id,
-                "id": one.id,
-                "entry_id": one.entry_id,
-                "position": one.position,
-                "channel": one.channel,
-                "key_id": one.key_id,
-                "kind": one.kind,
-                "body": one.body_json,
-                "created_at": one.created_us,
-            }
-            | _progress(one)
-            for one in deliveries
-        ]
+        rows = [_delivery_row(one, self._tenant_id) for one in deliveries]
         if rows:
             insert_rows(self._connection, alert_deliveries, rows)
 
@@ -175,40 +144,7 @@ def _progress(delivery: Delivery) -> dict[str, Any]:
     }
 
 
-@reads("alert")
-def _entry(row: Row[Any]) -> AlertEntry:
-    require_times(row.triggered_at, row.resolved_at)
-    return AlertEntry(
-        id=row.id,
-        rule_id=row.rule_id,
-        rule_name=row.rule_name,
-        condition=AlertCondition(row.condition),
-        agent_id=row.agent_id,
-        triggered_us=row.triggered_at,
-        current_value=float(row.current_value),
-        threshold=float(row.threshold),
-        message=row.message,
-        resolved_us=row.resolved_at,
-        resolved_value=row.resolved_value,
-        resolution=Resolution(row.resolution),
-    )
-
-
-@reads("delivery")
-def _delivery(row: Row[Any]) -> Delivery:
-    require_times(row.created_at, row.next_at, row.delivered_at)
-    return Delivery(
-        id=row.id,
-        entry_id=row.entry_id,
-        position=row.position,
-        channel=row.channel,
-        key_id=row.key_id,
-        kind=row.kind,
-        body_json=row.body,
-        created_us=row.created_at,
-        state=Delivered(row.state),
-        attempts=row.attempts,
-        error=row.error,
-        next_us=row.next_at,
-        delivered_us=row.delivered_at,
-    )
+_entry = reads("alert")(row_reader(alert_history, AlertEntry))
+_delivery = reads("delivery")(row_reader(alert_deliveries, Delivery))
+_entry_row = row_writer(AlertEntry, alert_history)
+_delivery_row = row_writer(Delivery, alert_deliveries)

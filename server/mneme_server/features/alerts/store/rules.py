@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, select, tuple_
 
 from mneme_server.common.stored import reads, require_times
 from mneme_server.engine.store.reading import read_rows
+from mneme_server.engine.store.records import row_reader, row_writer
 from mneme_server.engine.store.rows import upsert
 from mneme_server.features.alerts.model import (
-    AlertCondition,
     AlertState,
     Rule,
     Scope,
     Secret,
-    WatchedMeasure,
 )
 from mneme_server.features.alerts.store.tables import alert_rules, alert_secrets
 
@@ -101,53 +101,25 @@ class SqlAlertSecrets:
         self._connection.execute(upsert(alert_secrets), row)
 
 
+_read = row_reader(alert_rules, Rule)
+
+
 @reads("alert rule")
 def _rule(row: Row[Any]) -> Rule:
-    require_times(row.triggered_at, row.created_at, row.updated_at)
-    return Rule(
-        id=row.id,
-        name=row.name,
-        condition=AlertCondition(row.condition),
-        enabled=row.enabled,
-        threshold=float(row.threshold),
-        resolve_threshold=row.resolve_threshold,
-        min_events=row.min_events,
-        window_minutes=row.window_minutes,
-        scope=Scope(row.agent_id, row.project, tuple(json.loads(row.tags))),
-        channels=tuple(json.loads(row.channels)),
-        key_id=row.key_id,
-        pattern=row.pattern,
-        trend=WatchedMeasure(row.trend),
-        open_entry=row.open_entry,
-        triggered_us=row.triggered_at,
-        created_us=row.created_at,
-        updated_us=row.updated_at,
-    )
+    scope = Scope(row.agent_id, row.project, tuple(json.loads(row.tags)))
+    return replace(_read(row), scope=scope)
 
 
-def _row(rule: Rule, tenant_id: str) -> dict[str, Any]:
-    return {
-        "tenant_id": tenant_id,
-        "id": rule.id,
-        "name": rule.name,
-        "enabled": rule.enabled,
-        "condition": int(rule.condition),
-        "threshold": rule.threshold,
-        "resolve_threshold": rule.resolve_threshold,
-        "min_events": rule.min_events,
-        "window_minutes": rule.window_minutes,
-        "agent_id": rule.scope.agent_id,
-        "project": rule.scope.project,
-        "tags": json.dumps(rule.scope.tags, ensure_ascii=False),
-        "channels": json.dumps(rule.channels, ensure_ascii=False),
-        "key_id": rule.key_id,
-        "pattern": rule.pattern,
-        "trend": int(rule.trend),
-        "open_entry": rule.open_entry,
-        "triggered_at": rule.triggered_us,
-        "created_at": rule.created_us,
-        "updated_at": rule.updated_us,
-    }
+_row = row_writer(
+    Rule,
+    alert_rules,
+    made={
+        "agent_id": lambda rule: rule.scope.agent_id,
+        "project": lambda rule: rule.scope.project,
+        "tags": lambda rule: json.dumps(rule.scope.tags, ensure_ascii=False),
+    },
+    elsewhere=["scope"],
+)
 
 
 @reads("webhook secret", "tenant_id")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, or_, select, tuple_
 
-from mneme_server.common.stored import reads, require_times
+from mneme_server.common.stored import reads
 from mneme_server.engine.store.reading import read_rows
+from mneme_server.engine.store.records import row_reader, row_writer
 from mneme_server.engine.store.rows import chunks, equal_where_given, read_with, upsert
 from mneme_server.engine.store.totals import add_to_total, known, total
 from mneme_server.features.causal.model import CausalEdge, EdgeFilter, Origin, node
@@ -188,48 +188,5 @@ class SqlEdges:
         return query.where(*conditions)
 
 
-@reads("edge")
-def _edge(row: Row[Any]) -> CausalEdge:
-    require_times(row.created_at, row.updated_at)
-    return CausalEdge(
-        id=row.id,
-        cause=row.cause,
-        effect=row.effect,
-        uplift=float(row.uplift),
-        confidence=float(row.confidence),
-        sample_size=row.sample_size,
-        evidence_ids=tuple(json.loads(row.evidence_ids)),
-        experiment_ids=tuple(json.loads(row.experiment_ids)),
-        confounder_score=row.confounder_score,
-        mechanism=row.mechanism,
-        metadata_json=row.metadata,
-        origin=Origin(row.origin),
-        low=row.low,
-        high=row.high,
-        scope=row.scope,
-        created_us=row.created_at,
-        updated_us=row.updated_at,
-    )
-
-
-def _edge_row(edge: CausalEdge, tenant_id: str) -> dict[str, Any]:
-    return {
-        "tenant_id": tenant_id,
-        "id": edge.id,
-        "cause": edge.cause,
-        "effect": edge.effect,
-        "uplift": edge.uplift,
-        "confidence": edge.confidence,
-        "sample_size": edge.sample_size,
-        "evidence_ids": json.dumps(edge.evidence_ids, ensure_ascii=False),
-        "experiment_ids": json.dumps(edge.experiment_ids, ensure_ascii=False),
-        "confounder_score": edge.confounder_score,
-        "mechanism": edge.mechanism,
-        "metadata": edge.metadata_json,
-        "origin": int(edge.origin),
-        "low": edge.low,
-        "high": edge.high,
-        "scope": edge.scope,
-        "created_at": edge.created_us,
-        "updated_at": edge.updated_us,
-    }
+_edge = reads("edge")(row_reader(causal_edges, CausalEdge))
+_edge_row = row_writer(CausalEdge, causal_edges)

@@ -11,7 +11,6 @@ import numpy as np
 from sqlalchemy import (
     Connection,
     Integer,
-    Row,
     Select,
     Table,
     case,
@@ -22,8 +21,9 @@ from sqlalchemy import (
     tuple_,
 )
 
-from mneme_server.common.stored import reads, require_times
+from mneme_server.common.stored import reads
 from mneme_server.engine.store.reading import read_rows
+from mneme_server.engine.store.records import row_reader, row_writer
 from mneme_server.engine.store.rows import upsert
 from mneme_server.engine.store.totals import add_to_total, known, total
 from mneme_server.features.causal.model import (
@@ -203,68 +203,29 @@ class SqlExperiments:
         )
 
 
-@reads("experiment")
-def _experiment(row: Row[Any]) -> Experiment:
-    require_times(row.created_at, row.completed_at)
-    result = json.loads(row.result)
-    return Experiment(
-        id=row.id,
-        name=row.name,
-        cause=row.cause,
-        effect=row.effect,
-        description=row.description,
-        block_size=row.block_size,
-        treated_per_block=row.treated_per_block,
-        seed=row.seed,
-        metadata_json=row.metadata,
-        status=ExperimentStatus(row.status),
-        assigned=row.assigned,
-        observations=row.observed,
-        result=ExperimentResult.of(result) if result else None,
-        edge_id=row.edge_id,
-        created_us=row.created_at,
-        completed_us=row.completed_at,
-    )
+def _result(text: str) -> ExperimentResult | None:
+    result = json.loads(text)
+    return ExperimentResult.of(result) if result else None
 
 
-def _experiment_row(experiment: Experiment, tenant_id: str) -> dict[str, Any]:
+def _result_json(experiment: Experiment) -> str:
     result = {} if experiment.result is None else asdict(experiment.result)
-    return {
-        "tenant_id": tenant_id,
-        "id": experiment.id,
-        "name": experiment.name,
-        "cause": experiment.cause,
-        "effect": experiment.effect,
-        "description": experiment.description,
-        "block_size": experiment.block_size,
-        "treated_per_block": experiment.treated_per_block,
-        "seed": experiment.seed,
-        "metadata": experiment.metadata_json,
-        "status": int(experiment.status),
-        "assigned": experiment.assigned,
-        "observed": experiment.observations,
-        "result": json.dumps(result, ensure_ascii=False),
-        "edge_id": experiment.edge_id,
-        "created_at": experiment.created_us,
-        "completed_at": experiment.completed_us,
-    }
+    return json.dumps(result, ensure_ascii=False)
 
 
-@reads("assignment", "subject")
-def _assignment(row: Row[Any]) -> Assignment:
-    require_times(row.assigned_at)
-    return Assignment(row.subject, row.treatment, row.stratum, row.place, row.assigned_at)
-
-
-@reads("observation")
-def _observation(row: Row[Any]) -> Observation:
-    require_times(row.observed_at)
-    return Observation(
-        id=row.id,
-        outcome=float(row.outcome),
-        subject=row.subject,
-        treatment=row.treatment,
-        assigned=row.assigned,
-        context_json=row.context,
-        observed_us=row.observed_at,
+_experiment = reads("experiment")(
+    row_reader(
+        causal_experiments,
+        Experiment,
+        spelled={"observations": "observed"},
+        parts={"result": _result},
     )
+)
+_experiment_row = row_writer(
+    Experiment,
+    causal_experiments,
+    spelled={"observations": "observed"},
+    made={"result": _result_json},
+)
+_assignment = reads("assignment", "subject")(row_reader(causal_assignments, Assignment))
+_observation = reads("observation")(row_reader(causal_observations, Observation))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, select, tuple_
 
 from mneme_server.common.canonical import JsonObject
-from mneme_server.common.stored import reads, require_enum, require_times
+from mneme_server.common.stored import reads, require_enum
 from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.store.portable import unindexed
 from mneme_server.engine.store.reading import read_rows
+from mneme_server.engine.store.records import row_reader, row_writer, time_of
 from mneme_server.engine.store.rows import (
     equal_where_given,
     insert_numbered,
@@ -120,71 +121,41 @@ class SqlEvents:
         return conditions
 
 
-@reads("event")
-def event_of(row: Row[Any]) -> Event:
-    """Return the event of a row."""
-    require_name(row.event_type)
-    require_enum(_SEVERITIES, row.severity, "its severity")
-    require_times(row.timestamp, row.recorded_at)
-    return Event(
-        id=row.id,
-        session_id=row.session_id,
-        agent_id=row.agent_id,
-        event_type=row.event_type,
-        severity=row.severity,
-        timestamp_us=row.timestamp,
-        text=row.text,
-        name=row.name,
-        call_id=row.call_id,
-        error=row.error,
-        model=row.model,
-        input_tokens=row.input_tokens,
-        output_tokens=row.output_tokens,
-        cost_usd=row.cost_usd,
-        duration_us=row.duration,
-        payload_json=row.payload,
-        metadata_json=row.metadata,
-        searchable=row.searchable,
-        sequence=row.sequence,
-        recorded_us=row.recorded_at,
-        prev_hash=row.prev_hash,
-        hash=row.hash,
-        hash_version=row.hash_version,
-        salt=row.salt or b"",
-        commitment=row.commitment or b"",
-        cursor=row.cursor,
+def _event_type(name: str) -> str:
+    require_name(name)
+    return name
+
+
+def _severity(number: int) -> int:
+    require_enum(_SEVERITIES, number, "its severity")
+    return number
+
+
+def _bytes(kept: bytes | None) -> bytes:
+    return kept or b""
+
+
+event_of = reads("event")(
+    row_reader(
+        events,
+        Event,
+        parts={
+            "event_type": _event_type,
+            "severity": _severity,
+            "timestamp_us": time_of,
+            "salt": _bytes,
+            "commitment": _bytes,
+        },
     )
-
-
-def _event_row(event: Event, tenant_id: str) -> dict[str, Any]:
-    return {
-        "tenant_id": tenant_id,
-        "id": event.id,
-        "session_id": event.session_id,
-        "sequence": event.sequence,
-        "agent_id": event.agent_id,
-        "event_type": event.event_type,
-        "severity": int(event.severity),
-        "timestamp": event.timestamp_us,
-        "text": event.text,
-        "name": event.name,
-        "call_id": event.call_id,
-        "error": event.error,
-        "model": event.model,
-        "input_tokens": event.input_tokens,
-        "output_tokens": event.output_tokens,
-        "cost_usd": event.cost_usd,
-        "duration": event.duration_us,
-        "payload": event.payload_json,
-        "metadata": event.metadata_json,
-        "searchable": event.searchable,
-        "recorded_at": event.recorded_us,
-        "prev_hash": event.prev_hash,
-        "hash": event.hash,
-        "hash_version": event.hash_version,
-        "salt": event.salt,
-        "commitment": event.commitment,
-    }
+)
+"""Return the event of a row."""
+_event_row = row_writer(
+    Event,
+    events,
+    made={"severity": lambda event: int(event.severity)},
+    besides=["cursor"],
+    elsewhere=["cursor"],
+)
 
 
 def event_details(document: Document) -> JsonObject:

@@ -6,21 +6,20 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, func, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, select, tuple_
 
-from mneme_server.common.stored import reads, require_times
+from mneme_server.common.stored import reads
 from mneme_server.engine.store.guard import Prepared
 from mneme_server.engine.store.portable import greatest, insert, least
 from mneme_server.engine.store.reading import read_first, read_rows
+from mneme_server.engine.store.records import row_reader, row_writer
 from mneme_server.engine.store.rows import (
-    decode_tags,
-    encode_tags,
     equal_where_given,
     read_with,
     upsert,
 )
 from mneme_server.engine.store.totals import add_to_total, known, total
-from mneme_server.features.events.model import Agent, Session, SessionFilter, SessionStatus
+from mneme_server.features.events.model import Agent, Session, SessionFilter
 from mneme_server.features.events.store.tables import agents, session_tags, sessions
 
 
@@ -154,60 +153,9 @@ def _session() -> Prepared:
     )
 
 
-@reads("session")
-def session_of(row: Row[Any]) -> Session:
-    """Return the session of a row."""
-    require_times(row.started_at, row.ended_at, row.last_event_at)
-    return Session(
-        id=row.id,
-        agent_id=row.agent_id,
-        agent_name=row.agent_name,
-        user_id=row.user_id,
-        project=row.project,
-        tags=decode_tags(row.tags),
-        metadata_json=row.metadata,
-        status=SessionStatus(row.status),
-        started_us=row.started_at,
-        ended_us=row.ended_at,
-        last_event_us=row.last_event_at,
-        event_count=row.event_count,
-        tool_call_count=row.tool_call_count,
-        error_count=row.error_count,
-        llm_call_count=row.llm_call_count,
-        total_cost_usd=row.total_cost_usd,
-        total_input_tokens=row.total_input_tokens,
-        total_output_tokens=row.total_output_tokens,
-        head_hash=row.head_hash,
-        declared=bool(row.declared),
-        system=bool(row.system),
-    )
-
-
-def _session_row(session: Session, tenant_id: str) -> dict[str, Any]:
-    return {
-        "tenant_id": tenant_id,
-        "id": session.id,
-        "agent_id": session.agent_id,
-        "agent_name": session.agent_name,
-        "user_id": session.user_id,
-        "project": session.project,
-        "tags": encode_tags(session.tags),
-        "metadata": session.metadata_json,
-        "status": int(session.status),
-        "started_at": session.started_us,
-        "ended_at": session.ended_us,
-        "last_event_at": session.last_event_us,
-        "event_count": session.event_count,
-        "tool_call_count": session.tool_call_count,
-        "error_count": session.error_count,
-        "llm_call_count": session.llm_call_count,
-        "total_cost_usd": session.total_cost_usd,
-        "total_input_tokens": session.total_input_tokens,
-        "total_output_tokens": session.total_output_tokens,
-        "head_hash": session.head_hash,
-        "declared": session.declared,
-        "system": session.system,
-    }
+session_of = reads("session")(row_reader(sessions, Session))
+"""Return the session of a row."""
+_session_row = row_writer(Session, sessions, sets=["tags"])
 
 
 class SqlAgents:
@@ -254,31 +202,5 @@ def _add_activity() -> Prepared:
     )
 
 
-@reads("agent")
-def _agent(row: Row[Any]) -> Agent:
-    return Agent(
-        id=row.id,
-        name=row.name,
-        first_seen_us=row.first_seen_at,
-        last_seen_us=row.last_seen_at,
-        session_count=row.session_count,
-        event_count=row.event_count,
-        tool_call_count=row.tool_call_count,
-        error_count=row.error_count,
-        total_cost_usd=row.total_cost_usd,
-    )
-
-
-def _agent_row(agent: Agent, tenant_id: str) -> dict[str, Any]:
-    return {
-        "tenant_id": tenant_id,
-        "id": agent.id,
-        "name": agent.name,
-        "first_seen_at": agent.first_seen_us,
-        "last_seen_at": agent.last_seen_us,
-        "session_count": agent.session_count,
-        "event_count": agent.event_count,
-        "tool_call_count": agent.tool_call_count,
-        "error_count": agent.error_count,
-        "total_cost_usd": agent.total_cost_usd,
-    }
+_agent = reads("agent")(row_reader(agents, Agent))
+_agent_row = row_writer(Agent, agents)

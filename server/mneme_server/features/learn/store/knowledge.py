@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
-from sqlalchemy import Connection, Row
+from sqlalchemy import Connection
 
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.stored import reads
 from mneme_server.engine.store.memories import Details
-from mneme_server.engine.store.rows import decode_tags, encode_tags, read_with
+from mneme_server.engine.store.records import row_reader, row_writer
+from mneme_server.engine.store.rows import read_with
 from mneme_server.features.learn.model import KnowledgeEntry, KnowledgeType, SuccessRate
 from mneme_server.features.learn.store.tables import knowledge
 
@@ -31,38 +31,18 @@ class SqlKnowledge:
 
     def add(self, entry: KnowledgeEntry) -> None:
         """Insert an entry."""
-        self._connection.execute(
-            knowledge.insert(),
-            {
-                "tenant_id": self._tenant_id,
-                "id": entry.id,
-                "project": entry.project,
-                "agent_id": entry.agent_id,
-                "type": int(entry.type),
-                "context": entry.context,
-                "command": entry.command,
-                "lesson": entry.lesson,
-                "success_rate": str(entry.success_rate or ""),
-                "tags": encode_tags(entry.tags),
-                "timestamp": entry.timestamp_us,
-            },
-        )
+        self._connection.execute(knowledge.insert(), _entry_row(entry, self._tenant_id))
 
 
-@reads("knowledge entry")
-def _entry(row: Row[Any]) -> KnowledgeEntry:
-    return KnowledgeEntry(
-        id=row.id,
-        project=row.project,
-        agent_id=row.agent_id,
-        type=KnowledgeType(row.type),
-        context=row.context,
-        command=row.command,
-        lesson=row.lesson,
-        success_rate=SuccessRate.parse(row.success_rate),
-        tags=decode_tags(row.tags),
-        timestamp_us=row.timestamp,
-    )
+_entry = reads("knowledge entry")(
+    row_reader(knowledge, KnowledgeEntry, parts={"success_rate": SuccessRate.parse})
+)
+_entry_row = row_writer(
+    KnowledgeEntry,
+    knowledge,
+    made={"success_rate": lambda entry: str(entry.success_rate or "")},
+    sets=["tags"],
+)
 
 
 def _entry_details(project: str, type_: int, success_rate: str) -> JsonObject:

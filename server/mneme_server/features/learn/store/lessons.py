@@ -10,7 +10,6 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Row,
     Select,
     Update,
     bindparam,
@@ -27,10 +26,9 @@ from mneme_server.common.stored import reads
 from mneme_server.engine.store.memories import Details
 from mneme_server.engine.store.portable import greatest, insert, least
 from mneme_server.engine.store.reading import read_rows
+from mneme_server.engine.store.records import row_reader, row_writer
 from mneme_server.engine.store.rows import (
     chunks,
-    decode_tags,
-    encode_tags,
     equal_where_given,
     read_with,
     upsert,
@@ -178,48 +176,8 @@ def _count_accesses() -> Update:
     )
 
 
-@reads("lesson")
-def _lesson(row: Row[Any]) -> Lesson:
-    return Lesson(
-        id=row.id,
-        title=row.title,
-        content=row.content,
-        category=row.category,
-        importance=LessonImportance(row.importance),
-        agent_id=row.agent_id,
-        project=row.project,
-        tags=decode_tags(row.tags),
-        context_json=row.context,
-        source_session_id=row.source_session_id,
-        source_event_id=row.source_event_id,
-        access_count=counted(row.access_count),
-        last_accessed_us=row.last_accessed_at,
-        created_us=row.created_at,
-        updated_us=row.updated_at,
-        archived_us=row.archived_at,
-    )
-
-
-def _lesson_row(lesson: Lesson, tenant_id: str) -> dict[str, Any]:
-    return {
-        "tenant_id": tenant_id,
-        "id": lesson.id,
-        "agent_id": lesson.agent_id,
-        "project": lesson.project,
-        "category": lesson.category,
-        "title": lesson.title,
-        "content": lesson.content,
-        "context": lesson.context_json,
-        "tags": encode_tags(lesson.tags),
-        "importance": int(lesson.importance),
-        "source_session_id": lesson.source_session_id,
-        "source_event_id": lesson.source_event_id,
-        "access_count": lesson.access_count,
-        "last_accessed_at": lesson.last_accessed_us,
-        "created_at": lesson.created_us,
-        "updated_at": lesson.updated_us,
-        "archived_at": lesson.archived_us,
-    }
+_lesson = reads("lesson")(row_reader(lessons, Lesson, parts={"access_count": counted}))
+_lesson_row = row_writer(Lesson, lessons, sets=["tags"])
 
 
 def _lesson_details(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, select, tuple_
 
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.stored import reads
@@ -15,10 +14,9 @@ from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.store.memories import Details
 from mneme_server.engine.store.portable import insert
 from mneme_server.engine.store.reading import read_rows
+from mneme_server.engine.store.records import row_reader, row_writer
 from mneme_server.engine.store.rows import (
     chunks,
-    decode_tags,
-    encode_tags,
     equal_where_given,
     read_with,
 )
@@ -60,7 +58,7 @@ class SqlReflections:
         """Insert a reflection with the vectors (n, d) of what worked, then of what did not; None
         while they have none."""
         mine = {"tenant_id": self._tenant_id}
-        self._connection.execute(reflections.insert(), mine | _reflection_row(reflection))
+        self._connection.execute(reflections.insert(), _reflection_row(reflection, self._tenant_id))
         add_to_total(self._connection, self._tenant_id, "reflections", 1)
         key = mine | {"reflection_id": reflection.id}
         if reflection.tags:
@@ -225,44 +223,8 @@ class SqlCounters:
         return {row.name: row.value for row in self._connection.execute(query)}
 
 
-@reads("reflection")
-def _reflection(row: Row[Any]) -> Reflection:
-    return Reflection(
-        id=row.id,
-        session_id=row.session_id,
-        project=row.project,
-        agent_id=row.agent_id,
-        task_description=row.task_description,
-        attempt_number=row.attempt_number,
-        outcome=Outcome(row.outcome),
-        what_worked=tuple(json.loads(row.what_worked)),
-        what_did_not_work=tuple(json.loads(row.what_did_not_work)),
-        next_strategy=row.next_strategy,
-        tags=decode_tags(row.tags),
-        related_entity_ids=tuple(json.loads(row.related_entity_ids)),
-        applied_reflection_ids=tuple(json.loads(row.applied_reflection_ids)),
-        created_us=row.created_at,
-    )
-
-
-def _reflection_row(reflection: Reflection) -> dict[str, Any]:
-    return {
-        "id": reflection.id,
-        "session_id": reflection.session_id,
-        "project": reflection.project,
-        "agent_id": reflection.agent_id,
-        "task_description": reflection.task_description,
-        "task_key": reflection.task_key,
-        "attempt_number": reflection.attempt_number,
-        "outcome": int(reflection.outcome),
-        "what_worked": json.dumps(reflection.what_worked, ensure_ascii=False),
-        "what_did_not_work": json.dumps(reflection.what_did_not_work, ensure_ascii=False),
-        "next_strategy": reflection.next_strategy,
-        "tags": encode_tags(reflection.tags),
-        "related_entity_ids": json.dumps(reflection.related_entity_ids, ensure_ascii=False),
-        "applied_reflection_ids": json.dumps(reflection.applied_reflection_ids, ensure_ascii=False),
-        "created_at": reflection.created_us,
-    }
+_reflection = reads("reflection")(row_reader(reflections, Reflection))
+_reflection_row = row_writer(Reflection, reflections, sets=["tags"])
 
 
 def _reflection_details(outcome: int, attempt_number: int, next_strategy: str) -> JsonObject:

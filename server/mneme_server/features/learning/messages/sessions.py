@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from typing import cast
 
-from google.protobuf.duration_pb2 import Duration
 from mneme.v1 import learning_pb2 as pb
 from mneme.v1 import learning_service_pb2 as service_pb
 
-from mneme_server.common.clock import MICROSECONDS
-from mneme_server.edge.grpc.conversions import json_of, struct_of_object, to_timestamp
+from mneme_server.edge.grpc.conversions import json_of, struct_of_object, to_duration, to_timestamp
+from mneme_server.edge.grpc.records import message_writer
 from mneme_server.features.learning.algorithms.algorithm import Algorithm, ConfigKey
 from mneme_server.features.learning.catalogue import missing
 from mneme_server.features.learning.export.exports import LearnedModel, file_name
@@ -122,26 +121,19 @@ def metrics(found: SessionMetrics) -> pb.LearningMetrics:
         loss_trend=cast("pb.LossTrend", found.trend),
         exploration_rate=found.exploration,
         updates=stored.progress.updates,
-        training_time=duration(stored.progress.training_us),
+        training_time=to_duration(stored.progress.training_us),
         history=[_point(point) for point in found.history],
     )
 
 
-def _point(point: MetricPoint) -> pb.MetricsPoint:
-    return pb.MetricsPoint(
-        episode=point.episode,
-        transitions=point.transitions,
-        episode_reward=point.reward,
-        moving_avg_reward=point.moving_average,
-        loss=point.loss,
-        value_mean=point.value,
-        gradient_norm=point.gradient_norm,
-        exploration_rate=point.exploration,
-        recorded_at=to_timestamp(point.recorded_us),
-    )
-
-
-def duration(microseconds: int) -> Duration:
-    """Return the message of a duration."""
-    seconds, rest = divmod(microseconds, MICROSECONDS)
-    return Duration(seconds=seconds, nanos=rest * 1_000)
+_point = message_writer(
+    MetricPoint,
+    pb.MetricsPoint,
+    spelled={
+        "reward": "episode_reward",
+        "moving_average": "moving_avg_reward",
+        "value": "value_mean",
+        "exploration": "exploration_rate",
+    },
+    unshown=["convergence"],
+)

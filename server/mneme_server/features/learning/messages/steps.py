@@ -8,7 +8,8 @@ from mneme.v1 import learning_service_pb2 as service_pb
 
 from mneme_server.common.canonical import canonical_json
 from mneme_server.common.identity import new_id
-from mneme_server.edge.grpc.conversions import json_of, struct_of, to_timestamp
+from mneme_server.edge.grpc.conversions import json_of
+from mneme_server.edge.grpc.records import message_writer
 from mneme_server.features.learning.messages.spaces import action, given, value_of
 from mneme_server.features.learning.messages.trust import baseline, verdict
 from mneme_server.features.learning.model import StepInput, Trajectory, TrajectoryInput
@@ -97,16 +98,10 @@ def trajectory(
     )
 
 
-def recorded_trajectory(kept: Trajectory) -> pb.Trajectory:
-    """Return the message of a trajectory."""
-    return pb.Trajectory(
-        id=kept.id,
-        metadata=struct_of(kept.metadata_json),
-        steps=kept.steps,
-        total_reward=kept.total_reward,
-        first_transition=kept.first,
-        recorded_at=to_timestamp(kept.recorded_us),
-    )
+recorded_trajectory = message_writer(
+    Trajectory, pb.Trajectory, spelled={"first": "first_transition"}
+)
+"""Return the message of a trajectory."""
 
 
 def prediction(made: Prediction, *, scores: bool) -> pb.Prediction:

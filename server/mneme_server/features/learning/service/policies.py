@@ -11,8 +11,8 @@ from mneme_server.common.errors import MnemeError
 from mneme_server.common.watchdog import Watchdog
 from mneme_server.edge.grpc.batches import Batches, BatchLimits
 from mneme_server.edge.grpc.call import Call
+from mneme_server.edge.grpc.conversions import to_duration
 from mneme_server.edge.grpc.errors import fields
-from mneme_server.features.learning.messages import sessions as convert
 from mneme_server.features.learning.messages import steps, trust
 from mneme_server.features.learning.service.experience import session_of
 from mneme_server.features.learning.sessions.prediction import Act, Predict
@@ -115,5 +115,5 @@ def _progress(trained: TrainProgress, steps: int) -> pb.TrainResponse:
         value_mean=trained.since.value,
         gradient_norm=trained.since.gradient_norm or None,
         steps_per_second=trained.done / trained.took_s if trained.took_s else 0.0,
-        training_time=convert.duration(int(trained.took_s * MICROSECONDS)),
+        training_time=to_duration(int(trained.took_s * MICROSECONDS)),
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from mneme.v1 import learning_service_pb2 as pb
 
 from mneme_server.edge.grpc.call import Call
+from mneme_server.edge.grpc.conversions import to_duration
 from mneme_server.edge.grpc.paging import Pages
 from mneme_server.features.learning.algorithms.algorithm import Algorithm
 from mneme_server.features.learning.export.exports import DownloadModel
@@ -108,7 +109,7 @@ class SessionCalls:
             meets_skill_bar=ended.meets_bar,
             skill_id=ended.skill_id,
             skill_created=ended.skill_is_new,
-            session_duration=convert.duration(lasted),
+            session_duration=to_duration(lasted),
         )
 
     def DownloadModel(

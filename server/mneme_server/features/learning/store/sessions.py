@@ -27,6 +27,7 @@ from mneme_server.common.stored import damaged, reads, require_times
 from mneme_server.engine.store.guard import Prepared
 from mneme_server.engine.store.portable import listed
 from mneme_server.engine.store.reading import read_first, read_rows
+from mneme_server.engine.store.records import row_reader
 from mneme_server.engine.store.rows import insert_numbered, insert_rows, upsert
 from mneme_server.features.learning.model import (
     Checkpoint,
@@ -304,21 +305,19 @@ def _session(row: Row[Any]) -> LearningSession:
     )
 
 
-@reads("training metric", "episode")
-def _point(row: Row[Any]) -> MetricPoint:
-    require_times(row.recorded_at)
-    return MetricPoint(
-        episode=row.episode,
-        transitions=row.transitions,
-        reward=float(row.episode_reward),
-        moving_average=float(row.moving_avg_reward),
-        convergence=float(row.convergence_score),
-        loss=row.loss,
-        value=row.value_mean,
-        gradient_norm=row.gradient_norm,
-        exploration=row.exploration_rate,
-        recorded_us=row.recorded_at,
+_point = reads("training metric", "episode")(
+    row_reader(
+        points,
+        MetricPoint,
+        spelled={
+            "reward": "episode_reward",
+            "moving_average": "moving_avg_reward",
+            "convergence": "convergence_score",
+            "value": "value_mean",
+            "exploration": "exploration_rate",
+        },
     )
+)
 
 
 @cache

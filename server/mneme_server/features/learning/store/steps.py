@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, select
+from sqlalchemy import Connection, bindparam, select
 
 from mneme_server.common.canonical import canonical_json
-from mneme_server.common.stored import reads, require_times
+from mneme_server.common.stored import reads
 from mneme_server.engine.store.guard import Prepared
 from mneme_server.engine.store.portable import listed
 from mneme_server.engine.store.reading import read_rows
+from mneme_server.engine.store.records import row_reader
 from mneme_server.engine.store.rows import insert_rows
 from mneme_server.features.learning.model import RecordedStep, Trajectory
 from mneme_server.features.learning.store.tables import steps, trajectories
@@ -114,43 +115,14 @@ class SqlLearningSteps:
         return read_rows(self._connection, query, _step, given, kind=_KIND, key="number")
 
 
-@reads(_KIND, "number")
-def _step(row: Row[Any]) -> RecordedStep:
-    require_times(row.recorded_at)
-    return RecordedStep(
-        state=json.loads(row.state),
-        action=json.loads(row.action),
-        reward=float(row.reward),
-        next_state=json.loads(row.next_state),
-        terminated=bool(row.terminated),
-        truncated=bool(row.truncated),
-        actor=row.actor,
-        probability=row.probability,
-        allowed=json.loads(row.allowed),
-        available=json.loads(row.available),
-        prediction=row.prediction,
-        trajectory_id=row.trajectory_id,
-        place=row.place,
-        number=row.number,
-        episode=row.episode,
-        recorded_us=row.recorded_at,
-        episode_reward=row.episode_reward,
+_step = reads(_KIND, "number")(
+    row_reader(
+        steps,
+        RecordedStep,
+        parts=dict.fromkeys(("state", "action", "next_state", "allowed", "available"), json.loads),
     )
-
-
-@reads("trajectory")
-def _trajectory(row: Row[Any]) -> Trajectory:
-    require_times(row.recorded_at)
-    return Trajectory(
-        id=row.id,
-        metadata_json=row.metadata,
-        steps=row.steps,
-        total_reward=float(row.total_reward),
-        first=row.first,
-        recorded_us=row.recorded_at,
-    )
-
-
+)
+_trajectory = reads("trajectory")(row_reader(trajectories, Trajectory))
 _mine = (_c.tenant_id == bindparam("tenant"), _c.session == bindparam("which"))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -12,7 +11,6 @@ import numpy as np
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Row,
     Select,
     bindparam,
     delete,
@@ -23,16 +21,15 @@ from sqlalchemy import (
 )
 
 from mneme_server.common.canonical import JsonObject
-from mneme_server.common.stored import reads, require_times
+from mneme_server.common.stored import reads
 from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.store.guard import Prepared
 from mneme_server.engine.store.memories import Details
 from mneme_server.engine.store.portable import array_of, insert, listed
 from mneme_server.engine.store.reading import read_rows
+from mneme_server.engine.store.records import row_reader, row_writer
 from mneme_server.engine.store.rows import (
     chunks,
-    decode_tags,
-    encode_tags,
     equal_where_given,
     read_with,
     upsert,
@@ -256,59 +253,14 @@ def _named_memories() -> Prepared:
     )
 
 
-@reads("episode")
-def _episode(row: Row[Any]) -> Episode:
-    require_times(row.occurred_at, row.created_at)
-    return Episode(
-        id=row.id,
-        session_id=row.session_id,
-        agent_id=row.agent_id,
-        user_id=row.user_id,
-        project=row.project,
-        task=row.task,
-        input=row.input,
-        output=row.output,
-        critique=row.critique,
-        reward=float(row.reward),
-        success=row.success,
-        latency_ms=row.latency_ms,
-        tokens_used=row.tokens_used,
-        tools=tuple(json.loads(row.tools)),
-        tags=decode_tags(row.tags),
-        metadata_json=row.metadata,
-        occurred_us=row.occurred_at,
-        created_us=row.created_at,
-        filled=tuple(json.loads(row.filled)),
-    )
+_episode = reads("episode")(row_reader(episodes, Episode))
+_episode_row = row_writer(
+    Episode, episodes, sets=["tags"], elsewhere=["memory_ids"], besides=["task_vector"]
+)
 
 
 def _vector_row(vector: Matrix | None) -> dict[str, bytes]:
     return {"task_vector": b"" if vector is None else vector.astype(STORED_VECTOR).tobytes()}
-
-
-def _episode_row(episode: Episode, tenant_id: str) -> dict[str, Any]:
-    return {
-        "tenant_id": tenant_id,
-        "id": episode.id,
-        "session_id": episode.session_id,
-        "agent_id": episode.agent_id,
-        "user_id": episode.user_id,
-        "project": episode.project,
-        "task": episode.task,
-        "input": episode.input,
-        "output": episode.output,
-        "critique": episode.critique,
-        "reward": episode.reward,
-        "success": episode.success,
-        "latency_ms": episode.latency_ms,
-        "tokens_used": episode.tokens_used,
-        "tools": json.dumps(episode.tools, ensure_ascii=False),
-        "tags": encode_tags(episode.tags),
-        "metadata": episode.metadata_json,
-        "occurred_at": episode.occurred_us,
-        "created_at": episode.created_us,
-        "filled": json.dumps(episode.filled),
-    }
 
 
 def _episode_details(

@@ -12,15 +12,14 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, delete, func, or_, select
 
 from mneme_server.common.canonical import JsonObject
-from mneme_server.common.stored import reads, require_times
+from mneme_server.common.stored import reads
 from mneme_server.engine.store.guard import Prepared
 from mneme_server.engine.store.memories import Details
 from mneme_server.engine.store.portable import array_of, insert, listed
 from mneme_server.engine.store.reading import read_rows
+from mneme_server.engine.store.records import row_reader, row_writer
 from mneme_server.engine.store.rows import (
     chunks,
-    decode_tags,
-    encode_tags,
     equal_where_given,
     read_with,
     upsert,
@@ -175,16 +174,7 @@ class SqlSkills:
 
     def add_use(self, use: SkillUse) -> None:
         """Insert a use."""
-        row = {
-            "tenant_id": self._tenant_id,
-            "skill_id": use.skill_id,
-            "id": use.id,
-            "success": use.success,
-            "reward": use.reward,
-            "latency_ms": use.latency_ms,
-            "used_at": use.used_us,
-        }
-        self._connection.execute(skill_uses.insert(), row)
+        self._connection.execute(skill_uses.insert(), _use_row(use, self._tenant_id))
 
     def links(self, skill_ids: Collection[str]) -> Mapping[str, Sequence[SkillLink]]:
         """Return the links of skills that have some, in both directions, by skill."""
@@ -204,15 +194,7 @@ class SqlSkills:
 
     def save_link(self, link: SkillLink) -> None:
         """Insert or replace a link."""
-        row = {
-            "tenant_id": self._tenant_id,
-            "parent_id": link.parent_id,
-            "child_id": link.child_id,
-            "relationship": int(link.relationship),
-            "weight": link.weight,
-            "metadata": link.metadata_json,
-        }
-        self._connection.execute(upsert(skill_links), row)
+        self._connection.execute(upsert(skill_links), _link_row(link, self._tenant_id))
 
     def remove_links(self, parent_id: str, child_id: str, relationship: Relationship | None) -> int:
         """Remove links from one skill to another; return how many there were."""
@@ -284,77 +266,30 @@ def _record(row: Row[Any]) -> tuple[str, UseTally]:
     return row.id, _tally(row.reported) + _tally(row.learned)
 
 
-@reads("skill")
-def _skill(row: Row[Any]) -> Skill:
-    require_times(row.created_at, row.updated_at)
-    return Skill(
-        id=row.id,
-        name=row.name,
-        description=row.description,
-        inputs_json=row.inputs,
-        outputs_json=row.outputs,
-        code=row.code,
-        project=row.project,
-        tags=decode_tags(row.tags),
-        metadata_json=row.metadata,
-        claimed_rate=row.claimed_rate,
-        reported=_tally(row.reported),
-        learned=_tally(row.learned),
-        edited=row.edited,
-        findings_json=row.findings,
-        source_ids=tuple(json.loads(row.sources)),
-        created_us=row.created_at,
-        updated_us=row.updated_at,
+_skill = reads("skill")(
+    row_reader(
+        skills,
+        Skill,
+        spelled={"source_ids": "sources"},
+        parts={"reported": _tally, "learned": _tally},
     )
-
-
-def _skill_row(skill: Skill, tenant_id: str) -> dict[str, Any]:
-    return {
-        "tenant_id": tenant_id,
-        "id": skill.id,
-        "name": skill.name,
-        "description": skill.description,
-        "inputs": skill.inputs_json,
-        "outputs": skill.outputs_json,
-        "code": skill.code,
-        "project": skill.project,
-        "tags": encode_tags(skill.tags),
-        "metadata": skill.metadata_json,
-        "claimed_rate": skill.claimed_rate,
-        "reported": json.dumps(astuple(skill.reported)),
-        "learned": json.dumps(astuple(skill.learned)),
-        "value": skill.value,
-        "edited": skill.edited,
-        "findings": skill.findings_json,
-        "sources": json.dumps(skill.source_ids, ensure_ascii=False),
-        "created_at": skill.created_us,
-        "updated_at": skill.updated_us,
-    }
-
-
-@reads("use of a skill")
-def _use(row: Row[Any]) -> SkillUse:
-    return SkillUse(
-        id=row.id,
-        skill_id=row.skill_id,
-        success=row.success,
-        reward=row.reward,
-        latency_ms=row.latency_ms,
-        used_us=row.used_at,
-    )
-
-
-@reads("link of a skill", "parent_id")
-def _link(row: Row[Any]) -> SkillLink:
-    return SkillLink(
-        parent_id=row.parent_id,
-        child_id=row.child_id,
-        relationship=Relationship(row.relationship),
-        weight=float(row.weight),
-        metadata_json=row.metadata,
-        parent_name=row.parent,
-        child_name=row.child,
-    )
+)
+_skill_row = row_writer(
+    Skill,
+    skills,
+    spelled={"source_ids": "sources"},
+    made={
+        "reported": lambda skill: json.dumps(astuple(skill.reported)),
+        "learned": lambda skill: json.dumps(astuple(skill.learned)),
+    },
+    sets=["tags"],
+)
+_use = reads("use of a skill")(row_reader(skill_uses, SkillUse))
+_use_row = row_writer(SkillUse, skill_uses)
+_link = reads("link of a skill", "parent_id")(
+    row_reader(skill_links, SkillLink, spelled={"parent_name": "parent", "child_name": "child"})
+)
+_link_row = row_writer(SkillLink, skill_links, elsewhere=["parent_name", "child_name"])
 
 
 def _skill_details(name: str, reported: str, learned: str) -> JsonObject:
