@@ -165,8 +165,10 @@ def shown_in(answer: recall_pb.RecallResponse) -> list[recall_pb.RecallResult]:
 
 
 def asked(api: Api) -> list[list[recall_pb.RecallResult]]:
-    """Return the answers to some questions, of each kind of answer."""
-    hybrid = {"query": "who feeds the herons with fish", "limit": 20}
+    """Return the answers to some questions, of each kind of answer: all that there is, as which of
+    almost equal ones come first differs with the words of what was changed, which an index counts
+    until it is tidied up."""
+    hybrid = {"query": "who feeds the herons with fish", "limit": 100}
     questions: list[dict[str, Any]] = [
         hybrid,
         hybrid | {"explain": True, "context_turns": 2},

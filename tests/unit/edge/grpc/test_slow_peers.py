@@ -144,11 +144,13 @@ def test_unread_answers_of_one_tenant_make_room_for_its_next_and_take_none_of_ot
 ) -> None:
     monkeypatch.setattr(peers, "_FRESH_S", 0.1)
     assert edge.server is not None
+    waiting = edge.server._pipeline._peers._unread
     edge.server._pipeline._peers._most = 800_000
     edge.on(GET, lambda *_: _session(300_000))
     mine, other = edge.key("mine").secret, edge.key("other").secret
     with _peer(edge, window=0) as hostile:
         first = _asked(hostile, mine)
+        wait_until(lambda: bool(waiting), "the first answer waits")
         _asked(hostile, mine)
         assert hostile.end_of(first) == CANCELLED
         client = edge.client(other)
