@@ -142,13 +142,12 @@ class Application:
         self._flusher = Repeating(self._authenticator.flush, _FLUSH_S, "key-usage")
         self._moving = moving(self._opened.places, runtime.tenants, catalog)
         files = TenantFiles(settings.data_dir / "tenants", runtime.tenants, runtime.stores)
-        cluster = runtime.cluster
         self._tenants = Tenants(
             catalog.tenants,
             files,
             self._authenticator,
-            None if cluster is None else cluster.erasures,
-            None if cluster is None else cluster.leases,
+            runtime.servers.erasures,
+            runtime.servers.leases,
         )
         self._keys = ApiKeys(catalog.keys, catalog.tenants, self._authenticator)
         self._reserve = Reserve(settings.data_dir / "reserve", settings.disk_reserve_bytes)
@@ -177,8 +176,7 @@ class Application:
             newest=runtime.newest,
             spans=spans.root,
         )
-        if runtime.cluster is not None:
-            runtime.cluster.count_with(self._server.counts)
+        runtime.servers.count_with(self._server.counts)
         self._http = _http_server(settings, self._server)
         for gauge in (
             *gauges_of(runtime, self._opened.lending),
@@ -201,8 +199,7 @@ class Application:
         if chosen is not None or self._settings.auth == "required":
             made = self._keys.ensure_admin(chosen.get_secret_value() if chosen else None)
         self._moving.settle()
-        if self.runtime.cluster is not None:
-            self.runtime.cluster.start()  # Before anything takes a lease, which it renews.
+        self.runtime.servers.start()  # Before anything takes a lease, which it renews.
         self._tenants.resume_deletions()
         self._operations.recover()
         self.runtime.start()

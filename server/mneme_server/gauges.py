@@ -53,7 +53,7 @@ def gauges_of(runtime: Runtime, lending: Sequence[Lending]) -> Sequence[Gauge]:
             lambda: cache.stats().misses,
         ),
         *(_of_connections(lending) if lending else ()),
-        *(_of_servers(runtime, runtime.cluster) if runtime.cluster else ()),
+        *(_of_servers(runtime, servers) if isinstance(servers := runtime.servers, Cluster) else ()),
     ]
 
 

@@ -127,7 +127,7 @@ def test_a_tenant_that_was_not_searched_for_long_shows_at_once_what_was_written_
     here = one.keys.tenant("acme")
     there = other.keys.key("acme-1")
     assert patiently(partial(texts, there, "heron")) == []
-    cluster = other.application.runtime.cluster
+    cluster = other.application.runtime.servers
     assert cluster is not None
     monkeypatch.setattr(cluster, "_hear", lambda _now: None)
     monkeypatch.setattr("mneme_server.engine.corpus.tenant._ASKED_FOR_S", 0.0)

@@ -133,7 +133,7 @@ def test_what_a_call_had_read_before_it_was_forgotten_is_not_written_by_a_server
         here = one.keys.tenant("acme")
         there = other.keys.key("acme-1")
         told_twice(here, there)
-        cluster = other.application.runtime.cluster
+        cluster = other.application.runtime.servers
         assert cluster is not None
         still, goes_on, tick = threading.Event(), threading.Event(), cluster._tick
 

@@ -10,7 +10,7 @@ from mneme_server.engine.corpus.tenant_store import TenantStore
 from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.learn.model import LESSON
 from mneme_server.features.proof.merkle import leaf_hash
-from mneme_server.features.proof.ports import Leaf
+from mneme_server.features.proof.model import Leaf
 from mneme_server.features.proof.store.log import SqlLog
 from mneme_server.features.proof.versions import commitment_of
 from store_contract.conftest import Stores, document

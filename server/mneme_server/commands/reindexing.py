@@ -27,8 +27,7 @@ def reindex(
     opened = Opened(settings, progress=progress)
     runtime = opened.runtime
     try:
-        if runtime.cluster is not None:
-            runtime.cluster.require_alone()
+        runtime.servers.require_alone()
         tenants = [tenant_id] if tenant_id else _all_tenants(opened.catalog)
         for name in tenants:
             opened.catalog.tenants.get(name)

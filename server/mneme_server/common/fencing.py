@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from mneme_server.common.errors import Reason, Unavailable
 
@@ -18,7 +18,8 @@ _RETRY_S = 1.0
 
 class Fence(NamedTuple):
     """A lease: of which work, of which tenant's, which server does it, and a number that no other
-    lease of it has. The work that is called as its tenant is all that recurs."""
+    lease of it has. The work that is called as its tenant is all that recurs. `node` is "" where
+    there is one server, and nobody who could take it over."""
 
     name: str
     tenant_id: str
@@ -37,13 +38,90 @@ class LeaseLost(Unavailable):
         )
 
 
+class Leases(Protocol):
+    """Says whose a tenant's work is, where several servers may do it."""
+
+    def hold(self, tenant_id: str) -> Fence | None:
+        """Return the lease of a tenant's work, which is taken if it is free; None where another
+        server holds it, which will be told that there is work.
+
+        Raises:
+            Unavailable: it cannot be told now.
+        """
+        ...
+
+    def claim(self, tenant_id: str, patience_s: float) -> Fence | None:
+        """Return the lease, for which its holder is asked, and waited for; None if that takes
+        longer.
+
+        Raises:
+            Unavailable: it cannot be told now.
+            Abandoned: nobody waits for the call any more.
+        """
+        ...
+
+    def holds(self, tenant_id: str) -> bool:
+        """Tell whether the lease is held here, as far as is known."""
+        ...
+
+    def lost(self, fence: Fence) -> None:
+        """Note that another server has taken over."""
+        ...
+
+    def release(self, tenant_id: str) -> None:
+        """Let another server take the lease, if it is held here."""
+        ...
+
+    def take(self, name: str, tenant_id: str) -> Fence | None:
+        """Take the lease of a piece of a tenant's work, unless another server holds it that lives.
+
+        Raises:
+            Unavailable: it cannot be told now.
+        """
+        ...
+
+    def give_back(self, fence: Fence) -> None:
+        """Let another server take the lease of a piece of work."""
+        ...
+
+
+class OwnLeases:
+    """The leases of the only server: all of them."""
+
+    def hold(self, tenant_id: str) -> Fence:
+        """Return a lease that nobody else could have."""
+        return Fence(tenant_id, tenant_id, "", 0)
+
+    def claim(self, tenant_id: str, patience_s: float) -> Fence:
+        """Return it; nobody has to be waited for."""
+        return self.hold(tenant_id)
+
+    def holds(self, tenant_id: str) -> bool:
+        """Say so."""
+        return True
+
+    def lost(self, fence: Fence) -> None:
+        """Keep it: nobody takes over."""
+
+    def release(self, tenant_id: str) -> None:
+        """Keep it."""
+
+    def take(self, name: str, tenant_id: str) -> Fence:
+        """Return the lease of a piece of work."""
+        return Fence(name, tenant_id, "", 0)
+
+    def give_back(self, fence: Fence) -> None:
+        """Keep it."""
+
+
+OWN = OwnLeases()
 _current: ContextVar[Fence | None] = ContextVar("mneme_fence", default=None)
 
 
 @contextmanager
 def under(fence: Fence) -> Iterator[None]:
     """Have what the block writes for the fence's tenant refused once the lease is lost."""
-    token = _current.set(fence)
+    token = _current.set(fence if fence.node else None)
     try:
         yield
     finally:

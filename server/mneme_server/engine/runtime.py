@@ -14,6 +14,7 @@ from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.common.process_limits import most_files
 from mneme_server.common.tracing import NOTHING, Span
 from mneme_server.common.watchdog import Watchdog
+from mneme_server.engine.cluster.alone import Alone, Servers
 from mneme_server.engine.cluster.cluster import Cluster, TenantDirectory
 from mneme_server.engine.corpus.nodes import Node
 from mneme_server.engine.corpus.tenant import OpenTenant, TenantListener
@@ -169,9 +170,10 @@ class Runtime:
                 on_removed=self._removed,
             )
             opened.callback(self.tenants.close)
-            self.cluster: Cluster | None = None
+            self.servers: Servers = Alone()
+            self._tidying: Sequence[Repeating] = ()
             if node is not None:
-                self.cluster = Cluster(
+                cluster = self.servers = Cluster(
                     node,
                     self.tenants,
                     settings.data_dir / "tenants",
@@ -184,12 +186,12 @@ class Runtime:
                     settings.data_dir / "tenants", self.tenants, settings.local_copies_bytes
                 )
                 self._tidying = (
-                    Repeating(self.cluster.tidy, _TIDIED_S, "folders-tidying"),
+                    Repeating(cluster.tidy, _TIDIED_S, "folders-tidying"),
                     Repeating(disk.keep_within_bounds, _BOUNDED_S, "local-disk"),
                 )
                 for one in self._tidying:
                     opened.callback(one.stop)
-                self.listen(self.cluster)
+                self.listen(cluster)
             self.pipeline = EmbeddingPipeline(
                 self.tenants.open,
                 self.background_embedder,
@@ -210,8 +212,7 @@ class Runtime:
         if name in self._workers:
             raise ValueError(f"two jobs are called {name}")
         self._workers[name] = job
-        if self.cluster is not None:
-            job.share(self.cluster.leases)
+        job.share(self.servers.leases)
         self._resources.callback(job.stop)
 
     def follow(self, follower: DurableFollower) -> None:
@@ -231,8 +232,7 @@ class Runtime:
     def also_follow(self, watched: Callable[[], Collection[str]]) -> None:
         """Have listeners told at once of what other servers write to the tenants that this returns,
         whether they are open here or not."""
-        if self.cluster is not None:
-            self.cluster.also_follow(watched)
+        self.servers.also_follow(watched)
 
     def before_closing(self, write: Callable[[OpenTenant], object]) -> None:
         """Have something written that was kept in memory, whenever a tenant is about to be closed:
@@ -246,7 +246,7 @@ class Runtime:
 
     def newest(self, tenant_id: str) -> ConsistencyToken | None:
         """Return a token of what there is of a tenant now; None where only this server writes."""
-        if self.cluster is None:
+        if not self.servers.shared:
             return None
         with self.tenants.open_at_once(tenant_id) as tenant:
             return tenant.newest()
@@ -258,10 +258,9 @@ class Runtime:
     def start(self) -> None:
         """Start the jobs, after the cluster; they go on with what an earlier run left."""
         jobs = (self.pipeline, *self._workers.values())
-        if self.cluster is not None:
-            self.pipeline.share(self.cluster.leases)
-            for one in self._tidying:
-                one.start()
+        self.pipeline.share(self.servers.leases)
+        for one in self._tidying:
+            one.start()
         for tenant_id in self._known.dirty_tenants():
             for job in jobs:
                 job.wake(tenant_id)
@@ -288,8 +287,7 @@ class Runtime:
         if isinstance(self._embedder, RemoteEmbedder):  # The steps at hand may wait for it.
             self._embedder.hang_up()
         self.jobs.close()
-        if self.cluster is not None:
-            self.cluster.begin_stop()
+        self.servers.begin_stop()
         self._resources.close()
 
     def _wake(self, tenant_id: str) -> None:
@@ -302,11 +300,11 @@ class Runtime:
     def _committed_elsewhere(self, tenant_id: str) -> None:
         """Pass on that another server wrote to a tenant: to the work of this server, and to what
         each server does for itself."""
-        mine = self.cluster is not None and self.cluster.leases.holds(tenant_id)
+        mine = self.servers.leases.holds(tenant_id)
         for listener in self._listeners:
             if isinstance(listener, TenantWorker) and not listener.everywhere:
                 continue
-            if listener is not self.cluster:
+            if not isinstance(listener, Cluster):
                 listener.committed(tenant_id)
         if mine:
             self._look_after(tenant_id, now_us() + _SOON_US)
@@ -341,15 +339,12 @@ class Runtime:
             due_us += _APART_US
 
     def _closed(self, tenant_id: str) -> None:
-        if self.cluster is not None:
-            self.cluster.training.release(tenant_id)
+        self.servers.training.release(tenant_id)
         if any(job.is_waiting(tenant_id) for job in self._workers.values()):
             return
-        if self.cluster is None:
+        if self.servers.leases.holds(tenant_id):
             self._known.mark_clean(tenant_id)
-        elif self.cluster.leases.holds(tenant_id):
-            self._known.mark_clean(tenant_id)
-            self.cluster.leases.release(tenant_id)
+            self.servers.leases.release(tenant_id)
 
 
 def _embedder(settings: ServerSettings, progress: Callable[[str], None]) -> Embedder:

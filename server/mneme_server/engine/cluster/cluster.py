@@ -82,7 +82,7 @@ class _NoExchange:
 
 
 class Cluster:
-    """This server as one of several. Implements `TenantListener`.
+    """This server as one of several. Implements `Servers`, and `TenantListener`.
 
     Args:
         node: what the store knows of it.
@@ -137,6 +137,11 @@ class Cluster:
         ]
 
     @property
+    def shared(self) -> bool:
+        """See `Servers`: there may be others."""
+        return True
+
+    @property
     def alive(self) -> int:
         """How many servers live, with this one, as of the last time that the database was told."""
         return self._others + 1
@@ -165,6 +170,10 @@ class Cluster:
         """Have it told at once, too, what is written elsewhere to the tenants that this returns,
         whether they are open or not. Before it is started."""
         self._watched = watched
+
+    def also_drop(self, drop: Callable[[str, str], object]) -> None:
+        """Have this called with a tenant and an erasure that came by way of another server."""
+        self.erasure_worker.also_drop(drop)
 
     def on_claim(self, let_go: Callable[[str], object]) -> None:
         """Have this called with a tenant before its learning sessions are handed over."""

@@ -10,14 +10,13 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from functools import partial
-from typing import Protocol
 
 import structlog
 
 from mneme_server.common import fairness, fencing
 from mneme_server.common.clock import MICROSECONDS, doubled, now_us
 from mneme_server.common.errors import MnemeError, NotFound, is_failure
-from mneme_server.common.fencing import Fence, LeaseLost
+from mneme_server.common.fencing import OWN, Fence, LeaseLost, Leases
 from mneme_server.common.watchdog import Watchdog
 
 _FIRST_RETRY_S = 1.0
@@ -38,27 +37,6 @@ _LAST_STEP_S = 2.0
 """How long stopping waits for the step at hand."""
 
 _log = structlog.get_logger(__name__)
-
-
-class WorkLeases(Protocol):
-    """Says which tenants' work is this server's."""
-
-    def hold(self, tenant_id: str) -> Fence | None:
-        """Return the lease of a tenant's work, which is taken if it is free; None where another
-        server holds it, which will be told that there is work.
-
-        Raises:
-            Unavailable: it cannot be told now.
-        """
-        ...
-
-    def holds(self, tenant_id: str) -> bool:
-        """Tell whether the lease is held here, as far as is known."""
-        ...
-
-    def lost(self, fence: Fence) -> None:
-        """Note that another server has taken over."""
-        ...
 
 
 def retry_delay_s(attempts: int) -> float:
@@ -86,7 +64,7 @@ class TenantWorker(ABC):
     """Whether, done everywhere, it may be left by a server that is gone."""
 
     def __init__(self, work: str, thread: str) -> None:
-        self._leases: WorkLeases | None = None
+        self._leases: Leases = OWN
         self._work = work
         self._name = thread
         self._watchdog = Watchdog()
@@ -104,7 +82,7 @@ class TenantWorker(ABC):
         Returns the time of its next turn in microseconds, or None when its queue is empty.
         """
 
-    def share(self, leases: WorkLeases) -> None:
+    def share(self, leases: Leases) -> None:
         """Do only what is leased to this server. Before it is started."""
         if not self.everywhere:
             self._leases = leases
@@ -115,7 +93,7 @@ class TenantWorker(ABC):
 
     def is_mine(self, tenant_id: str) -> bool:
         """Tell whether this server does the tenant's work, as far as it knows."""
-        return self._leases is None or self._leases.holds(tenant_id)
+        return self._leases.holds(tenant_id)
 
     def start(self, watchdog: Watchdog | None = None) -> None:
         """Start the worker; the watchdog tells which steps take long."""
@@ -180,18 +158,15 @@ class TenantWorker(ABC):
         fairness.enter(tenant_id)
         fence: Fence | None = None
         try:
-            if self._leases is None:
+            fence = self._leases.hold(tenant_id)
+            if fence is None:
+                return
+            with fencing.under(fence):
                 due_us = self.step(tenant_id)
-            else:
-                fence = self._leases.hold(tenant_id)
-                if fence is None:
-                    return
-                with fencing.under(fence):
-                    due_us = self.step(tenant_id)
         except NotFound:
             return  # The tenant was deleted meanwhile.
         except LeaseLost:
-            if self._leases is not None and fence is not None:
+            if fence is not None:
                 self._leases.lost(fence)
             due_us = now_us()  # Another server has the work now, and is told.
         except BaseException as error:

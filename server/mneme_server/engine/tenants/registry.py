@@ -357,8 +357,7 @@ def _busy(problem: str) -> Unavailable:
 
 
 class Scrubber:
-    """Leaves nothing of what was deleted in tenants' files; implements
-    `features.admin.forgetting.erasure.Files`.
+    """Leaves nothing of what was deleted in tenants' files.
 
     Args:
         registry: lends the tenants.

@@ -89,23 +89,6 @@ class TenantFolders(Protocol):
         ...
 
 
-class RemovedElsewhere(Protocol):
-    """The other servers that have the same tenants."""
-
-    def removed(self, tenant_id: str) -> Sequence[str]:
-        """Have them leave nothing of a tenant whose rows are gone, and wait for those that live;
-        return the names of those that are away.
-
-        Raises:
-            Unavailable: one of them takes long.
-        """
-        ...
-
-    def have_removed(self, tenant_id: str) -> None:
-        """Have them leave nothing of a tenant whose rows are gone, soon."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class TenantStats:
     """What a tenant holds; the meaning of each count is that of `mneme.v1.TenantStats`."""

@@ -13,13 +13,13 @@ from mneme_server.common.errors import (
     NotFound,
     PermissionDenied,
 )
-from mneme_server.common.fencing import Fence
+from mneme_server.common.fencing import OWN, Fence, Leases
 from mneme_server.common.identity import DEFAULT_TENANT, Caller, KeyScope, check_tenant_id
+from mneme_server.engine.cluster.alone import NOBODY, OtherServers
 from mneme_server.features.admin.authentication import KeyAuthenticator
 from mneme_server.features.admin.model import Tenant
-from mneme_server.features.admin.ports import RemovedElsewhere, TenantFolders
+from mneme_server.features.admin.ports import TenantFolders
 from mneme_server.features.admin.store.catalog import SqlTenants
-from mneme_server.features.operations.ports import OperationLeases
 
 
 class Tenants:
@@ -33,8 +33,8 @@ class Tenants:
         catalog: the tenants that there are.
         folders: what they lie in.
         authenticator: knows their keys.
-        elsewhere: the other servers that have them; None for a server that is the only one.
-        leases: says which deletions are those of servers that live; None likewise.
+        elsewhere: the other servers that have them.
+        leases: says which deletions are those of servers that live.
     """
 
     def __init__(
@@ -42,8 +42,8 @@ class Tenants:
         catalog: SqlTenants,
         folders: TenantFolders,
         authenticator: KeyAuthenticator,
-        elsewhere: RemovedElsewhere | None = None,
-        leases: OperationLeases | None = None,
+        elsewhere: OtherServers = NOBODY,
+        leases: Leases = OWN,
     ) -> None:
         self._catalog = catalog
         self._folders = folders
@@ -157,7 +157,7 @@ class Tenants:
         try:
             self._catalog.mark_deleting(tenant_id, now_us(), created_us)
             self._remove(tenant_id, created_us)
-            absent = () if self._elsewhere is None else self._elsewhere.removed(tenant_id)
+            absent = self._elsewhere.removed(tenant_id)
             self._catalog.remove(tenant_id, created_us)
         except NotFound:  # Another server has ended it meanwhile.
             self._ended(tenant_id, created_us, fence)
@@ -167,9 +167,8 @@ class Tenants:
 
     def leave(self, tenant_id: str, created_us: int) -> None:
         """Have `resume_deletions` leave the deletion of the tenant that was created then to who
-        asks for it here. Without leases it is called before anybody asks."""
-        if self._leases is not None:
-            self._begun.add((tenant_id, created_us))
+        asks for it here."""
+        self._begun.add((tenant_id, created_us))
 
     @staticmethod
     def _require_other(caller_tenant: str, tenant_id: str) -> None:
@@ -195,13 +194,12 @@ class Tenants:
 
     def _resume(self, tenant_id: str, created_us: int) -> bool:
         fence = self._lease(tenant_id, created_us)
-        if fence is None and self._leases is not None:
+        if fence is None:
             return False
         try:
             self._catalog.mark_deleting(tenant_id, now_us(), created_us)
             self._remove(tenant_id, created_us)
-            if self._elsewhere is not None:
-                self._elsewhere.have_removed(tenant_id)
+            self._elsewhere.have_removed(tenant_id)
             self._catalog.remove(tenant_id, created_us)
         except NotFound:  # Another server has ended it meanwhile.
             return False
@@ -215,8 +213,6 @@ class Tenants:
     def _lease(self, tenant_id: str, created_us: int) -> Fence | None:
         """Take the lease of a deletion, which stays this server's until it has ended, or this
         server; None where another has it."""
-        if self._leases is None:
-            return None
         return self._leases.take(f"deletion/{tenant_id}/{created_us}", tenant_id)
 
     def _ended(self, tenant_id: str, created_us: int, fence: Fence | None) -> None:
@@ -224,7 +220,7 @@ class Tenants:
         self._begun.discard((tenant_id, created_us))
 
     def _give_back(self, fence: Fence | None) -> None:
-        if self._leases is not None and fence is not None:
+        if fence is not None:
             self._leases.give_back(fence)
 
     def _remove(self, tenant_id: str, created_us: int) -> None:

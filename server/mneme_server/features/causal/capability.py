@@ -22,7 +22,7 @@ from mneme_server.features.causal.service import CausalServicer
 from mneme_server.features.causal.store.edges import SqlEdges
 from mneme_server.features.causal.store.forgetting import FORGETS
 from mneme_server.features.causal.store.schedules import SqlSchedules
-from mneme_server.features.memory.ports import UpliftReader
+from mneme_server.features.memory.search import UpliftReader
 from mneme_server.features.operations.messages import OperationKinds
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from mneme_server.engine.corpus.document import DocumentFilter
 from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.corpus.tenant import OpenTenants
-from mneme_server.features.context.ports import ReflectionSearch
 from mneme_server.features.context.words import coverage
 from mneme_server.features.events.history import ActivityFilter
 from mneme_server.features.events.store.sessions import SqlSessions
@@ -23,7 +23,7 @@ from mneme_server.features.learn.model import (
 from mneme_server.features.learn.store.lessons import SqlLessons
 from mneme_server.features.learn.usage import Usage
 from mneme_server.features.recall.confidence import RECALLED_BY_DEFAULT, CosineScale
-from mneme_server.features.recall.model import Recalled, RecallQuery
+from mneme_server.features.recall.model import RecallAnswer, Recalled, RecallQuery
 from mneme_server.features.recall.search import Recall
 
 RELEVANT_SIMILARITY = 0.25
@@ -34,6 +34,25 @@ numbers mean nothing to an embedding model."""
 ADDRESSES = 0.45
 """Cosine from which a lesson or a reflection is taken to address an error, under that model."""
 _LOOKED_AT = 50
+
+
+class ReflectionSearch(Protocol):
+    """Searches reflections; `features.learn.reflections.Reflections` does."""
+
+    def search(
+        self,
+        tenant_id: str,
+        task: str,
+        filter_: ReflectionFilter,
+        *,
+        limit: int,
+        min_score: float,
+        min_confidence: float = 0.0,
+        counted: bool = True,
+    ) -> tuple[Sequence[FoundReflection], RecallAnswer]:
+        """Return the reflections that bear on a task, and what recall said; count the search if it
+        is to be `counted`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

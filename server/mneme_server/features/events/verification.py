@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from mneme_server.common.errors import DataLoss
-from mneme_server.engine.corpus.tenant import OpenTenants
+from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit, TenantStore
 from mneme_server.features.events.chain import BrokenLink, ChainLink, ChainWalk, digest_of, in_order
 from mneme_server.features.events.model import Event
-from mneme_server.features.events.ports import RecordLog, Witness
 from mneme_server.features.events.sessions import session_not_found
 from mneme_server.features.events.store.events import SqlEvents
 from mneme_server.features.events.store.forgetting import SqlForgotten
@@ -20,6 +19,34 @@ from mneme_server.features.events.store.sessions import SqlSessions
 
 _READ_AHEAD = 500
 MAX_BROKEN_REPORTED = 100
+
+
+class Witness(Protocol):
+    """What else knows of what was recorded, and was signed: the tenant's log."""
+
+    def against_all(self, tenant_id: str, tenant: OpenTenant) -> str:
+        """Return what speaks against the tenant's log; empty: nothing."""
+        ...
+
+    def against_links(
+        self, tenant_id: str, unit: CorpusUnit, session: str, links: Sequence[ChainLink]
+    ) -> tuple[int, str] | None:
+        """Return the first of these links of a session's chain against which something speaks, by
+        its place among them, and what; None: nothing does. The session is named by its digest."""
+        ...
+
+    def against_session(self, unit: CorpusUnit, session_id: str, recallable: int) -> str:
+        """Return what speaks against it that a session has so many events that can be recalled;
+        empty: nothing."""
+        ...
+
+
+class RecordLog(Protocol):
+    """The tenant's log, as far as the record of events is concerned."""
+
+    def end(self) -> tuple[object, ...]:
+        """Return what tells two logs apart: the name, the number of leaves, the root over them."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,15 +121,14 @@ def _build(host: Host) -> Parts:
         host.settings(ServerSettings).data_dir,
         lambda tenant: shared or bool(moving.place_of(tenant)),
     )
-    cluster, most = runtime.cluster, settings.learning_open_sessions
-    lease = TrainingLease(None if cluster is None else cluster.training)
+    servers, most = runtime.servers, settings.learning_open_sessions
+    lease = TrainingLease(servers.training)
     open_sessions = OpenSessions(find_algorithm, most, lease)
     asked = SessionCopies(open_sessions, find_algorithm, most)
     runtime.before_closing(open_sessions.park_all)
     runtime.before_closing(lambda tenant: asked.forget(tenant.tenant_id))
     runtime.listen(_SessionRemoval(open_sessions, asked))
-    if cluster is not None:
-        cluster.on_claim(partial(_let_go, tenants, open_sessions))
+    servers.on_claim(partial(_let_go, tenants, open_sessions))
     sessions = LearningSessions(tenants, open_sessions, files)
     measure = MeasureSession(tenants, sessions)
     predict = Predict(tenants, asked, open_sessions, SessionGates(find_algorithm))

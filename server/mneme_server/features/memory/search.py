@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -15,7 +16,6 @@ from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.scheduling.foreground import Foreground, Size
 from mneme_server.features.memory.model import MEMORY, FoundMemory, MemoryFilter
-from mneme_server.features.memory.ports import UpliftReader
 from mneme_server.features.memory.store import SqlMemories
 from mneme_server.features.recall.search import QueryEmbedder
 
@@ -24,6 +24,15 @@ GATHERED = 100
 SIMILARITY_SHARE, UPLIFT_SHARE = 0.7, 0.3
 """What similarity and uplift count for where memories are reranked."""
 _LONG_QUERY = 500
+
+
+class UpliftReader(Protocol):
+    """What causal edges say of memories and other things."""
+
+    def uplifts(self, kind: str, ids: Collection[str]) -> Mapping[str, float]:
+        """Return what those of these things (by kind and id) of which edges say something surely
+        enough change, by id."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ def _build(host: Host) -> Parts:
         SqlOperations(host.get(Database)),
         host.runtime.jobs,
         places=max(1, host.settings(ServerSettings).workers // _WAITING_SHARE),
-        leases=host.runtime.cluster.leases if host.runtime.cluster else None,
+        leases=host.runtime.servers.leases,
     )
     kinds = OperationKinds(operations)
     servicer = OperationServicer(operations, kinds, host.runtime.foreground)

@@ -26,9 +26,10 @@ from mneme_server.common.errors import (
     facts_of,
     is_failure,
 )
-from mneme_server.common.fencing import Fence
+from mneme_server.common.fencing import OWN, Fence, Leases
 from mneme_server.common.identity import Caller, KeyScope, new_id
 from mneme_server.common.progress import Cancelled, Progress, Step
+from mneme_server.engine.scheduling.jobs import Job, Jobs
 from mneme_server.features.operations.model import (
     ADMINISTRATOR,
     LongWork,
@@ -38,7 +39,6 @@ from mneme_server.features.operations.model import (
     OperationState,
     OperationTask,
 )
-from mneme_server.features.operations.ports import OperationLeases
 from mneme_server.features.operations.store import SqlOperations
 
 T = TypeVar("T")
@@ -56,37 +56,6 @@ _WRITES = 5
 _WRITE_AGAIN_S = 1.0
 """How often, and how long apart, beginning and end are written when the catalog cannot be."""
 _log = structlog.get_logger(__name__)
-
-
-class PendingJob(Protocol):
-    """A job that was submitted."""
-
-    def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait for its end; tell whether it came."""
-        ...
-
-
-class JobRunner(Protocol):
-    """What does jobs, tenants by turns."""
-
-    @property
-    def stopping(self) -> bool:
-        """Whether the server is: jobs are called off by it and by nobody else."""
-        ...
-
-    def submit(
-        self,
-        tenant_id: str,
-        work: Callable[[Step], Any],
-        *,
-        on_progress: Callable[[Progress], None],
-    ) -> PendingJob:
-        """Have work done when its turn comes; `on_progress` is told how far it is."""
-        ...
-
-    def forget(self, job: Any) -> bool:
-        """Call off a job; tell whether it had not begun, and never will."""
-        ...
 
 
 class _Unknown:
@@ -109,16 +78,16 @@ class Operations:
         store: keeps them.
         jobs: does their work.
         places: calls that may wait for an operation's end at once; each holds a thread.
-        leases: where other servers have the same operations, say which of them are this one's.
+        leases: say which of the operations are this server's.
     """
 
     def __init__(
         self,
         store: SqlOperations,
-        jobs: JobRunner,
+        jobs: Jobs,
         *,
         places: int,
-        leases: OperationLeases | None = None,
+        leases: Leases = OWN,
     ) -> None:
         self._leases = leases
         self._taken: dict[OperationKey, Fence] = {}  # Of what was taken over and has not begun.
@@ -128,7 +97,7 @@ class Operations:
         self._works: dict[str, LongWork] = {}
         self._during: dict[str, Callable[[], AbstractContextManager[object]]] = {}
         self._lock = threading.Lock()  # Guards what follows.
-        self._runs: dict[OperationKey, tuple[Run, PendingJob]] = {}
+        self._runs: dict[OperationKey, tuple[Run, Job]] = {}
         self._recovered: Sequence[Operation] = ()
 
     def bring(self, kind: str, work: LongWork) -> None:
@@ -229,7 +198,7 @@ class Operations:
         found = self._find(caller, operation_id, tenant_id)
         with self._lock:
             run, _ = self._runs.get(found.key, (None, None))
-        elsewhere = run is None and self._leases is not None and not found.done
+        elsewhere = run is None and not found.done
         if (run is not None or elsewhere) and self._places.acquire(blocking=False):
             interpreter.leave_turn()
             try:
@@ -342,8 +311,6 @@ class Operations:
     def _take_over(self, operation: Operation) -> Operation | None:
         """Return an operation, as it is now, that is to be done here; None where another server
         does it, or has done it."""
-        if self._leases is None:
-            return operation
         fence = self._leases.take(_lease(operation.key), operation.tenant_id)
         if fence is None:
             return None
@@ -384,9 +351,6 @@ class Operations:
             self._runs[operation.key] = run, job
 
     def _do(self, operation: Operation, run: Run, step: Step) -> None:
-        if self._leases is None:
-            run.run(step)
-            return
         name = _lease(operation.key)
         fence = self._taken.pop(operation.key, None) or self._leases.take(name, operation.tenant_id)
         if fence is None:
@@ -401,7 +365,7 @@ class Operations:
     def _call_off(self, key: OperationKey) -> None:
         with self._lock:
             run, job = self._runs.get(key, (None, None))
-        if run is not None and self._jobs.forget(job):
+        if run is not None and job is not None and self._jobs.forget(job):
             try:
                 run.never_began()  # First, so that whoever waits finds how it ended.
             finally:

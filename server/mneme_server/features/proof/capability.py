@@ -16,12 +16,11 @@ from mneme_server.features.admin.forgetting.erasure import Signing
 from mneme_server.features.admin.forgetting.ports import ForgettableLog
 from mneme_server.features.admin.ports import ServerInfo
 from mneme_server.features.admin.tenants import Tenants
-from mneme_server.features.events.ports import RecordLog
-from mneme_server.features.events.verification import VerifyEvents
+from mneme_server.features.events.verification import RecordLog, VerifyEvents
 from mneme_server.features.proof.certification import RecallWithCertificate
 from mneme_server.features.proof.heads import Heads
 from mneme_server.features.proof.keys import KeyRing
-from mneme_server.features.proof.ports import CertificateLimits
+from mneme_server.features.proof.model import CertificateLimits
 from mneme_server.features.proof.private_keys import KeyFiles, SealedKeys
 from mneme_server.features.proof.service import CertificateServicer, ProofServicer
 from mneme_server.features.proof.settings import ProofSettings

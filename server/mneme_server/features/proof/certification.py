@@ -27,7 +27,7 @@ from mneme_server.features.causal.store.edges import SqlEdges
 from mneme_server.features.proof.heads import Heads, LogHead
 from mneme_server.features.proof.keys import KeyRing
 from mneme_server.features.proof.leaves import leaves_of, require_proved
-from mneme_server.features.proof.ports import CertificateLimits, Leaf, StoredCertificate
+from mneme_server.features.proof.model import CertificateLimits, Leaf, StoredCertificate
 from mneme_server.features.proof.store.certificates import SqlCertificates
 from mneme_server.features.proof.store.log import SqlLog
 from mneme_server.features.recall.model import RecallAnswer, Recalled, RecallQuery

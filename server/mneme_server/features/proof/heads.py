@@ -23,16 +23,10 @@ from mneme_server.common.errors import DataLoss, FailedPrecondition, Reason
 from mneme_server.common.keyed_locks import KeyedLocks
 from mneme_server.engine.corpus.tenant import OpenTenant
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
-from mneme_server.features.proof.keys import (
-    KeyRing,
-    KnownLog,
-    LogCatalog,
-    LogKey,
-    SignedHead,
-    rotated_meanwhile,
-)
+from mneme_server.features.proof.keys import KeyRing, rotated_meanwhile
 from mneme_server.features.proof.merkle import Tree
-from mneme_server.features.proof.ports import LogName
+from mneme_server.features.proof.model import KnownLog, LogKey, LogName, SignedHead
+from mneme_server.features.proof.store.catalog import SqlLogCatalog
 from mneme_server.features.proof.store.log import SqlLog
 from mneme_server.features.proof.versions import ItemVersion, salted_version
 
@@ -84,7 +78,7 @@ class Heads:
         catalog: where the newest signed heads are.
     """
 
-    def __init__(self, keys: KeyRing, catalog: LogCatalog) -> None:
+    def __init__(self, keys: KeyRing, catalog: SqlLogCatalog) -> None:
         self._keys = keys
         self._catalog = catalog
         self._signing = KeyedLocks[str]()  # By tenant.

@@ -5,48 +5,17 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from dataclasses import replace
+from typing import Protocol
 
 from mneme.proof.notes import NoteInvalid, VerifierKey, open_note, signature_line
 
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import DataLoss, Reason, Unavailable
-
-
-@dataclass(frozen=True, slots=True)
-class LogKey:
-    """A key of a tenant: its number, from 1, and its public half.
-
-    `introduction` is a note in which the key before names this one and this one that one, signed by
-    both. Times are microseconds since 1970; `retired_us` is None for the one that signs.
-    """
-
-    number: int
-    verifier: VerifierKey
-    created_us: int
-    retired_us: int | None = None
-    introduction: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SignedHead:
-    """The newest head that was signed of a log."""
-
-    origin: str
-    size: int
-    root: bytes
-    note: str
-
-
-class KnownLog(NamedTuple):
-    """What the catalog knows of a tenant's log at one moment: its keys, by number, and the newest
-    head of each log that the tenant had, the current log's last."""
-
-    keys: Sequence[LogKey]
-    heads: Sequence[SignedHead]
+from mneme_server.features.proof.model import KnownLog, LogKey, SignedHead
+from mneme_server.features.proof.store.catalog import SqlLogCatalog
 
 
 class Signers(Protocol):
@@ -75,38 +44,6 @@ class Signers(Protocol):
         ...
 
 
-class LogCatalog(Protocol):
-    """What outlives a tenant's database: public keys, and the heads that were signed."""
-
-    def known(self, tenant_id: str) -> KnownLog:
-        """Return what is known of a tenant's log."""
-        ...
-
-    def add_key(self, tenant_id: str, key: LogKey) -> None:
-        """Insert the first key; nothing if the tenant has one of its number."""
-        ...
-
-    def rotated(
-        self,
-        tenant_id: str,
-        key: LogKey,
-        signed_anew: Callable[[SignedHead], SignedHead | None],
-    ) -> None:
-        """Insert a key, note that the one before is retired from its making on, and replace each
-        head by what is returned for it, if anything, all at once; nothing if the tenant has a key
-        of its number."""
-        ...
-
-    def signed(self, tenant_id: str, head: SignedHead, key_number: int) -> bool:
-        """Insert or replace the newest head of a log, which a key of that number signed; a larger
-        one stays. Return False, and keep nothing, if the tenant has a newer key."""
-        ...
-
-    def forget(self, tenant_id: str) -> None:
-        """Remove all of a tenant's."""
-        ...
-
-
 def rotated_meanwhile() -> Unavailable:
     """Return what says that a key is not the one that signs any more."""
     return Unavailable("the tenant's key was rotated meanwhile; try again", retry_after_s=0.1)
@@ -124,7 +61,7 @@ class KeyRing:
     """
 
     def __init__(
-        self, signers: Signers, catalog: LogCatalog, known_for_s: float = math.inf
+        self, signers: Signers, catalog: SqlLogCatalog, known_for_s: float = math.inf
     ) -> None:
         self._signers = signers
         self._catalog = catalog

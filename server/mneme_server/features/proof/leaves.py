@@ -12,13 +12,14 @@ from mneme_server.common.errors import DataLoss
 from mneme_server.common.stored import UNREADABLE
 from mneme_server.engine.corpus.document import Memory, ids_by_kind
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
+from mneme_server.features.admin.forgetting.model import Forgetting
 from mneme_server.features.admin.forgetting.store import SqlForgettings
 from mneme_server.features.events.chain import content_of as content_of_event
 from mneme_server.features.events.chain import event_hash
 from mneme_server.features.events.model import Event
 from mneme_server.features.events.store.events import SqlEvents
 from mneme_server.features.proof.merkle import TILE, TILE_LEVELS, leaf_hash
-from mneme_server.features.proof.ports import Forgotten, Leaf
+from mneme_server.features.proof.model import Leaf
 from mneme_server.features.proof.store.log import SqlLog
 from mneme_server.features.proof.versions import commitment_of, tells_of
 
@@ -162,7 +163,7 @@ def marks_of(tenant_id: str, unit: CorpusUnit, keys: Sequence[VerifierKey]) -> M
     return Marks(leaves, places)
 
 
-def _is_signed(tenant_id: str, one: Forgotten, keys: Sequence[VerifierKey]) -> bool:
+def _is_signed(tenant_id: str, one: Forgetting, keys: Sequence[VerifierKey]) -> bool:
     if one.mark is None:
         return False
     try:

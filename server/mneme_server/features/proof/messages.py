@@ -20,8 +20,7 @@ from mneme_server.features.proof.certification import (
     CertifiedResult,
 )
 from mneme_server.features.proof.heads import LogHead
-from mneme_server.features.proof.keys import LogKey
-from mneme_server.features.proof.ports import StoredCertificate
+from mneme_server.features.proof.model import LogKey, StoredCertificate
 from mneme_server.features.proof.verification import (
     CertificateVerdict,
     CertifiedState,

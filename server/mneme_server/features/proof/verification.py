@@ -24,7 +24,7 @@ from mneme_server.features.proof.heads import Heads, LogHead, origin_of
 from mneme_server.features.proof.keys import trusted
 from mneme_server.features.proof.leaves import Marks, leaves_of, marks_of, require_proved
 from mneme_server.features.proof.merkle import TILE, Tree, leaf_hash
-from mneme_server.features.proof.ports import Leaf
+from mneme_server.features.proof.model import Leaf
 from mneme_server.features.proof.store.log import SqlLog
 from mneme_server.features.proof.versions import commitment_of
 

@@ -39,7 +39,7 @@ class Kept:
 
 
 def test_a_deletion_that_goes_on_spares_a_tenant_that_was_made_under_the_same_id_since(
-    tenants: Tenants, folders: Folders
+    tenants: Tenants, folders: Folders, catalog: Catalog, authenticator: KeyAuthenticator
 ) -> None:
     tenants.create("acme", "the first")
     deletion, task = DeleteTenant(tenants), Kept(tenants)
@@ -47,7 +47,7 @@ def test_a_deletion_that_goes_on_spares_a_tenant_that_was_made_under_the_same_id
     with pytest.raises(OSError, match="killed here"):
         deletion.run(task)
     folders.failure = None
-    tenants.resume_deletions()
+    Tenants(catalog.tenants, folders, authenticator).resume_deletions()  # At the next start.
     tenants.create("acme", "the second")
     assert deletion.run(task) == {}
     assert tenants.get("acme").display_name == "the second"
@@ -85,8 +85,8 @@ def test_a_start_spares_who_got_the_id_of_a_deletion_that_another_server_ended_m
         def remove(self, tenant_id: str, require: Callable[[], object]) -> None:
             super().remove(tenant_id, require)
             if tenant_id == "acme":
-                tenants.resume_deletions()
-                tenants.create("bee", "the second")
+                other.resume_deletions()
+                other.create("bee", "the second")
 
     folders.failure = OSError("killed here")
     for tenant_id in ("acme", "bee"):
@@ -94,7 +94,7 @@ def test_a_start_spares_who_got_the_id_of_a_deletion_that_another_server_ended_m
         with pytest.raises(OSError, match="killed here"):
             tenants.delete(DEFAULT_TENANT, tenant_id)
     folders.failure = None
-    slow = Slow()
+    slow, other = Slow(), Tenants(catalog.tenants, folders, authenticator)
     Tenants(catalog.tenants, slow, authenticator).resume_deletions()
     assert slow.removed == ["acme"]
     assert tenants.get("bee").display_name == "the second"

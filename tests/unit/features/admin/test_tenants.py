@@ -98,7 +98,11 @@ def test_deleting_a_tenant_removes_its_folder_its_keys_and_its_id(
 
 
 def test_a_deletion_that_was_cut_short_ends_at_the_next_start(
-    tenants: Tenants, keys: ApiKeys, authenticator: KeyAuthenticator, folders: Folders
+    tenants: Tenants,
+    keys: ApiKeys,
+    authenticator: KeyAuthenticator,
+    folders: Folders,
+    catalog: Catalog,
 ) -> None:
     tenants.create("acme", "")
     secret = keys.create("acme", "a", frozenset(), 0).secret
@@ -113,10 +117,11 @@ def test_a_deletion_that_was_cut_short_ends_at_the_next_start(
     with pytest.raises(AlreadyExists):
         tenants.create("acme", "its folder is still there")
     folders.failure = None
-    assert tenants.resume_deletions() == ["acme"]
+    started = Tenants(catalog.tenants, folders, authenticator)
+    assert started.resume_deletions() == ["acme"]
     assert folders.removed == ["acme"]
-    assert tenants.resume_deletions() == []
-    tenants.create("acme", "")
+    assert started.resume_deletions() == []
+    started.create("acme", "")
 
 
 def test_a_deletion_that_failed_can_be_tried_again(tenants: Tenants, folders: Folders) -> None:

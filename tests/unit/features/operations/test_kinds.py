@@ -8,9 +8,10 @@ from typing import Any, cast
 import pytest
 from mneme.v1 import admin_service_pb2, skill_service_pb2
 from mneme_server.common.canonical import JsonObject
+from mneme_server.engine.scheduling.jobs import Jobs
 from mneme_server.features.operations.messages import OperationKinds
 from mneme_server.features.operations.model import LongWork, OperationTask
-from mneme_server.features.operations.operations import JobRunner, Operations
+from mneme_server.features.operations.operations import Operations
 from mneme_server.features.operations.store import SqlOperations
 
 ADMIN = admin_service_pb2.DESCRIPTOR.services_by_name["AdminService"]
@@ -35,7 +36,7 @@ def works(*kinds: str) -> dict[str, LongWork]:
 @pytest.fixture
 def kinds() -> OperationKinds:
     unused = object()
-    operations = Operations(cast("SqlOperations", unused), cast("JobRunner", unused), places=1)
+    operations = Operations(cast("SqlOperations", unused), cast("Jobs", unused), places=1)
     return OperationKinds(operations)
 
 

@@ -21,7 +21,6 @@ from mneme_server.engine.tenants.registry import Scrubber
 from mneme_server.engine.tenants.reserve import Reserve
 from mneme_server.features.admin.forgetting.erasure import FORGET, Erase, Signing
 from mneme_server.features.admin.forgetting.forgetting import POLICY, Forget
-from mneme_server.features.admin.forgetting.ports import NoOtherServers
 from mneme_server.features.admin.forgetting.service import ForgettingCalls
 from mneme_server.features.admin.forgetting.store import (
     FORGETS,
@@ -41,15 +40,14 @@ def _build(host: Host) -> Parts:
     catalog = SqlForgettingCatalog(database)
     settings = host.settings(ServerSettings)
     kept = partial(_kept_elsewhere, database.shared or settings.databases is not None, settings)
-    cluster = host.runtime.cluster
+    servers = host.runtime.servers
 
     def drop(tenant_id: str, found: Items) -> None:
         host.runtime.embedder.cache.clear()
         for purge in host.purges:
             purge(tenant_id, found)
 
-    if cluster is not None:
-        cluster.erasure_worker.also_drop(partial(_drop_here, host.runtime.stores, drop))
+    servers.also_drop(partial(_drop_here, host.runtime.stores, drop))
     signing = host.get(Signing)
     forget = Forget(host.tenants, catalog, signing, host.forgetting, kept)
     tenants.also_delete(catalog.drop)
@@ -65,7 +63,7 @@ def _build(host: Host) -> Parts:
             lambda _tenant: catalog.scrub(),
         ],
         kept,
-        NoOtherServers() if cluster is None else cluster.erasures,
+        servers.erasures,
     )
     descriptor = admin_service_pb2.DESCRIPTOR.services_by_name["AdminService"]
     kinds.bring(descriptor, {FORGET: erase})

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from mneme_server.common.canonical import Json, JsonObject, base64_text, canonical_json
 from mneme_server.common.clock import now_us, rfc3339
 from mneme_server.common.errors import Unavailable
+from mneme_server.engine.cluster.alone import OtherServers
+from mneme_server.engine.tenants.registry import Scrubber
 from mneme_server.features.admin.forgetting.forgetting import Forget, digest_of
 from mneme_server.features.admin.forgetting.model import Forgetting
 from mneme_server.features.admin.forgetting.ports import (
     EarlierBackups,
-    NoOtherServers,
-    OtherServers,
     Signer,
 )
 from mneme_server.features.operations.model import OperationTask
@@ -51,23 +51,6 @@ class Signing:
         }
 
 
-class Files(Protocol):
-    """What tenants lie in."""
-
-    def settle(self, tenant_id: str) -> None:
-        """Wait until no call is under way that may have read what was hidden before this one; some
-        time at most."""
-        ...
-
-    def scrub(self, tenant_id: str) -> None:
-        """Leave nothing of what was deleted in the tenant's files.
-
-        Raises:
-            Unavailable: others used them for too long; it can be tried again.
-        """
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Erase:
     """Erases what was forgotten from files, caches and the catalog.
@@ -87,12 +70,12 @@ class Erase:
     """
 
     forget: Forget
-    files: Files
+    files: Scrubber
     backups: EarlierBackups
     signer: Signer
     caches: Sequence[Callable[[str], object]]
-    kept_elsewhere: Callable[[], int] = int
-    elsewhere: OtherServers = field(default_factory=NoOtherServers)
+    kept_elsewhere: Callable[[], int]
+    elsewhere: OtherServers
 
     def run(self, task: OperationTask) -> JsonObject:
         """Erase, and return the receipt."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -82,47 +82,3 @@ class Signer(Protocol):
     def sign(self, tenant_id: str, statement: str) -> JsonObject:
         """Return what is added to a receipt that is signed: fields of its message, as JSON."""
         ...
-
-
-class OtherServers(Protocol):
-    """The other servers that have the tenants, too: their memories, indexes and disks."""
-
-    def ask(self, tenant_id: str, erasure_id: str) -> None:
-        """Have them know that something is going to be erased."""
-        ...
-
-    def settle(self, tenant_id: str, erasure_id: str, waiting: Callable[[], object]) -> None:
-        """Wait until the calls have ended, of those that live, that may have read it before; call
-        `waiting` now and then, which may raise."""
-        ...
-
-    def erase(
-        self, tenant_id: str, erasure_id: str, number: int, waiting: Callable[[], object]
-    ) -> Sequence[str]:
-        """Wait until those that live have left nothing of what is erased from the store as of a row
-        of the feed; return the names of those that are away, and may have it on their disks."""
-        ...
-
-    def absent(self, tenant_id: str, erasure_id: str) -> Sequence[str]:
-        """Return the names of those that have yet to leave nothing of it."""
-        ...
-
-
-class NoOtherServers:
-    """Implements `OtherServers` for a server that is the only one."""
-
-    def ask(self, tenant_id: str, erasure_id: str) -> None:
-        """Ask nobody."""
-
-    def settle(self, tenant_id: str, erasure_id: str, waiting: Callable[[], object]) -> None:
-        """Wait for nobody."""
-
-    def erase(
-        self, tenant_id: str, erasure_id: str, number: int, waiting: Callable[[], object]
-    ) -> Sequence[str]:
-        """Return no names."""
-        return ()
-
-    def absent(self, tenant_id: str, erasure_id: str) -> Sequence[str]:
-        """Return no names."""
-        return ()

@@ -9,55 +9,24 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 from mneme_server.common import fencing
 from mneme_server.common.errors import Reason, Unavailable
-from mneme_server.common.fencing import Fence, LeaseLost
+from mneme_server.common.fencing import OWN, Fence, LeaseLost, Leases
 
 PATIENCE_S = 5.0
 """How long a call waits for another server to hand a tenant's sessions over."""
 _RETRY_S = 1.0
 
 
-class TrainingLeases(Protocol):
-    """The leases of this server, one for the sessions of a tenant."""
-
-    def hold(self, tenant_id: str) -> Fence | None:
-        """Return the lease, which is taken if it is free; None where another server holds it.
-
-        Raises:
-            Unavailable: it cannot be told now.
-        """
-        ...
-
-    def claim(self, tenant_id: str, patience_s: float) -> Fence | None:
-        """Return the lease, for which its holder is asked, and waited for; None if that takes
-        longer.
-
-        Raises:
-            Unavailable: it cannot be told now.
-            Abandoned: nobody waits for the call any more.
-        """
-        ...
-
-    def holds(self, tenant_id: str) -> bool:
-        """Tell whether the lease is held here, as far as is known."""
-        ...
-
-    def lost(self, fence: Fence) -> None:
-        """Note that another server has taken over."""
-        ...
-
-
 class TrainingLease:
     """This server as the one that changes sessions. Thread-safe.
 
     Args:
-        leases: say whether it is; None where it is the only server.
+        leases: say whether it is.
     """
 
-    def __init__(self, leases: TrainingLeases | None = None) -> None:
+    def __init__(self, leases: Leases = OWN) -> None:
         self._leases = leases
         self._lock = threading.Lock()  # Guards what follows.
         self._known: dict[str, Fence] = {}  # Under which the sessions in memory were opened.
@@ -69,11 +38,11 @@ class TrainingLease:
         Raises:
             Unavailable: it cannot be told now.
         """
-        return self._leases is None or self._leases.hold(tenant_id) is not None
+        return self._leases.hold(tenant_id) is not None
 
     def trained_last(self, tenant_id: str) -> bool:
         """Tell whether this server changes the tenant's sessions, as far as it knows."""
-        return self._leases is None or self._leases.holds(tenant_id)
+        return self._leases.holds(tenant_id)
 
     @contextmanager
     def lead(
@@ -92,9 +61,6 @@ class TrainingLease:
                 nothing was written.
             Abandoned: nobody waits for the call any more.
         """
-        if self._leases is None:
-            yield
-            return
         fence = self._leases.claim(tenant_id, patience_s)
         if fence is None:
             raise Unavailable(

@@ -8,10 +8,10 @@ import threading
 import time
 import unicodedata
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import unquote
 
 import jsonschema_rs
@@ -21,7 +21,6 @@ from mneme_server.common.canonical import Json
 from mneme_server.common.errors import InvalidArgument
 from mneme_server.common.texts import composed
 from mneme_server.features.memory.patterns.model import Regex, Structural, StructureOf, TextMatch
-from mneme_server.features.memory.patterns.ports import Matcher
 
 _MOST = 32
 """Matchers kept, each of some MiB at most."""
@@ -54,6 +53,15 @@ def matcher_of(definition: Regex | Structural) -> Matcher:
     if isinstance(definition, Regex):
         return RegexMatcher(definition.expression)
     return StructuralMatcher(json.loads(definition.schema_json), definition.of)
+
+
+class Matcher(Protocol):
+    """Tells which of many items match."""
+
+    def matching(self, joined: bytes) -> Collection[int]:
+        """Return which of the items match, from 0; `joined` are they, in UTF-8, with NUL between
+        them."""
+        ...
 
 
 class KeptMatchers:

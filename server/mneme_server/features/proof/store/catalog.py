@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 from mneme_server.engine.store.connections import Database
 from mneme_server.engine.store.portable import insert
-from mneme_server.features.proof.keys import KnownLog, LogKey, SignedHead
+from mneme_server.features.proof.model import KnownLog, LogKey, SignedHead
 
 metadata = MetaData()
 
@@ -64,16 +64,18 @@ private_keys = Table(
 
 
 class SqlLogCatalog:
-    """Implements `features.proof.keys.LogCatalog`."""
+    """What outlives a tenant's database: public keys, and the heads that were signed."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def known(self, tenant_id: str) -> KnownLog:
+        """Return what is known of a tenant's log."""
         with self._database.read() as connection:
             return KnownLog(_keys(connection, tenant_id), _heads(connection, tenant_id))
 
     def add_key(self, tenant_id: str, key: LogKey) -> None:
+        """Insert the first key; nothing if the tenant has one of its number."""
         with self._database.write() as connection:
             _add_key(connection, tenant_id, key)
 
@@ -83,6 +85,9 @@ class SqlLogCatalog:
         key: LogKey,
         signed_anew: Callable[[SignedHead], SignedHead | None],
     ) -> None:
+        """Insert a key, note that the one before is retired from its making on, and replace each
+        head by what is returned for it, if anything, all at once; nothing if the tenant has a key
+        of its number."""
         with self._database.write() as connection:
             if _newest_key(connection, tenant_id) >= key.number:
                 return
@@ -101,6 +106,8 @@ class SqlLogCatalog:
                     _put_head(connection, tenant_id, head)
 
     def signed(self, tenant_id: str, head: SignedHead, key_number: int) -> bool:
+        """Insert or replace the newest head of a log, which a key of that number signed; a larger
+        one stays. Return False, and keep nothing, if the tenant has a newer key."""
         with self._database.write() as connection:
             if _newest_key(connection, tenant_id) > key_number:
                 return False
@@ -108,6 +115,7 @@ class SqlLogCatalog:
         return True
 
     def forget(self, tenant_id: str) -> None:
+        """Remove all of a tenant's."""
         with self._database.write() as connection:
             for table in (log_keys, log_heads):
                 connection.execute(delete(table).where(table.c.tenant_id == tenant_id))

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, delete, func, select
 from mneme_server.engine.corpus.document import DocumentFilter
 from mneme_server.engine.store.rows import chunks, insert_rows
 from mneme_server.engine.store.totals import add_to_total, total
-from mneme_server.features.proof.ports import CertificateLimits, StoredCertificate
+from mneme_server.features.proof.model import CertificateLimits, StoredCertificate
 from mneme_server.features.proof.store.tables import certificate_items, certificates
 
 _TOTAL = "certificates"

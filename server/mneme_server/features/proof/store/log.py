@@ -38,7 +38,7 @@ from mneme_server.features.proof.merkle import (
     leaf_hash,
     width_of,
 )
-from mneme_server.features.proof.ports import Leaf, LogName
+from mneme_server.features.proof.model import Leaf, LogName
 from mneme_server.features.proof.store.tables import log_leaves, log_runs, log_state, log_tiles
 from mneme_server.features.proof.versions import ItemVersion, removal_of, version_of
 

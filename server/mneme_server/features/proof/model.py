@@ -1,12 +1,12 @@
-"""Ports to what the use cases of proof need from storage."""
+"""What the log of a tenant is made of, its keys and heads, and certificates."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from mneme_server.common.canonical import Json
+from mneme.proof.notes import VerifierKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,25 +52,34 @@ class LogName(NamedTuple):
     generation: int
 
 
-class Forgotten(Protocol):
-    """A forgetting: what it marks as forgotten, and who signed that; see
-    `features.admin.forgetting.model.Forgetting`."""
+@dataclass(frozen=True, slots=True)
+class LogKey:
+    """A key of a tenant: its number, from 1, and its public half.
 
-    @property
-    def leaves(self) -> Sequence[tuple[int, int]]:
-        """Leaves of the log, as runs of the first and the last."""
-        ...
+    `introduction` is a note in which the key before names this one and this one that one, signed by
+    both. Times are microseconds since 1970; `retired_us` is None for the one that signs.
+    """
 
-    @property
-    def places(self) -> Mapping[str, Sequence[tuple[int, int]]]:
-        """Places in chains of events, likewise, by the digests of their sessions."""
-        ...
+    number: int
+    verifier: VerifierKey
+    created_us: int
+    retired_us: int | None = None
+    introduction: str = ""
 
-    @property
-    def mark(self) -> Mapping[str, Json] | None:
-        """`public_key` and `signature`, in Base64; None of what nobody signed."""
-        ...
 
-    def marked(self, tenant_id: str) -> str:
-        """Return what is signed."""
-        ...
+@dataclass(frozen=True, slots=True)
+class SignedHead:
+    """The newest head that was signed of a log."""
+
+    origin: str
+    size: int
+    root: bytes
+    note: str
+
+
+class KnownLog(NamedTuple):
+    """What the catalog knows of a tenant's log at one moment: its keys, by number, and the newest
+    head of each log that the tenant had, the current log's last."""
+
+    keys: Sequence[LogKey]
+    heads: Sequence[SignedHead]
