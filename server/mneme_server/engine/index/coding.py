@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
 from hashlib import blake2b
 from typing import Any, TypeAlias
 
+from mneme_server.common.records import compiled
 from mneme_server.common.texts import composed
+from mneme_server.engine.corpus.attributes import HELD
 from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.corpus.words import name_words
 from mneme_server.engine.index.words.languages import asks, count_words
@@ -21,45 +24,16 @@ class Coding:
 
     def __init__(self) -> None:
         self.tags, self.authors = TagSets(), NameCodes()
-        self.kinds, self.sessions, self.roles = StringCodes(), StringCodes(), StringCodes()
-        self.agents, self.users, self.projects = StringCodes(), StringCodes(), StringCodes()
-        self.categories, self.types, self.names = StringCodes(), StringCodes(), StringCodes()
-        self.of_columns: Mapping[str, AnyCodes] = {
-            "kind": self.kinds, "session": self.sessions, "agent": self.agents,
-            "user": self.users, "project": self.projects, "category": self.categories,
-            "author": self.authors, "type": self.types, "name": self.names,
-            "role": self.roles, "tags": self.tags,
+        self.sessions, self.roles = StringCodes(), StringCodes()
+        known: dict[str, AnyCodes] = {
+            "tags": self.tags, "author": self.authors, "session": self.sessions, "role": self.roles,
         }  # fmt: skip
+        self.of_columns: Mapping[str, AnyCodes] = {held: StringCodes() for held in _CODED} | known
         """By the columns' names."""
 
     def values(self, documents: Sequence[Document]) -> Mapping[str, Sequence[Any]]:
         """Return what stands of documents in each column, by the columns' names."""
-        return {
-            "doc_id": [d.doc_id for d in documents],
-            "kind": [self.kinds[d.kind.name] for d in documents],
-            "session": [self.sessions[d.session_id] for d in documents],
-            "position": [d.position for d in documents],
-            "timestamp_us": [d.timestamp_us for d in documents],
-            "importance": [d.importance for d in documents],
-            "words": [count_words(d.text) for d in documents],
-            "asks": [asks(d.text) for d in documents],
-            "spoken": [d.spoken for d in documents],
-            "failed": [d.failed for d in documents],
-            "author": [self.authors[author_of(d)] for d in documents],
-            "agent": [self.agents[d.agent_id] for d in documents],
-            "user": [self.users[d.user_id] for d in documents],
-            "project": [self.projects[d.project] for d in documents],
-            "category": [self.categories[d.category] for d in documents],
-            "type": [self.types[d.type] for d in documents],
-            "name": [self.names[d.name] for d in documents],
-            "role": [self.roles[d.role] for d in documents],
-            "severity": [d.severity for d in documents],
-            "shape": [d.shape for d in documents],
-            "value": [d.value for d in documents],
-            "archived": [d.archived for d in documents],
-            "fingerprint": [fingerprint(d.text) for d in documents],
-            "tags": [self.tags[d.tags] for d in documents],
-        }
+        return _values_of()(documents, **self.of_columns)
 
 
 class StringCodes(dict[str, int]):
@@ -169,3 +143,32 @@ def author_of(document: Document) -> str:
         return document.agent_id
     label = _LABEL.match(composed(document.text))
     return label[1] if label and not label[1][0].islower() else ""
+
+
+_CODED = [held for held, attribute in HELD.items() if attribute.coded]
+_READ = {
+    **{held: f"d.{attribute.name}" for held, attribute in HELD.items()},
+    "kind": "d.kind.name",
+    "words": "count_words(d.text)",
+    "asks": "asks(d.text)",
+    "spoken": "d.spoken",
+    "failed": "d.failed",
+    "author": "author_of(d)",
+    "fingerprint": "fingerprint(d.text)",
+}
+"""What stands in each column of a document `d`; of those with numbers, the name."""
+
+
+@cache
+def _values_of() -> Callable[..., Mapping[str, Sequence[Any]]]:
+    """Return what `Coding.values` does: a list for each column, as one would write them, as each
+    event that is recorded passes here alone."""
+    coded = [*_CODED, "author"]
+    lists = (
+        f"{held!r}: [{f'{held}[{read}]' if held in coded else read} for d in documents]"
+        for held, read in _READ.items()
+    )
+    functions = (count_words, asks, author_of, fingerprint)
+    known = {function.__name__: function for function in functions}
+    body = f"{{{', '.join(lists)}}}"
+    return compiled("values_of", f"documents, {', '.join(coded)}", body, known)

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from mneme_server.engine.corpus.attributes import HELD
 from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.corpus.kinds import MAX_KINDS
 from mneme_server.engine.corpus.ports import Rows
@@ -20,33 +21,12 @@ ReadChunk: TypeAlias = Callable[[int, Sequence[NDArray[Any]]], object]
 _NAME_BYTES = 200
 """Of a name in a dictionary of codes: its text, its number and its place."""
 _NOBODY = -2
-_DTYPES: dict[str, type] = {
-    "doc_id": np.int64,
-    "kind": np.uint8,
-    "session": np.int32,
-    "position": np.int64,
-    "timestamp_us": np.int64,
-    "importance": np.uint8,
-    "words": np.int32,
-    "asks": np.bool_,
-    "spoken": np.bool_,
-    "failed": np.bool_,
-    "author": np.int32,
-    "agent": np.int32,
-    "user": np.int32,
-    "project": np.int32,
-    "category": np.int32,
-    "type": np.int32,
-    "name": np.int32,
-    "role": np.int32,
-    "severity": np.uint8,
-    "shape": np.int64,
-    "value": np.float64,
-    "archived": np.bool_,
-    "live": np.bool_,
-    "fingerprint": np.int64,
-    "tags": np.int32,
-}
+_DERIVED = {
+    "words": "int32", "asks": "bool", "spoken": "bool", "failed": "bool", "author": "int32",
+    "live": "bool", "fingerprint": "int64",
+}  # fmt: skip
+"""What is known of a document besides its attributes."""
+_DTYPES = {held: attribute.dtype for held, attribute in HELD.items()} | _DERIVED
 COLUMNS = tuple(_DTYPES)
 LAYOUT = "1:" + ",".join(f"{name} {np.dtype(dtype)}" for name, dtype in _DTYPES.items())
 """Names what the columns hold, and how: a copy of another layout cannot be used. Raise the number

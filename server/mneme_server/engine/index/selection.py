@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -10,6 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 from tantivy import Query
 
+from mneme_server.engine.corpus.attributes import (
+    BY_NAME,
+    Among,
+    Attribute,
+    Between,
+    Condition,
+    NotArchived,
+    SaidBy,
+    Tagged,
+    conditions,
+)
 from mneme_server.engine.corpus.document import DocumentFilter
 from mneme_server.engine.corpus.ports import Rows, Selection
 from mneme_server.engine.index.columns import DocumentTable
@@ -20,7 +31,6 @@ Int32s = NDArray[np.int32]
 
 _CACHED_SELECTIONS = 4
 _NOBODY = -2
-_EMPTY = -1
 _SMALL = 20_000
 """Rows that are all looked at: less than a search takes."""
 _FEW = 1 / 8
@@ -137,62 +147,36 @@ class Selections:
         return Selection(mask, count, everything, listed)
 
     def _conditions(self, wanted: DocumentFilter) -> list[_RowCondition]:
-        codes = self._table.codes
-        found: list[_RowCondition] = []
+        return [self._looked_at(condition) for condition in conditions(wanted)]
 
-        def among(column: str, names: Sequence[str], *, shared: bool = False) -> None:
-            known = codes[column]
-            numbers = [known.get(name, _NOBODY) for name in names]  # type: ignore[call-overload]
-            found.append(_Among(column, [*numbers, _EMPTY] if shared else numbers))
-
-        if wanted.kinds:
-            among("kind", [kind.name for kind in wanted.kinds])
-        for column, value, shared in (
-            ("session", wanted.session_id, False),
-            ("agent", wanted.agent_id, wanted.shared),
-            ("user", wanted.user_id, False),
-            ("project", wanted.project, wanted.shared),
-            ("name", wanted.name, False),
-        ):
-            if value:
-                among(column, [value], shared=shared)
-        for column, values in (
-            ("category", wanted.categories or None),
-            ("type", wanted.types or None),
-            ("session", wanted.session_ids),
-            ("user", [""] if wanted.of_no_user else None),
-        ):
-            if values is not None:
-                among(column, sorted(values))
-        if wanted.author:
-            found.append(
-                _Either(
-                    _Among("role", [self._table.role_number(wanted.author.lower())]),
-                    _Among("author", self._table.authors_spelled(wanted.author)),
+    def _looked_at(self, condition: Condition) -> _RowCondition:
+        """Return a condition as one on the table's columns."""
+        table = self._table
+        match condition:
+            case Among(attribute, values):
+                return _Among(attribute.held, self._numbers(attribute, values))
+            case Between(attribute, least, end):
+                return _Between(attribute.held, least, end)
+            case Tagged(tags, every):
+                sets = table.tag_sets_holding if every else table.tag_sets_with
+                return _Among("tags", sets(tags))
+            case SaidBy(author):
+                return _Either(
+                    _Among("role", [table.role_number(author.lower())]),
+                    _Among("author", table.authors_spelled(author)),
                 )
-            )
-        if wanted.importance:
-            found.append(_Among("importance", [wanted.importance]))
-        if wanted.min_severity:
-            found.append(_Between("severity", wanted.min_severity))
-        if wanted.min_value is not None:
-            found.append(_Between("value", wanted.min_value))
-        if wanted.start_us is not None or wanted.end_us is not None:
-            found.append(_Between("timestamp_us", wanted.start_us, wanted.end_us))
-        if not wanted.include_archived:
-            kinds = codes["kind"]
-            passing = [kinds.get(kind.name, _NOBODY) for kind in wanted.archived_kinds]  # type: ignore[call-overload]
-            kept = _Among("kind", passing)
-            found.append(_Either(_NOT_ARCHIVED, kept) if passing else _NOT_ARCHIVED)
-        found += self._tagged(wanted)
-        return found
+            case NotArchived([]):
+                return _NOT_ARCHIVED
+            case NotArchived(besides):
+                kinds = [kind.name for kind in besides]
+                return _Either(_NOT_ARCHIVED, _Among("kind", self._numbers(BY_NAME["kind"], kinds)))
 
-    def _tagged(self, wanted: DocumentFilter) -> list[_RowCondition]:
-        asked = (
-            (wanted.tags, self._table.tag_sets_holding),
-            (wanted.any_tags, self._table.tag_sets_with),
-        )
-        return [_Among("tags", sets(tags)) for tags, sets in asked if tags]
+    def _numbers(self, attribute: Attribute, values: Sequence[Any]) -> Sequence[int]:
+        """Return what stands for values in a column; one that no row has for a name without."""
+        if not attribute.coded:
+            return values
+        codes: Mapping[Any, int] = self._table.codes[attribute.held]
+        return [codes.get(value, _NOBODY) for value in values]
 
 
 class _RowCondition(Protocol):

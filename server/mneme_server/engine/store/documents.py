@@ -10,12 +10,14 @@ from sqlalchemy import BindParameter, Connection, Select, Table, case, delete, s
 
 from mneme_server.common.errors import DataLoss
 from mneme_server.common.stored import reads, require_times
+from mneme_server.engine.corpus.attributes import ATTRIBUTES
 from mneme_server.engine.corpus.cache import CorpusChange
 from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.store.portable import unindexed
 from mneme_server.engine.store.reading import read_rows
+from mneme_server.engine.store.records import row_writer
 from mneme_server.engine.store.rows import (
     chunks,
     decode_tags,
@@ -28,33 +30,12 @@ from mneme_server.engine.store.seen_messages import in_context
 from mneme_server.engine.store.vectors import enqueue, insert_vectors
 
 _log = structlog.get_logger(__name__)
-COLUMNS: tuple[Any, ...] = (
-    documents.c.doc_id,
-    documents.c.kind,
-    documents.c.source_id,
-    documents.c.text,
-    documents.c.timestamp,
-    documents.c.session_id,
-    documents.c.position,
-    documents.c.agent_id,
-    documents.c.user_id,
-    documents.c.project,
-    documents.c.category,
-    documents.c.importance,
-    documents.c.archived,
-    documents.c.type,
-    documents.c.name,
-    documents.c.role,
-    documents.c.severity,
-    documents.c.shape,
-    documents.c.value,
-    documents.c.tags,
-)
+COLUMNS: tuple[Any, ...] = tuple(documents.c[attribute.column] for attribute in ATTRIBUTES)
 """What `document_reader` reads, in its order."""
-_STORED_TYPES = (
-    *(int, str, str, str, int, str, int, str, str, str, str, int, bool),
-    *(str, str, str, int, int, float, str),
-)
+_STORED_TYPES = tuple(attribute.stored for attribute in ATTRIBUTES)
+_NAMES = [attribute.name for attribute in ATTRIBUTES]
+_KIND, _TIME, _TAGS = (_NAMES.index(name) for name in ("kind", "timestamp_us", "tags"))
+_IMPORTANCE, _SEVERITY = (place for place, one in enumerate(ATTRIBUTES) if one.is_byte)
 _SMALL = range(256)
 """What an index keeps in a byte."""
 
@@ -196,40 +177,23 @@ def document_reader(kinds: Mapping[str, MemoryKind]) -> Callable[[Sequence[Any]]
         values: list[Any] = [*row]
         if (
             (*map(type, values),) != _STORED_TYPES
-            or values[11] not in _SMALL
-            or values[16] not in _SMALL
+            or values[_IMPORTANCE] not in _SMALL
+            or values[_SEVERITY] not in _SMALL
         ):
             raise TypeError("a column holds something that was never written there")
-        require_times(values[4])
-        values[1] = kinds[values[1]]
-        values[-1] = decode_tags(values[-1])
+        require_times(values[_TIME])
+        values[_KIND] = kinds[values[_KIND]]
+        values[_TAGS] = decode_tags(values[_TAGS])
         return Document(*values)
 
     return document_of
 
 
-def document_row(document: Document, tenant_id: str) -> dict[str, Any]:
-    """Return the row of a document."""
-    return {
-        "doc_id": document.doc_id,
-        "tenant_id": tenant_id,
-        "kind": document.kind.name,
-        "source_id": document.source_id,
-        "text": document.text,
-        "timestamp": document.timestamp_us,
-        "session_id": document.session_id,
-        "position": document.position,
-        "agent_id": document.agent_id,
-        "user_id": document.user_id,
-        "project": document.project,
-        "category": document.category,
-        "importance": document.importance,
-        "archived": document.archived,
-        "type": document.type,
-        "name": document.name,
-        "role": document.role,
-        "severity": document.severity,
-        "shape": document.shape,
-        "value": document.value,
-        "tags": encode_tags(document.tags),
-    }
+document_row = row_writer(
+    Document,
+    documents,
+    made={"kind": lambda document: document.kind.name},
+    sets=["tags"],
+    elsewhere=["kind", "context", "commitment"],
+)
+"""Return the row of a document, of a tenant."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from mneme_server.common.canonical import Json, canonical_json
+from mneme_server.engine.corpus.attributes import ATTRIBUTES
 from mneme_server.engine.corpus.document import NORMAL_IMPORTANCE, Document, Memory
 
 SALT_BYTES = 16
@@ -71,6 +72,9 @@ def tells_of(content: str, memory: Memory, *, follows: bool) -> bool:
     return bool(told == _fields(document) | _given({"tags": list(document.tags)}))
 
 
+_COMMITTED = [attribute.name for attribute in ATTRIBUTES if attribute.committed]
+
+
 def _fields(document: Document) -> dict[str, Json]:
     always: dict[str, Json] = {
         "id": document.source_id,
@@ -78,20 +82,7 @@ def _fields(document: Document) -> dict[str, Json]:
         "text": document.text,
         "timestamp": str(document.timestamp_us),
     }
-    sometimes: dict[str, Json] = {
-        "session_id": document.session_id,
-        "agent_id": document.agent_id,
-        "user_id": document.user_id,
-        "project": document.project,
-        "category": document.category,
-        "archived": document.archived,
-        "value": document.value,
-        "tags": document.tags,
-        "type": document.type,
-        "name": document.name,
-        "role": document.role,
-        "severity": document.severity,
-    }
+    sometimes: dict[str, Json] = {name: getattr(document, name) for name in _COMMITTED}
     if document.importance != NORMAL_IMPORTANCE:
         always["importance"] = document.importance
     return always | _given(sometimes)

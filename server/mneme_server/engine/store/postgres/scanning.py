@@ -20,6 +20,7 @@ from sqlalchemy import (
     Connection,
     LargeBinary,
     Select,
+    and_,
     bindparam,
     func,
     literal,
@@ -29,6 +30,13 @@ from sqlalchemy import (
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from mneme_server.common import deadline
+from mneme_server.engine.corpus.attributes import (
+    Among,
+    Between,
+    NotArchived,
+    Tagged,
+    conditions,
+)
 from mneme_server.engine.corpus.cold_search import TextPage
 from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.kinds import MemoryKind
@@ -223,43 +231,23 @@ def _joined(value: ColumnElement[bytes]) -> ColumnElement[bytes]:
 
 
 def _conditions(wanted: DocumentFilter) -> Iterator[ColumnElement[bool]]:
-    """Yield what holds of all that the filter lets through; of what it does not, perhaps, too."""
-    column = documents.c
-    if wanted.kinds:
-        yield column.kind.in_(sorted(kind.name for kind in wanted.kinds))
-    for one, value, shared in (
-        (column.session_id, wanted.session_id, False),
-        (column.agent_id, wanted.agent_id, wanted.shared),
-        (column.user_id, wanted.user_id, False),
-        (column.project, wanted.project, wanted.shared),
-        (column.name, wanted.name, False),
-    ):
-        if value:
-            yield one.in_(["", value] if shared else [value])
-    for one, values in (
-        (column.category, wanted.categories or None),
-        (column.type, wanted.types or None),
-        (column.session_id, wanted.session_ids),
-        (column.user_id, {""} if wanted.of_no_user else None),
-    ):
-        if values is not None:
-            yield one.in_(sorted(values))
-    yield from (_tagged(tag) for tag in sorted(wanted.tags))
-    if wanted.any_tags:
-        yield or_(*map(_tagged, sorted(wanted.any_tags)))
-    if wanted.importance:
-        yield column.importance == wanted.importance
-    if wanted.min_severity:
-        yield column.severity >= wanted.min_severity
-    if wanted.min_value is not None:
-        yield column.value >= wanted.min_value
-    if wanted.start_us is not None:
-        yield column.timestamp >= wanted.start_us
-    if wanted.end_us is not None:
-        yield column.timestamp < wanted.end_us
-    if not wanted.include_archived:
-        kept = sorted(kind.name for kind in wanted.archived_kinds)
-        yield (column.archived == False) | column.kind.in_(kept)  # noqa: E712  # SQL's.
+    """Yield what holds of all that the filter lets through; of what it does not, perhaps, too: of
+    who said a text the database knows nothing."""
+    for condition in conditions(wanted):
+        match condition:
+            case Among(attribute, values):
+                yield documents.c[attribute.column].in_(values)
+            case Between(attribute, least, end):
+                column = documents.c[attribute.column]
+                if least is not None:
+                    yield column >= least
+                if end is not None:
+                    yield column < end
+            case Tagged(tags, every):
+                yield (and_ if every else or_)(*map(_tagged, tags))
+            case NotArchived(besides):
+                kept = documents.c.kind.in_([kind.name for kind in besides])
+                yield (documents.c.archived == False) | kept  # noqa: E712  # SQL's.
 
 
 @contextmanager
