@@ -131,6 +131,8 @@ class Application:
         spans = _spans(settings, local)
         hold = nullcontext() if local else None
         self._opened = Opened(settings, progress=progress, hold=hold, spans=spans)
+        self._closing = ExitStack()  # Each of these, whatever the one before it meets; last first.
+        self._closing.callback(self._opened.close)
         self.runtime = runtime = self._opened.runtime
         catalog = self._opened.catalog
         self.key_watch = KeyWatch(catalog.keys)
@@ -139,7 +141,6 @@ class Application:
             known_for_s=_KEYS_KNOWN_S if self._opened.shared else None,
             forgotten=self.key_watch.soon,
         )
-        self._flusher = Repeating(self._authenticator.flush, _FLUSH_S, "key-usage")
         self._moving = moving(self._opened.places, runtime.tenants, catalog)
         files = TenantFiles(settings.data_dir / "tenants", runtime.tenants, runtime.stores)
         self._tenants = Tenants(
@@ -151,18 +152,24 @@ class Application:
         )
         self._keys = ApiKeys(catalog.keys, catalog.tenants, self._authenticator)
         self._reserve = Reserve(settings.data_dir / "reserve", settings.disk_reserve_bytes)
-        self._reserving = Repeating(self._reserve.make, _RESERVE_S, "reserve")
         self._metrics = Metrics()
         try:
             room = self._room()
             parts = self._build(files)
         except BaseException:
-            self._opened.close()
+            self._closing.close()
             raise
-        self._closing = [part.close for part in parts if part.close is not None]
+        for part in parts:
+            if part.close is not None:
+                self._closing.callback(part.close)
         self._resuming = [part.resume for part in parts if part.resume is not None]
-        self._sweeper = Repeating(self._operations.forget_expired, _SWEEP_S, "expiry")
-        self._taking_over = Repeating(self._take_over, _TAKE_OVER_S, "take-over")
+        self._closing.callback(self._authenticator.flush)
+        self._flusher = self._repeated(self._authenticator.flush, _FLUSH_S, "key-usage")
+        self._closing.callback(self._reserve.close)
+        self._reserving = self._repeated(self._reserve.make, _RESERVE_S, "reserve")
+        self._sweeper = self._repeated(self._operations.forget_expired, _SWEEP_S, "expiry")
+        self._closing.callback(self.key_watch.stop)
+        self._taking_over = self._repeated(self._take_over, _TAKE_OVER_S, "take-over")
         self._server = GrpcServer(
             _server_options(settings, local),
             joined(service for part in parts for service in (*part.services, *part.calls)),
@@ -178,6 +185,8 @@ class Application:
         )
         runtime.servers.count_with(self._server.counts)
         self._http = _http_server(settings, self._server)
+        if self._http is not None:
+            self._closing.callback(self._http.stop)
         for gauge in (
             *gauges_of(runtime, self._opened.lending),
             *(gauge for part in parts for gauge in part.gauges),
@@ -220,6 +229,7 @@ class Application:
                 self._settings.metrics_listen,
                 by_default="metrics_listen" not in self._settings.model_fields_set,
             )
+            self._closing.callback(self._endpoint.close)
         if self._http is not None:
             self.http_address = self._http.bind()
         address = self._server.start()
@@ -263,21 +273,7 @@ class Application:
         """
         if self._local is not None:
             self._local.ending()
-        with ExitStack() as last:  # Each of these, whatever the one before it meets.
-            last.callback(self._opened.close)
-            for close in self._closing:
-                last.callback(close)
-            last.callback(self._authenticator.flush)
-            last.callback(self._flusher.stop)
-            last.callback(self._reserve.close)
-            last.callback(self._reserving.stop)
-            last.callback(self._sweeper.stop)
-            last.callback(self.key_watch.stop)
-            last.callback(self._taking_over.stop)
-            if self._endpoint is not None:
-                last.callback(self._endpoint.close)
-            if self._http is not None:
-                last.callback(self._http.stop)
+        with self._closing:
             self._server.drain(self._settings.drain_seconds)
 
     def stop(self) -> None:
@@ -289,19 +285,13 @@ class Application:
 
     def abandon(self) -> None:
         """Close what was opened when the start failed."""
-        self._flusher.stop()
-        self._sweeper.stop()
-        self._reserving.stop()
-        self._reserve.close()
-        self.key_watch.stop()
-        self._taking_over.stop()
-        if self._http is not None:
-            self._http.stop()
-        if self._endpoint is not None:
-            self._endpoint.close()
-        for close in self._closing:
-            close()
-        self._opened.close()
+        self._closing.close()
+
+    def _repeated(self, work: Callable[[], object], every_s: float, name: str) -> Repeating:
+        """Return what does some work again and again, once it is started, until all is closed."""
+        repeated = Repeating(work, every_s, name)
+        self._closing.callback(repeated.stop)
+        return repeated
 
     def _take_over(self) -> None:
         """Go on with what servers left that are gone."""
