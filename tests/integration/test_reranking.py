@@ -11,7 +11,7 @@ from mneme.v1 import recall_service_pb2 as recall_pb
 from support.making import event, ids_of, recall, record
 from support.server import LocalServer, local_server
 from unit.engine.embedding.scripted_http import Answer, Received, ScriptedServer
-from unit.features.recall.reranker.models import write_cross_encoder
+from unit.features.recall.reranker_models import write_cross_encoder
 
 QUERY = "when does staging lose its data?"
 TEXTS = {

@@ -14,7 +14,7 @@ from mneme_server.features.recall.onnx_reranker import OnnxReranker
 from mneme_server.features.recall.reranker import RerankingError
 from mneme_server.features.recall.reranker_factory import build_reranker
 from unit.engine.embedding.scripted_http import Answer, Received, ScriptedServer
-from unit.features.recall.reranker.models import write_cross_encoder
+from unit.features.recall.reranker_models import write_cross_encoder
 
 QUERY = "when does staging lose its data"
 TEXTS = ["the parrot", "staging database reset every night", "when does the parrot lose data"]
