@@ -38,7 +38,7 @@ CHOSEN: dict[str, str] = {}
 WAITS = "OperationService.WaitOperation"
 IN_THE_BACKGROUND = (
     "alerts", "alert-deliveries", "embedding-pipeline", "session-summaries", "usage-writer",
-    "key-usage", "tenant-janitor",
+    "key-usage", "pattern-usage-writer", "tenant-janitor",
 )  # fmt: skip
 
 

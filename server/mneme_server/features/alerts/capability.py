@@ -62,7 +62,7 @@ def _build(host: Host) -> Parts:
     for one in (worker, deliveries):
         runtime.listen(one)
         runtime.before_closing(one.closing)
-    rules = AlertRules(tenants, send.allowed, worker.changed, runtime.foreground)
+    rules = AlertRules(tenants, send.allowed, runtime.foreground, worker.changed)
     servicer = AlertServicer(
         rules=rules,
         keys=keys,

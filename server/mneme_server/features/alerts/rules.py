@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -46,8 +46,8 @@ class AlertRules:
 
     tenants: OpenTenants
     allowed: AllowedChannels
+    foreground: Foreground
     changed: Callable[[str], object] = lambda _tenant: None
-    foreground: Foreground = field(default_factory=Foreground)
 
     def create(self, tenant_id: str, given: Rule) -> Rule:
         """Create the rule; an empty id is made. The same content again changes nothing but whose

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 
 from mneme_server.common import deadline
@@ -51,7 +51,7 @@ class EffectChains:
     """The use case: find chains."""
 
     tenants: OpenTenants
-    foreground: Foreground = field(default_factory=Foreground)
+    foreground: Foreground
 
     def find(self, tenant_id: str, query: EffectQuery, limit: int) -> FoundChains:
         """Return the chains that the query picks, the weightiest first."""

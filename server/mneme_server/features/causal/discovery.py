@@ -4,7 +4,7 @@ discoveries, and where that runs: in a call that waits for it, or as an operatio
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,7 @@ class Discovery:
     """The use case: estimate what tags, tools and skills change of reward and success."""
 
     tenants: OpenTenants
-    foreground: Foreground = field(default_factory=Foreground)
+    foreground: Foreground
 
     def run(
         self, tenant_id: str, question: DiscoveryQuestion, step: Step, *, at_once: bool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -42,7 +42,7 @@ class Edges:
     """The use cases of edges."""
 
     tenants: OpenTenants
-    foreground: Foreground = field(default_factory=Foreground)
+    foreground: Foreground
 
     def add(self, tenant_id: str, given: CausalEdge) -> CausalEdge:
         """Add the edge; an empty id is made. The same content again changes nothing.

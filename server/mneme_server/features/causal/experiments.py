@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -54,7 +54,7 @@ class Experiments:
     """The use cases of experiments."""
 
     tenants: OpenTenants
-    foreground: Foreground = field(default_factory=Foreground)
+    foreground: Foreground
 
     def create(self, tenant_id: str, given: Experiment) -> Experiment:
         """Create the experiment; an empty id and an empty seed are made. The same again changes

@@ -44,7 +44,7 @@ def _build(host: Host) -> Parts:
     experience = Experience()
     servicer = ContextServicer(
         get_context=GetContext(
-            tenants, runtime.asking, recall, learned, experience, runtime.foreground
+            tenants, runtime.asking, recall, learned, runtime.foreground, experience
         ),
         sleep=Sleep(tenants, runtime.writing, schedule),
         wake_up=WakeUp(tenants, runtime.comparing, learned, experience),

@@ -104,8 +104,8 @@ class GetContext:
     embedder: TextEmbedder
     recall: Recall
     learned: Learned
+    foreground: Foreground
     experience: Experience = field(default_factory=Experience)
-    foreground: Foreground = field(default_factory=Foreground)
 
     def on(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -211,7 +211,7 @@ class GetTimeline:
 
     tenants: OpenTenants
     embedder: TextEmbedder
-    foreground: Foreground = field(default_factory=Foreground)
+    foreground: Foreground
 
     def entries(
         self,

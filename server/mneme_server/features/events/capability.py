@@ -28,7 +28,7 @@ def _build(host: Host) -> Parts:
     )
     runtime.listen(watches)
     runtime.also_follow(watches.watched)
-    record = RecordEvents(host.tenants, listeners, runtime.foreground, runtime.writing)
+    record = RecordEvents(host.tenants, runtime.foreground, listeners, runtime.writing)
     verify = VerifyEvents(host.tenants)
     servicer = EventServicer(
         start_session=StartSession(host.tenants, listeners),

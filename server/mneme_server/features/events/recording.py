@@ -120,8 +120,8 @@ class RecordEvents:
     """
 
     tenants: OpenTenants
+    foreground: Foreground
     listeners: SessionListeners = field(default_factory=SessionListeners)
-    foreground: Foreground = field(default_factory=Foreground)
     embedder: TextEmbedder | None = None
 
     def record(

@@ -126,7 +126,7 @@ class ReadEvents:
     """Answers questions about what was recorded."""
 
     tenants: OpenTenants
-    foreground: Foreground = field(default_factory=Foreground)
+    foreground: Foreground
 
     def session(self, tenant_id: str, session_id: str) -> Session:
         """Return the session.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -41,7 +41,7 @@ class Lessons:
     embedder: TextEmbedder
     recall: Recall
     usage: Usage
-    foreground: Foreground = field(default_factory=Foreground)
+    foreground: Foreground
 
     def create(self, tenant_id: str, lesson: Lesson) -> Lesson:
         """Save the lesson; an empty id is made. The same content again changes nothing.

@@ -6,7 +6,7 @@ import math
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -76,7 +76,7 @@ class Reflections:
     limits: ReflectionLimits
     tally: ReflectionTotals
     usage: Usage
-    foreground: Foreground = field(default_factory=Foreground)
+    foreground: Foreground
 
     def store(self, tenant_id: str, given: Reflection) -> tuple[Reflection, int]:
         """Store the reflection; return it, and how many older ones left to make room.

@@ -25,7 +25,7 @@ _MEMORIES = Figure(
 def _build(host: Host) -> Parts:
     runtime, foreground = host.runtime, host.runtime.foreground
     vectors = Vectors(runtime.writing, runtime.embedder)
-    similar = Similar(host.get(Recall).scale, foreground)
+    similar = Similar(foreground, host.get(Recall).scale)
     insert = InsertMemories(host.tenants, vectors, similar, foreground)
     delete = DeleteMemories(host.tenants, foreground, host.dependents)
     search = SearchMemories(host.tenants, runtime.questions, foreground)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
@@ -46,7 +46,7 @@ class InsertMemories:
     tenants: OpenTenants
     vectors: Vectors
     similar: Similar
-    foreground: Foreground = field(default_factory=Foreground)
+    foreground: Foreground
 
     def one(
         self, tenant_id: str, given: NewMemory, *, similar: int = 0, wait_indexed: bool = False
@@ -128,8 +128,8 @@ class Similar:
     Of no user, they are those of no user that have the same agent and project, where it has some.
     """
 
+    foreground: Foreground
     scale: CosineScale = USUAL
-    foreground: Foreground = field(default_factory=Foreground)
 
     def closest(
         self, tenant: OpenTenant, memory: Memory, vector: Matrix | None, limit: int

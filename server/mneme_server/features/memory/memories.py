@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -38,7 +38,7 @@ class Memories:
 
     tenants: OpenTenants
     vectors: Vectors
-    foreground: Foreground = field(default_factory=Foreground)
+    foreground: Foreground
 
     def get(self, tenant_id: str, memory_id: str) -> Memory:
         """Return a memory.
@@ -164,7 +164,7 @@ class DeleteMemories:
     """The use case: delete memories for good."""
 
     tenants: OpenTenants
-    foreground: Foreground = field(default_factory=Foreground)
+    foreground: Foreground
     dependents: Sequence[Dependents] = ()
 
     def delete(

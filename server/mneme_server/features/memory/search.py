@@ -79,7 +79,7 @@ class SearchMemories:
 
     tenants: OpenTenants
     embedder: QueryEmbedder
-    foreground: Foreground = field(default_factory=Foreground)
+    foreground: Foreground
     times: SearchTimes = field(default_factory=SearchTimes)
 
     def search(

@@ -169,7 +169,7 @@ class RecallWithCertificate:
     server: str
     model: Mapping[str, Json]
     kept: CertificateLimits
-    foreground: Foreground = field(default_factory=Foreground)
+    foreground: Foreground
     dropped: DroppedCertificates = field(default_factory=DroppedCertificates)
 
     def certify(self, tenant_id: str, query: CertifiedQuery, *, keep: bool = True) -> Certified:

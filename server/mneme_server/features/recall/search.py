@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Protocol, TypeAlias
 
@@ -74,7 +74,7 @@ class Recall:
 
     tenants: TenantsAtOnce
     embedder: QueryEmbedder
-    foreground: Foreground = field(default_factory=Foreground)
+    foreground: Foreground
     soon: DeferrableEmbedder | None = None
     reranker: DeferredReranker | None = None
     model_id: str = ""

@@ -116,9 +116,9 @@ class Analyses:
     """
 
     tenants: OpenTenants
+    foreground: Foreground
     prices: PriceTable = field(default_factory=PriceTable)
     patience_s: float = _PATIENCE_S
-    foreground: Foreground = field(default_factory=Foreground)
     _turns: _AnalysisTurns = field(init=False)
 
     def __post_init__(self) -> None:

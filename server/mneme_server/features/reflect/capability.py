@@ -13,7 +13,7 @@ from mneme_server.features.reflect.settings import AnalysisSettings, read_prices
 
 def _build(host: Host) -> Parts:
     prices = read_prices(host.settings(AnalysisSettings).model_prices)
-    analyses = Analyses(host.tenants, prices, foreground=host.runtime.foreground)
+    analyses = Analyses(host.tenants, host.runtime.foreground, prices)
     return Parts(
         services=[
             Service(

@@ -135,14 +135,14 @@ def load(
     reader: HistoryReader,
     filter_: HistoryFilter,
     wanted: Sequence[Column],
-    foreground: Foreground | None = None,
+    foreground: Foreground,
 ) -> History:
     """Read the record.
 
     Sessions count when one of their events matches, or, where they have none at all in range, when
     they started in it.
     """
-    return _Loader(reader, filter_, (*_BASE, *wanted), foreground or Foreground()).load()
+    return _Loader(reader, filter_, (*_BASE, *wanted), foreground).load()
 
 
 class _Loader:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import partial
 
@@ -103,7 +103,7 @@ class Consolidation:
     tenants: OpenTenants
     embedder: TextEmbedder
     recall: Recall
-    foreground: Foreground = field(default_factory=Foreground)
+    foreground: Foreground
 
     def run(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from mneme_server.common import deadline
@@ -48,7 +48,7 @@ class Episodes:
     tenants: OpenTenants
     embedder: TextEmbedder
     recall: Recall
-    foreground: Foreground = field(default_factory=Foreground)
+    foreground: Foreground
 
     def store(self, tenant_id: str, given: NewEpisode) -> Episode:
         """Store the attempt; what was left out is taken from its session's record.

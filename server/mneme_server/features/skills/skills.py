@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -47,7 +47,7 @@ class Skills:
     tenants: OpenTenants
     embedder: TextEmbedder
     recall: Recall
-    foreground: Foreground = field(default_factory=Foreground)
+    foreground: Foreground
 
     def create(self, tenant_id: str, given: Skill) -> Skill:
         """Save the skill; an empty id is made. The same content again changes nothing.

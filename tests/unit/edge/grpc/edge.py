@@ -24,6 +24,7 @@ from mneme_server.edge.grpc.methods import StreamKind, methods_of
 from mneme_server.edge.grpc.metrics import Metrics
 from mneme_server.edge.grpc.server import GrpcServer, ServerOptions
 from mneme_server.edge.grpc.service import Service
+from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.admin.authentication import KeyAuthenticator
 from mneme_server.features.admin.keys import ApiKeys, NewKey
 from mneme_server.features.admin.store.catalog import Catalog
@@ -111,6 +112,7 @@ class Edge:
             [Service(descriptor, self.servicers[name]) for name, descriptor in SERVICES.items()],
             self.authenticator,
             self.metrics,
+            foreground=Foreground(),
             newest=self._newest,
         )
         self.address = self.server.start()

@@ -15,6 +15,7 @@ from mneme_server.common.begun import Begun
 from mneme_server.engine.corpus.document import CONTEXT_DOCUMENTS, Document, Memory
 from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.index.tenant_index import TenantIndex
+from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.context.model import SESSION
 from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.learn.model import LESSON
@@ -61,7 +62,7 @@ class Corpus:
         return self._add(text, "", kind=LESSON, **more)
 
     def recall(self, text: str, **more: Any) -> RecallAnswer:
-        return Recall(self, self._embedder).search(
+        return Recall(self, self._embedder, Foreground()).search(
             "tenant", RecallQuery(text, confidence=True, **more)
         )  # type: ignore[arg-type]
 

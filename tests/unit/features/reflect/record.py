@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.events.event_types import EventType
 from mneme_server.features.events.history import Column, EventFact, HistoryFilter, SessionRow
 from mneme_server.features.events.model import SessionStatus, Severity
@@ -102,7 +103,7 @@ class Record:
 
     def history(self, *columns: Column, **filter_: Any) -> History:
         """Read it as an analysis does."""
-        return load(self, HistoryFilter(**filter_), columns)
+        return load(self, HistoryFilter(**filter_), columns, Foreground())
 
     # The port.
 

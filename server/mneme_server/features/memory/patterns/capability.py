@@ -19,7 +19,7 @@ def _build(host: Host) -> Parts:
     foreground = host.runtime.foreground
     usage, kept = PatternUsage(), KeptMatchers()
     host.runtime.before_closing(usage.write)
-    patterns = Patterns(host.tenants, host.get(SearchMemories), usage, kept, foreground)
+    patterns = Patterns(host.tenants, host.get(SearchMemories), usage, foreground, kept)
     descriptor = memory_service_pb2.DESCRIPTOR.services_by_name["MemoryService"]
     return Parts(
         calls=[Service(descriptor, PatternCalls(patterns, foreground))],

@@ -57,8 +57,8 @@ class Patterns:
     tenants: OpenTenants
     search_memories: SearchMemories
     usage: PatternUsage
+    foreground: Foreground
     kept: KeptMatchers = field(default_factory=KeptMatchers)
-    foreground: Foreground = field(default_factory=Foreground)
 
     def store(self, tenant_id: str, given: Pattern) -> Pattern:
         """Store the pattern; its id is made. The same again changes nothing.
