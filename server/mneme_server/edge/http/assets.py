@@ -10,9 +10,10 @@ from importlib.resources.abc import Traversable
 from pathlib import PurePosixPath
 
 import grpc
+from starlette.responses import Response
 
 from mneme_server.edge.http import errors
-from mneme_server.edge.http.answer import Answer
+from mneme_server.edge.http.answer import answer, failed
 from mneme_server.edge.http.request import Request
 
 PAGE_POLICY = "; ".join(
@@ -113,31 +114,29 @@ class Site:
         )
 
 
-async def serve_site(site: Site, request: Request, answer: Answer) -> None:
-    """Send the file that a request is for."""
+def serve_site(site: Site, request: Request) -> Response:
+    """Return the file that a request is for."""
     asset = site.find(request.raw_path)
     if asset is None:
-        await answer.failed(errors.plain_status(grpc.StatusCode.NOT_FOUND, _missing(request)))
-        return
-    headers = [
-        ("cache-control", asset.cached),
-        ("etag", asset.etag),
-        ("content-security-policy", PAGE_POLICY),
-        ("referrer-policy", "no-referrer"),
-        ("cross-origin-opener-policy", "same-origin"),
-        ("cross-origin-resource-policy", "same-origin"),
-    ]
+        status = errors.plain_status(grpc.StatusCode.NOT_FOUND, _missing(request))
+        return failed(request, status)
+    headers = {
+        "cache-control": asset.cached,
+        "etag": asset.etag,
+        "content-security-policy": PAGE_POLICY,
+        "referrer-policy": "no-referrer",
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
+    }
     body = asset.body
     if asset.gzipped:
-        headers.append(("vary", "accept-encoding"))
-        if _takes_gzip(request.header("accept-encoding")):
-            headers.append(("content-encoding", "gzip"))
+        headers["vary"] = "accept-encoding"
+        if _takes_gzip(request.headers.get("accept-encoding", "")):
+            headers["content-encoding"] = "gzip"
             body = asset.gzipped
-    if request.header("if-none-match") == asset.etag:
-        await answer.begin(304, asset.kind, headers)
-        await answer.raw_send({"type": "http.response.body", "body": b""})
-    else:
-        await answer.send(200, body, asset.kind, headers)
+    if request.headers.get("if-none-match") == asset.etag:
+        return answer(request, b"", 304, asset.kind, headers)
+    return answer(request, body, 200, asset.kind, headers)
 
 
 def _files_in(folder: Traversable) -> list[Traversable]:

@@ -6,11 +6,11 @@ import asyncio
 import zlib
 from collections.abc import Callable, Iterator
 
+from starlette.exceptions import HTTPException
+
 from mneme_server.common.errors import InvalidArgument, Reason, ResourceExhausted
-from mneme_server.edge.grpc.entrance import Behaviour, Entrance
-from mneme_server.edge.http.answer import Peer
 from mneme_server.edge.http.call import HttpCall
-from mneme_server.edge.http.exchange import Receive
+from mneme_server.edge.http.exchange import Rpc
 from mneme_server.edge.http.fair_shares import Shares
 from mneme_server.edge.http.request import Request
 
@@ -20,7 +20,7 @@ _PACE_S = 10.0
 """After so long a body must have grown, by as much as would have it come in time."""
 _SMALL_BYTES = 64 * 1024
 """What is no larger takes no room that anybody would miss."""
-
+_CLOSE = {"connection": "close"}
 
 PIECE = 64 * 1024
 """The most that is unpacked at a time, in bytes: a thousandth of that may be all that travelled."""
@@ -30,26 +30,28 @@ body may consist of empty ones, of twenty bytes each."""
 _GZIP = 16 + zlib.MAX_WBITS
 
 
-class TooLarge(Exception):
+class TooLarge(HTTPException):
     """A body is larger than the server takes."""
 
+    def __init__(self, largest: int) -> None:
+        super().__init__(413, f"the body is larger than {largest} bytes", _CLOSE)
 
-class TooSlow(Exception):
+
+class TooSlow(HTTPException):
     """A body did not come in time."""
 
+    def __init__(self) -> None:
+        super().__init__(408, "the body did not come in time", _CLOSE)
 
-class Left(Exception):
-    """The peer left before its request was complete."""
 
-
-async def identify(entrance: Entrance, behaviour: Behaviour, call: HttpCall, peer: Peer) -> bool:
+async def identify(rpc: Rpc, call: HttpCall, request: Request) -> bool:
     """Have a call know of which tenant it is, by its head; tell whether it may be made. One that
     may not is refused whatever is in its body, which nobody needs to wait for."""
-    asked = entrance.whose(behaviour, call)
+    asked = rpc.entrance.whose(rpc.behaviour, call)
     tenant_id = asked.result() if asked.done() else await asyncio.wrap_future(asked)
     call.sender = tenant_id or ""
-    call.has_read = peer.connection.has_read
-    peer.connection.is_of(call.sender)
+    call.has_read = request.connection.has_read
+    request.connection.is_of(call.sender)
     return tenant_id is not None
 
 
@@ -57,63 +59,56 @@ class Bodies:
     """Takes bodies in: of each tenant no more than it leaves to others.
 
     Args:
-        entrance: tells who is calling.
         largest: the largest body, in bytes.
         room: of all that are being taken in or served, in bytes.
     """
 
-    def __init__(self, entrance: Entrance, largest: int, room: int) -> None:
-        self._entrance = entrance
+    def __init__(self, largest: int, room: int) -> None:
         self.largest = largest
         self._room = Shares(room)
 
-    async def of(self, behaviour: Behaviour, call: HttpCall, peer: Peer) -> bytes:
+    async def of(self, rpc: Rpc, call: HttpCall, request: Request) -> bytes:
         """Return the body of a call that may be made, as `take` does; of any other, nothing."""
-        if not await identify(self._entrance, behaviour, call, peer):
+        if not await identify(rpc, call, request):
             return b""
-        return await self.take(peer.request, peer.receive, call.sender)
+        return await self.take(request, call.sender)
 
-    async def take(self, request: Request, receive: Receive, tenant_id: str) -> bytes:
+    async def take(self, request: Request, tenant_id: str) -> bytes:
         """Return the body, unpacked; `release` it when the call is over.
 
         Raises:
             TooLarge: it is too large, packed or unpacked.
-            UnknownEncoding: it is packed by something else than gzip.
+            HTTPException: it is packed by something else than gzip.
             InvalidArgument: it is packed by nothing, though it says so.
             TooSlow: it does not come.
-            Left: the peer has left.
+            ClientDisconnect: the peer has left.
             ResourceExhausted: there is no room for it now.
         """
         said = request.body_bytes
         if said is not None and said > self.largest:
-            raise TooLarge
+            raise TooLarge(self.largest)
         inflater = Inflater() if request.is_packed else None
         packed = 0
         taken = bytearray()
         pace = _Pace(asyncio.get_running_loop().time)
         try:
             async with asyncio.timeout_at(pace.until) as limit:
-                while True:
-                    event = await receive()
-                    if event["type"] == "http.disconnect":
-                        raise Left
-                    part = event.get("body", b"")
+                async for part in request.stream():
                     packed += len(part)
                     if packed > self.largest:
-                        raise TooLarge
+                        raise TooLarge(self.largest)
                     for piece in _pieces(part, inflater):
                         self.hold(tenant_id, len(piece))
                         taken += piece
                         if len(taken) > self.largest:
-                            raise TooLarge
+                            raise TooLarge(self.largest)
                         if inflater:  # What becomes large must not hold up the others.
                             await asyncio.sleep(0)
-                    if not event.get("more_body", False):
-                        if inflater:
-                            inflater.end()
-                        return bytes(taken)
                     pace.grew_to(len(taken))
                     limit.reschedule(pace.until)
+            if inflater:
+                inflater.end()
+            return bytes(taken)
         except BaseException as error:
             self.hold(tenant_id, -len(taken))
             if isinstance(error, TimeoutError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn, cast
 
@@ -15,6 +15,7 @@ from mneme_server.common.errors import ResourceExhausted
 from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.entrance import Serve
 from mneme_server.edge.grpc.errors import DETAILS_KEY
+from mneme_server.edge.http.errors import plain_status
 
 Headers = Sequence[tuple[str, str]]
 
@@ -121,9 +122,21 @@ class HttpCall:
                 status = Status.FromString(details)
         return status
 
-    def answered_with(self) -> Sequence[tuple[str, str]]:
+    def failure(self) -> Status:
+        """Return the status of a call that did not succeed."""
+        return self.status() or plain_status(grpc.StatusCode.INTERNAL, "internal error")
+
+    def late(self) -> Status | None:
+        """Return the status of a call that was not answered; None when its caller left."""
+        remaining = self.time_remaining()
+        if remaining is None or remaining > 0:
+            return None
+        why = "the call was not answered in the time that it was given"
+        return plain_status(grpc.StatusCode.DEADLINE_EXCEEDED, why)
+
+    def answered_with(self) -> Mapping[str, str]:
         """Return the headers that go with the answer, such as its consistency token."""
-        return [(key, value) for key, value in self.trailers if isinstance(value, str)]
+        return {key: value for key, value in self.trailers if isinstance(value, str)}
 
 
 def only_for_who_reads(serve: Serve) -> Serve:

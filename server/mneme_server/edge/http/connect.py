@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import asyncio
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import orjson
 from google.protobuf import json_format
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
-from google.protobuf.message_factory import GetMessageClass
 from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 from mneme._core.json_values import misfit_in
 from mneme._core.misfits import in_words
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
 
 from mneme_server.common.errors import InvalidArgument, MnemeError, Reason
-from mneme_server.edge.grpc.entrance import Behaviour, Entrance
-from mneme_server.edge.grpc.methods import StreamKind
+from mneme_server.edge.grpc.entrance import Entrance
 from mneme_server.edge.grpc.wire import parse
 from mneme_server.edge.http import errors
-from mneme_server.edge.http.answer import Answer, Peer, ended_with, late
+from mneme_server.edge.http.answer import JSON, answer
 from mneme_server.edge.http.bodies import Bodies
-from mneme_server.edge.http.call import CallAborted, HttpCall, only_for_who_reads
-from mneme_server.edge.http.exchange import Streamed, answered, left
+from mneme_server.edge.http.call import HttpCall, only_for_who_reads
+from mneme_server.edge.http.exchange import Rpc
 from mneme_server.edge.http.reading import parse_json
-from mneme_server.edge.http.streaming import finish, sink_of
+from mneme_server.edge.http.request import Request
+from mneme_server.edge.http.streaming import StreamForm, send_stream
 
 UNARY: Mapping[str, bool] = {"application/json": True, "application/proto": False}
 STREAM: Mapping[str, bool] = {
@@ -55,14 +55,12 @@ class ConnectRequest:
         return len(self.body)
 
 
-class ConnectRpc:
+class ConnectRpc(Rpc):
     """One RPC."""
 
     def __init__(self, method: MethodDescriptor, entrance: Entrance) -> None:
-        self.method = method
-        self._request = cast(Callable[[], Message], GetMessageClass(method.input_type))
         around = only_for_who_reads if not method.server_streaming else lambda serve: serve
-        self.behaviour: Behaviour = entrance.behaviour(method, self.read, around)
+        super().__init__(method, entrance, around)
 
     def read(self, raw: ConnectRequest) -> Message:
         """Return the request.
@@ -134,102 +132,68 @@ def only_message(body: bytes) -> bytes:
     )
 
 
-async def serve_connect(
-    entrance: Entrance,
-    bodies: Bodies,
-    rpc: ConnectRpc,
-    peer: Peer,
-) -> None:
-    """Serve one request."""
-    request, answer = peer.request, peer.answer
-    if request.verb != "POST":
-        await answer.refused(405, f"{request.raw_path} has POST", headers=[("allow", "POST")])
-        return
+async def serve_connect(rpc: ConnectRpc, request: Request, bodies: Bodies) -> Response | None:
+    """Serve one request; return its answer, unless that was sent in parts.
+
+    Raises:
+        HTTPException: it is none of the protocol's.
+    """
+    request.allow("POST")
     streams = rpc.method.server_streaming
     kinds = STREAM if streams else UNARY
     if rpc.method.client_streaming or request.content_type not in kinds:
         accepted = "" if rpc.method.client_streaming else ", ".join(kinds)
         why = f"it takes {accepted}" if accepted else "a stream of requests needs gRPC or NDJSON"
-        await answer.refused(415, f"{request.raw_path}: {why}", headers=[("accept-post", accepted)])
-        return
+        raise HTTPException(415, f"{request.raw_path}: {why}", {"accept-post": accepted})
     try:
-        if request.header("connect-protocol-version") not in ("", _VERSION):
+        if request.headers.get("connect-protocol-version", "") not in ("", _VERSION):
             raise InvalidArgument(f"Connect-Protocol-Version: only {_VERSION} is spoken here")
-        call = HttpCall(request.headers, request.peer, request.connect_timeout_s())
-        body = await bodies.of(rpc.behaviour, call, peer)
+        call = HttpCall(request.headers.items(), request.peer, request.connect_timeout_s())
+        body = await bodies.of(rpc, call, request)
     except MnemeError as error:
-        await _failed(answer, errors.status_of(error, request.request_id), streams=streams)
-        return
+        status = errors.status_of(error, request.request_id)
+        return _failed(request, status, streams=streams)
     try:
-        json = kinds[request.content_type]
-        if streams:
-            await _stream(entrance, rpc, body, call, peer, json=json)
-        else:
-            raw = ConnectRequest(body, json)
-            await _unary(entrance, rpc, raw, call, peer)
+        serve = _stream if streams else _unary
+        return await serve(rpc, body, call, request, json=kinds[request.content_type])
     finally:
         bodies.release(body, call.sender)
 
 
 async def _unary(
-    entrance: Entrance,
-    rpc: ConnectRpc,
-    raw: ConnectRequest,
-    call: HttpCall,
-    peer: Peer,
-) -> None:
-    answer = peer.answer
-
-    def work(run: Callable[..., Any]) -> bytes:
-        return rpc.dump(raw, run(raw, call))
-
-    try:
-        body = await answered(entrance, rpc.behaviour, call, work, peer.receive)
-    except CallAborted:
-        await _failed(answer, ended_with(call))
-        return
-    if body is not None:
-        trailers = [(f"trailer-{name}", value) for name, value in call.answered_with()]
-        await answer.send(200, body, peer.request.content_type, trailers)
-    elif (status := late(call)) is not None:
-        await _failed(answer, status)
+    rpc: ConnectRpc, body: bytes, call: HttpCall, request: Request, *, json: bool
+) -> Response | None:
+    told = await rpc.call(ConnectRequest(body, json), call, request.receive)
+    if isinstance(told, bytes):
+        trailers = {f"trailer-{name}": value for name, value in call.answered_with().items()}
+        return answer(request, told, 200, request.content_type, trailers)
+    return None if told is None else _failed(request, told)
 
 
 async def _stream(
-    entrance: Entrance,
-    rpc: ConnectRpc,
-    body: bytes,
-    call: HttpCall,
-    peer: Peer,
-    *,
-    json: bool,
-) -> None:
+    rpc: ConnectRpc, body: bytes, call: HttpCall, request: Request, *, json: bool
+) -> Response | None:
     try:
         # Without a key the body was not read, and the call is refused before it would be.
         raw = ConnectRequest(only_message(body) if body else body, json)
     except InvalidArgument as error:
-        await _failed(peer.answer, errors.status_of(error, peer.request.request_id), streams=True)
-        return
+        return _failed(request, errors.status_of(error, request.request_id), streams=True)
 
-    def part(message: Any) -> bytes:
-        return enveloped(rpc.dump(raw, message))
-
-    sink = sink_of(peer, call, peer.request.content_type)
-    streamed = Streamed(entrance, rpc.behaviour, call, sink, part)
-    if rpc.behaviour.method.stream is StreamKind.WATCH:
-        streamed.watch(raw)
-    else:
-        streamed.download(raw)
-    leaving = asyncio.ensure_future(left(peer.receive))
-    await finish(streamed, leaving, peer.answer, _end, complete=end_of_stream({}))
+    form = StreamForm(
+        request.content_type,
+        lambda message: enveloped(rpc.dump(raw, message)),
+        _end,
+        complete=end_of_stream({}),
+    )
+    return await send_stream(rpc, raw, call, request, form)
 
 
-async def _failed(answer: Answer, status: Status, *, streams: bool = False) -> None:
+def _failed(request: Request, status: Status, *, streams: bool = False) -> Response:
     if streams:
-        await answer.send(200, _end(status), "application/connect+json")
-        return
+        return answer(request, _end(status), 200, "application/connect+json")
     body = orjson.dumps(errors.connect_body(status))
-    await answer.send(errors.http_status(status), body, headers=errors.headers_of(status))
+    code = errors.http_status(status)
+    return answer(request, body, code, JSON, errors.headers_of(status))
 
 
 def _end(status: Status) -> bytes:

@@ -11,8 +11,8 @@ from typing import Any
 import structlog
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from mneme_server.edge.http.answer import CONNECTION
 from mneme_server.edge.http.fair_shares import OpenConnections, Shares
+from mneme_server.edge.http.request import CONNECTION
 
 HEAD_S = 10.0
 """How long the head of a request may take, from its first byte, or from the connection's start."""

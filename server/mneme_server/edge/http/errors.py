@@ -37,8 +37,6 @@ HTTP_STATUS: Mapping[grpc.StatusCode, int] = {
 
 CODES = {code.value[0]: code for code in grpc.StatusCode}
 
-Headers = list[tuple[str, str]]
-
 
 def status_of(error: MnemeError, request_id: str) -> Status:
     """Return the status of an error that no call was needed for."""
@@ -56,18 +54,17 @@ def http_status(status: Status) -> int:
     return HTTP_STATUS[CODES[status.code]]
 
 
-def headers_of(status: Status) -> Headers:
+def headers_of(status: Status) -> Mapping[str, str]:
     """Return the headers that go with an error."""
-    headers: Headers = []
+    headers: dict[str, str] = {}
     for detail in status.details:
         if detail.Is(RetryInfo.DESCRIPTOR):
             retry = RetryInfo()
             detail.Unpack(retry)
-            headers.append(
-                ("retry-after", str(math.ceil(retry.retry_delay.ToTimedelta().total_seconds())))
-            )
+            seconds = math.ceil(retry.retry_delay.ToTimedelta().total_seconds())
+            headers["retry-after"] = str(seconds)
     if CODES[status.code] is grpc.StatusCode.UNAUTHENTICATED:
-        headers.append(("www-authenticate", "Bearer"))
+        headers["www-authenticate"] = "Bearer"
     return headers
 
 

@@ -6,21 +6,25 @@ import asyncio
 import queue
 import re
 import threading
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import CancelledError, Future, wait
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import grpc
+from google.protobuf.descriptor import MethodDescriptor
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
+from starlette.types import Receive, Send
 
 from mneme_server.common.errors import MnemeError
 from mneme_server.edge.grpc.call import CallContext
-from mneme_server.edge.grpc.entrance import Behaviour, Entrance
-from mneme_server.edge.http.call import HttpCall
+from mneme_server.edge.grpc.entrance import Entrance, Serve
+from mneme_server.edge.grpc.methods import StreamKind
+from mneme_server.edge.http.call import CallAborted, HttpCall
 
-Event: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Event]]
-Send: TypeAlias = Callable[[Event], Awaitable[None]]
 Abort: TypeAlias = Callable[[], None]
 
 KEEP_ALIVE_S = 15.0
@@ -45,34 +49,59 @@ async def left(receive: Receive) -> None:
         pass
 
 
-async def answered(
-    entrance: Entrance,
-    behaviour: Behaviour,
-    call: HttpCall,
-    work: Callable[[Callable[..., Any]], bytes],
-    receive: Receive,
-) -> bytes | None:
-    """Return what `work` does in a worker's thread; None when nobody waits for it any more.
+class Rpc(ABC):
+    """An RPC as one form of HTTP has it.
 
-    Raises:
-        Aborted: the call has the status that it failed with.
+    Args:
+        method: the RPC.
+        entrance: where its calls are served.
+        around: changes what serves them.
     """
-    serving = asyncio.wrap_future(entrance.submit(behaviour, call, work))
-    leaving = asyncio.ensure_future(left(receive))
-    try:
-        await asyncio.wait(
-            (serving, leaving),
-            timeout=call.time_remaining(),
-            return_when=asyncio.FIRST_COMPLETED,
-        )
-        if serving.done():
-            return serving.result()
-        # A worker that is at it notices, and its result is no one's.
-        serving.add_done_callback(_forget)
-        return None
-    finally:
-        leaving.cancel()
-        call.end()
+
+    def __init__(
+        self, method: MethodDescriptor, entrance: Entrance, around: Callable[[Serve], Serve]
+    ) -> None:
+        self.method = method
+        self.behaviour = entrance.behaviour(method, self.read, around)
+        self.entrance = entrance
+        self._request = cast(Callable[[], Message], GetMessageClass(method.input_type))
+
+    @abstractmethod
+    def read(self, raw: Any) -> Message:
+        """Return the request that travelled as `raw`.
+
+        Raises:
+            InvalidArgument: it cannot be read.
+        """
+
+    @abstractmethod
+    def dump(self, raw: Any, answer: Any) -> bytes:
+        """Return the bytes of the answer to it."""
+
+    async def call(self, raw: Any, call: HttpCall, receive: Receive) -> bytes | Status | None:
+        """Return the bytes of the answer, or how the call failed; None when its caller left."""
+
+        def work(run: Callable[..., Any]) -> bytes:
+            return self.dump(raw, run(raw, call))
+
+        serving = asyncio.wrap_future(self.entrance.submit(self.behaviour, call, work))
+        leaving = asyncio.ensure_future(left(receive))
+        try:
+            await asyncio.wait(
+                (serving, leaving),
+                timeout=call.time_remaining(),
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            if serving.done():
+                return serving.result()
+            # A worker that is at it notices, and its result is no one's.
+            serving.add_done_callback(_forget)
+            return call.late()
+        except CallAborted:
+            return call.failure()
+        finally:
+            leaving.cancel()
+            call.end()
 
 
 def _forget(serving: asyncio.Future[Any]) -> None:
@@ -247,30 +276,27 @@ class Streamed:
     """An answer in parts, of a call that a worker or the threads of open streams serve.
 
     Args:
-        entrance: where calls are served.
-        behaviour: the RPC's.
+        rpc: the RPC.
         call: the call.
         sink: takes the parts.
         part: makes a part of a message.
     """
 
-    def __init__(
-        self,
-        entrance: Entrance,
-        behaviour: Behaviour,
-        call: HttpCall,
-        sink: Sink,
-        part: Callable[[Any], bytes],
-    ) -> None:
-        self._entrance = entrance
-        self._behaviour = behaviour
+    def __init__(self, rpc: Rpc, call: HttpCall, sink: Sink, part: Callable[[Any], bytes]) -> None:
+        self._rpc = rpc
         self.call = call
         self.sink = sink
         self._part = part
         self._ended: Future[None] = Future()
 
-    def download(self, raw: Any) -> None:
-        """Begin to send what the RPC yields."""
+    def start(self, raw: Any) -> None:
+        """Begin to send what the RPC yields, or what there will be to see."""
+        if self._rpc.behaviour.method.stream is StreamKind.WATCH:
+            self._watch(raw)
+        else:
+            self._download(raw)
+
+    def _download(self, raw: Any) -> None:
 
         def work(run: Callable[..., Any]) -> None:
             for message in run(raw, self.call):
@@ -278,8 +304,7 @@ class Streamed:
 
         self._submit(work)
 
-    def watch(self, raw: Any) -> None:
-        """Begin to send what there will be to see."""
+    def _watch(self, raw: Any) -> None:
 
         def send(message: Any) -> None:
             if message is None:
@@ -288,7 +313,7 @@ class Streamed:
                 self.sink.put(self._part(message))
 
         def work(run: Callable[..., Any]) -> None:
-            if self._behaviour.run is run:
+            if self._rpc.behaviour.run is run:
                 run(raw, self.call, send)
             else:  # What refuses takes no more than any other.
                 run(raw, self.call)
@@ -329,7 +354,8 @@ class Streamed:
             if error is not None or not until_told:
                 self._finish(error)
 
-        self._entrance.submit(self._behaviour, self.call, work).add_done_callback(done)
+        submitted = self._rpc.entrance.submit(self._rpc.behaviour, self.call, work)
+        submitted.add_done_callback(done)
 
     def _finish(self, error: BaseException | None) -> None:
         if self._ended.done():

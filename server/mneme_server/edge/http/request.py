@@ -1,82 +1,115 @@
-"""An HTTP request as it is read before anybody is asked to serve it."""
+"""An HTTP request, of which the head is there, and what it came on."""
 
 from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import MutableMapping
-from typing import Any
+from typing import Protocol, cast
+
+import starlette.requests
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import Receive, Scope, Send
 
 from mneme_server.common.address import join_host_port
 from mneme_server.common.errors import InvalidArgument, Reason
 
+CONNECTION = "mneme.connection"
+"""What an ASGI scope has its `Connection` under."""
 _MAX_REQUEST_ID = 128
 _GRPC_TIMEOUT = re.compile(r"(\d{1,8})([HMSmun])")
 _UNITS = {"H": 3600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9}
 _CONNECT_TIMEOUT = re.compile(r"\d{1,10}")
 
 
-class UnknownEncoding(Exception):
-    """A body is packed by something else than gzip."""
+class Connection(Protocol):
+    """What a request came on, and its answer leaves on."""
+
+    def abort(self) -> None:
+        """Cut it."""
+        ...
+
+    def is_of(self, tenant_id: str) -> None:
+        """Say whose the request is, and its answer."""
+        ...
+
+    def has_read(self) -> bool:
+        """Tell whether its tenant has room for another answer. Any thread may ask."""
+        ...
 
 
-class Request:
-    """The head of a request.
+class Request(starlette.requests.Request):
+    """A request. One that names itself by what cannot be logged gets another name.
 
     Args:
-        scope: as ASGI has it.
+        scope, receive, send: as ASGI has them.
     """
 
-    def __init__(self, scope: MutableMapping[str, Any]) -> None:
-        self.verb: str = scope["method"]
-        self.raw_path = scope["raw_path"].decode("ascii", "replace")
-        self.query: bytes = scope["query_string"]
-        self.headers = [
-            (name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]
-        ]
-        self._by_name: dict[str, str] = dict(self.headers)
-        client = scope.get("client")
-        self.peer = "http:" + (join_host_port(client[0], client[1]) if client else "unknown")
-        given = self.header("x-request-id")
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        super().__init__(scope, receive, send)
+        self.send = send
+        self.begun = False
+        """Whether an answer in parts was begun."""
+        self.raw_path: str = scope["raw_path"].decode("ascii", "replace")
+        headers = MutableHeaders(scope=scope)
+        given = headers.get("x-request-id", "")
         safe = given.isascii() and given.isprintable() and 0 < len(given) <= _MAX_REQUEST_ID
         self.request_id = given if safe else secrets.token_hex(8)
-        if not safe:
-            self.headers = [one for one in self.headers if one[0] != "x-request-id"]
-            self.headers.append(("x-request-id", self.request_id))
+        headers["x-request-id"] = self.request_id
 
-    def header(self, name: str) -> str:
-        """Return a header, by its name in lower case; "" without it."""
-        return self._by_name.get(name, "")
+    @property
+    def connection(self) -> Connection:
+        """What it came on."""
+        return cast(Connection, self.scope[CONNECTION])
+
+    @property
+    def peer(self) -> str:
+        """Where it came from."""
+        return "http:" + (join_host_port(*self.client) if self.client else "unknown")
+
+    def allow(self, *methods: str) -> None:
+        """Refuse it if it has another method.
+
+        Raises:
+            HTTPException: it has.
+        """
+        if self.method not in methods:
+            why = f"{self.raw_path} has {methods[0]}"
+            raise HTTPException(405, why, {"allow": ", ".join(methods)})
 
     @property
     def content_type(self) -> str:
         """The type of the body, without its parameters."""
-        return self.header("content-type").partition(";")[0].strip().lower()
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     @property
     def is_packed(self) -> bool:
         """Whether the body is packed by gzip.
 
         Raises:
-            UnknownEncoding: it is packed by something else.
+            HTTPException: it is packed by something else.
         """
-        encoding = self.header("content-encoding").strip().lower()
+        encoding = self.headers.get("content-encoding", "").strip().lower()
         if encoding not in ("", "identity", "gzip"):
-            raise UnknownEncoding
+            raise HTTPException(
+                415,
+                "a body may be packed by gzip, or not at all",
+                {"accept-encoding": "gzip", "connection": "close"},
+            )
         return encoding == "gzip"
 
     @property
     def accepts(self) -> str:
         """What the peer would like to get."""
-        return self.header("accept").lower()
+        return self.headers.get("accept", "").lower()
 
     @property
     def body_bytes(self) -> int | None:
         """How long the body is, as its head says; None where it does not."""
-        length = self.header("content-length")
+        length = self.headers.get("content-length", "")
         if length.isascii() and length.isdigit():
             return int(length[:18])
-        return None if self.header("transfer-encoding") else 0
+        return None if "transfer-encoding" in self.headers else 0
 
     def timeout_s(self) -> float | None:
         """Return how long the peer waits, from `Grpc-Timeout`; None when it does not say.
@@ -84,7 +117,7 @@ class Request:
         Raises:
             InvalidArgument: it says what is no time.
         """
-        given = self.header("grpc-timeout")
+        given = self.headers.get("grpc-timeout", "")
         if not given:
             return None
         found = _GRPC_TIMEOUT.fullmatch(given)
@@ -98,7 +131,7 @@ class Request:
         Raises:
             InvalidArgument: it says what is no time.
         """
-        given = self.header("connect-timeout-ms")
+        given = self.headers.get("connect-timeout-ms", "")
         if not given:
             return None
         if not _CONNECT_TIMEOUT.fullmatch(given):

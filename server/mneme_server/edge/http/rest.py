@@ -11,14 +11,14 @@ from urllib.parse import parse_qs
 import orjson
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
-from google.protobuf.message_factory import GetMessageClass
 from mneme._core.named import short
 
 from mneme_server.common import deadline
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.edge.grpc.call import Call
-from mneme_server.edge.grpc.entrance import Behaviour, Entrance, Serve
+from mneme_server.edge.grpc.entrance import Entrance, Serve
 from mneme_server.edge.http.call import HttpCall, only_for_who_reads
+from mneme_server.edge.http.exchange import Rpc
 from mneme_server.edge.http.reading import Reader, parse_json, read_field, read_object
 from mneme_server.edge.http.rest_mapping import RestMapping, mapping_of, takes_offset
 from mneme_server.edge.http.routes import EVERYTHING, FieldPath, Route, values_in
@@ -55,7 +55,7 @@ class RestRequest:
         return len(self.body)
 
 
-class RestRpc:
+class RestRpc(Rpc):
     """One route of an RPC.
 
     Args:
@@ -69,7 +69,6 @@ class RestRpc:
         self, route: Route, method: MethodDescriptor, mapping: RestMapping, entrance: Entrance
     ) -> None:
         self.route = route
-        self.method = method
         self.mapping = mapping
         in_path = {path[0] for path in route.variables}
         body = route.body if route.body != EVERYTHING else ""
@@ -78,9 +77,8 @@ class RestRpc:
         self._streams = method.client_streaming or method.server_streaming
         self.query = Reader(method.input_type, mapping, hidden)
         self.body = Reader(method.input_type, mapping, in_path)
-        self._request = cast(Callable[[], Any], GetMessageClass(method.input_type))
+        super().__init__(method, entrance, self._around)
         self._write = self._answer_writer()
-        self.behaviour: Behaviour = entrance.behaviour(method, self.read, self._around)
 
     def read(self, raw: RestRequest) -> Message:
         """Return the request.
@@ -106,7 +104,7 @@ class RestRpc:
                 self._read_lines(raw, request)
         self._read_path(raw, request)
         raw.message = request
-        return cast(Message, request)
+        return request
 
     def write(self, raw: RestRequest, answer: Any) -> Any:
         """Return the answer as JSON has it."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,16 +12,17 @@ import orjson
 from google.protobuf.descriptor import MethodDescriptor
 from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 from mneme.v1 import options_pb2
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
 
 from mneme_server.common.errors import InvalidArgument, Reason
-from mneme_server.edge.grpc.entrance import Entrance
 from mneme_server.edge.grpc.methods import StreamKind
 from mneme_server.edge.grpc.schema_options import extension
 from mneme_server.edge.http import errors
-from mneme_server.edge.http.answer import LINES, Answer, Peer, ended_with, late
+from mneme_server.edge.http.answer import LINES, begin, failed
 from mneme_server.edge.http.bodies import Bodies, identify
 from mneme_server.edge.http.call import CallAborted, HttpCall
-from mneme_server.edge.http.exchange import Lines, Sink, Streamed, left
+from mneme_server.edge.http.exchange import Lines, Rpc, Sink, Streamed, left
 from mneme_server.edge.http.request import Request
 from mneme_server.edge.http.rest import RestRequest, RestRpc
 from mneme_server.edge.http.rest_mapping import names_of
@@ -29,47 +31,51 @@ EVENTS = "text/event-stream"
 _IDLE_S = 60.0
 """A peer that uploads is not waited for any longer than this."""
 
-End = Callable[[Status], bytes]
-"""What a stream that failed ends with."""
+
+@dataclass(frozen=True, slots=True)
+class StreamForm:
+    """How a stream is written.
+
+    Args:
+        kind: its content type.
+        part: writes a message.
+        end: writes how it failed.
+        quiet: is said while there is nothing to say.
+        complete: is said at its end when it succeeded. With it, a call that fails before its first
+            message is answered as a stream, too.
+    """
+
+    kind: str
+    part: Callable[[Any], bytes]
+    end: Callable[[Status], bytes]
+    quiet: bytes = b""
+    complete: bytes | None = None
 
 
-async def stream_answer(
-    entrance: Entrance,
-    rpc: RestRpc,
-    raw: RestRequest,
-    peer: Peer,
-) -> None:
-    """Serve an RPC whose answer is a stream."""
-    request = peer.request
+async def stream_answer(rpc: RestRpc, raw: RestRequest, request: Request) -> Response | None:
+    """Serve an RPC whose answer is a stream; return how it failed before that began."""
     watched = rpc.behaviour.method.stream is StreamKind.WATCH
     events = EVENTS in request.accepts or (watched and LINES not in request.accepts)
     if events:
         raw = _resumed(rpc.method, raw, request)
-    part = _event_of(rpc, raw) if events else _line_of(rpc, raw)
-    end = _error_event if events else _error_line
-    sink = sink_of(peer, raw.call, EVENTS if events else LINES)
-    streamed = Streamed(entrance, rpc.behaviour, raw.call, sink, part)
-    if watched:
-        streamed.watch(raw)
+        form = StreamForm(EVENTS, _event_of(rpc, raw), _error_event, quiet=b":\n\n")
     else:
-        streamed.download(raw)
-    leaving = asyncio.ensure_future(left(peer.receive))
-    await finish(streamed, leaving, peer.answer, end, quiet=b":\n\n" if events else b"")
+        form = _lines_of(rpc, raw)
+    return await send_stream(rpc, raw, raw.call, request, form)
 
 
 async def stream_both(
-    entrance: Entrance,
-    rpc: RestRpc,
-    call: HttpCall,
-    peer: Peer,
-    bodies: Bodies,
-) -> None:
-    """Serve an RPC whose request is a stream, and its answer, too."""
-    request, answer = peer.request, peer.answer
+    rpc: RestRpc, call: HttpCall, request: Request, bodies: Bodies
+) -> Response | None:
+    """Serve an RPC whose request is a stream, and its answer, too; return how it failed before that
+    began.
+
+    Raises:
+        HTTPException: the request is no such stream.
+    """
     if request.content_type != LINES:
-        await answer.refused(415, f"the body must be {LINES}, and the header content-type say so")
-        return
-    may_call = await identify(entrance, rpc.behaviour, call, peer)
+        raise HTTPException(415, f"the body must be {LINES}, and the header content-type say so")
+    may_call = await identify(rpc, call, request)
     largest = bodies.largest
     lines = Lines(call, largest, partial(bodies.hold, call.sender))
 
@@ -77,48 +83,43 @@ async def stream_both(
         for line in lines:
             yield RestRequest(request.raw_path, {}, line, call)
 
-    sink = sink_of(peer, call, LINES)
-    raw = RestRequest(request.raw_path, {}, b"", call)
-    streamed = Streamed(entrance, rpc.behaviour, call, sink, _line_of(rpc, raw))
-    streamed.download(requests())
     too_long = InvalidArgument(f"a line is longer than {largest} bytes", reason=Reason.OUT_OF_RANGE)
-    feeding = asyncio.ensure_future(
-        lines.feed(peer.receive, idle_s=_IDLE_S, too_long=too_long)
-        if may_call
-        else left(peer.receive)
-    )
-    await finish(streamed, feeding, answer, _error_line)
+    listening = lines.feed(request.receive, idle_s=_IDLE_S, too_long=too_long) if may_call else None
+    form = _lines_of(rpc, RestRequest(request.raw_path, {}, b"", call))
+    return await send_stream(rpc, requests(), call, request, form, listening=listening)
 
 
-def sink_of(peer: Peer, call: HttpCall, kind: str) -> Sink:
-    """Return what takes the parts of an answer."""
-
-    def begin() -> Awaitable[None]:
-        return peer.answer.begin(200, kind, [("x-accel-buffering", "no")])
-
-    sink = Sink(peer.answer.raw_send, begin, peer.connection.abort, call)
-    call.cut = sink.cut_off
-    return sink
-
-
-async def finish(
-    streamed: Streamed,
-    leaving: asyncio.Future[None],
-    answer: Answer,
-    end: End,
+async def send_stream(
+    rpc: Rpc,
+    raw: Any,
+    call: HttpCall,
+    request: Request,
+    form: StreamForm,
     *,
-    quiet: bytes = b"",
-    complete: bytes | None = None,
-) -> None:
-    """Wait for a stream's end, and send how it ended: `complete` where it succeeded. With
-    `complete`, a call that fails before its first message is answered as a stream, too."""
-    call, sink = streamed.call, streamed.sink
+    listening: Coroutine[Any, Any, None] | None = None,
+) -> Response | None:
+    """Send what an RPC yields, and how it ended; return how it failed before that began.
+
+    Args:
+        rpc: the RPC.
+        raw: what travelled.
+        call: the call.
+        request: the request.
+        form: how the answer is written.
+        listening: hears whatever else is sent, until the peer leaves.
+    """
+    head = partial(begin, request, form.kind)
+    sink = Sink(request.send, head, request.connection.abort, call)
+    call.cut = sink.cut_off
+    streamed = Streamed(rpc, call, sink, form.part)
+    streamed.start(raw)
+    leaving = asyncio.ensure_future(listening or left(request.receive))
     status: Status | None = None
     try:
-        await streamed.ended(leaving, quiet)
-        status = call.status() or late(call)
+        await streamed.ended(leaving, form.quiet)
+        status = call.status() or call.late()
     except CallAborted:
-        status = ended_with(call)
+        status = call.failure()
     except TimeoutError:
         status = errors.status_of(
             InvalidArgument(f"nothing was sent for {_IDLE_S:g} s, and the request is not complete"),
@@ -126,19 +127,19 @@ async def finish(
         )
     finally:
         leaving.cancel()
-    if not sink.begun and status is not None and complete is None:
-        await answer.failed(status)
-        return
-    await sink.write((complete or b"") if status is None else end(status))
+    if not sink.begun and status is not None and form.complete is None:
+        return failed(request, status)
+    await sink.write((form.complete or b"") if status is None else form.end(status))
     await sink.close()
+    return None
 
 
-def _line_of(rpc: RestRpc, raw: RestRequest) -> Callable[[Any], bytes]:
-    return lambda message: rpc.dump(raw, message) + b"\n"
-
-
-def _error_line(status: Status) -> bytes:
-    return orjson.dumps(errors.rest_body(status)) + b"\n"
+def _lines_of(rpc: RestRpc, raw: RestRequest) -> StreamForm:
+    return StreamForm(
+        LINES,
+        lambda message: rpc.dump(raw, message) + b"\n",
+        lambda status: orjson.dumps(errors.rest_body(status)) + b"\n",
+    )
 
 
 def _event_of(rpc: RestRpc, raw: RestRequest) -> Callable[[Any], bytes]:
@@ -160,7 +161,7 @@ def _error_event(status: Status) -> bytes:
 def _resumed(method: MethodDescriptor, raw: RestRequest, request: Request) -> RestRequest:
     """Return a request that goes on after the last event that the peer has."""
     after: str = extension(method, options_pb2.resumed_by).after
-    last = request.header("last-event-id")
+    last = request.headers.get("last-event-id")
     if after and last:
         # An `EventSource` that connects again sends it with the address that it began with.
         field = method.input_type.fields_by_name[after]

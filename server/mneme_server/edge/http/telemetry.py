@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import binascii
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import grpc
@@ -13,16 +13,17 @@ from google.protobuf import json_format
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.message import Message
 from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
 
 from mneme_server.common.errors import InvalidArgument, MnemeError
-from mneme_server.edge.grpc.entrance import Entrance
 from mneme_server.edge.grpc.wire import parse_parts
 from mneme_server.edge.http import errors, lenient_json
-from mneme_server.edge.http.answer import Answer, Peer, ended_with, late
+from mneme_server.edge.http.answer import answer
 from mneme_server.edge.http.bodies import Bodies, TooLarge, TooSlow
-from mneme_server.edge.http.call import CallAborted, HttpCall
+from mneme_server.edge.http.call import HttpCall
 from mneme_server.edge.http.connect import ConnectRequest, ConnectRpc
-from mneme_server.edge.http.exchange import answered
+from mneme_server.edge.http.request import Request
 
 _COLLECTOR = "opentelemetry.proto.collector"
 _PATHS: Mapping[str, str] = {
@@ -72,64 +73,46 @@ class ExportRpc(ConnectRpc):
         json_format.ParseDict(value, request, ignore_unknown_fields=True)
 
 
-async def serve_export(entrance: Entrance, bodies: Bodies, rpc: ExportRpc, peer: Peer) -> None:
-    """Serve one request. Errors are a `google.rpc.Status` in the request's own form."""
-    request, answer = peer.request, peer.answer
-    if request.verb != "POST":
-        await answer.refused(405, f"{request.raw_path} has POST", headers=[("allow", "POST")])
-        return
+async def serve_export(rpc: ExportRpc, request: Request, bodies: Bodies) -> Response | None:
+    """Serve one request. Errors are a `google.rpc.Status` in the request's own form.
+
+    Raises:
+        HTTPException: it is no export.
+    """
+    request.allow("POST")
     json = _KINDS.get(request.content_type)
     if json is None:
-        why = f"{request.raw_path} takes {', '.join(_KINDS)}"
-        await answer.refused(415, why, headers=[("accept-post", ", ".join(_KINDS))])
-        return
+        kinds = ", ".join(_KINDS)
+        raise HTTPException(415, f"{request.raw_path} takes {kinds}", {"accept-post": kinds})
     try:
-        call = HttpCall(request.headers, request.peer, request.timeout_s())
-        body = await bodies.of(rpc.behaviour, call, peer)
-    except TooLarge:
-        why = f"the body is larger than {bodies.largest} bytes; export fewer at a time"
-        await _refused(answer, 413, why, json=json)
-    except TooSlow:
-        await _refused(answer, 408, "the body did not come in time", json=json)
+        call = HttpCall(request.headers.items(), request.peer, request.timeout_s())
+        body = await bodies.of(rpc, call, request)
+    except (TooLarge, TooSlow) as refusal:
+        why = refusal.detail
+        if isinstance(refusal, TooLarge):
+            why += "; export fewer at a time"
+        status = errors.plain_status(grpc.StatusCode.INVALID_ARGUMENT, why)
+        return _failed(request, status, json=json, code=refusal.status_code, close=True)
     except MnemeError as error:
-        await _failed(answer, errors.status_of(error, request.request_id), json=json, close=True)
-    else:
-        try:
-            await _export(entrance, rpc, ConnectRequest(body, json), call, peer)
-        finally:
-            bodies.release(body, call.sender)
-
-
-async def _export(
-    entrance: Entrance, rpc: ExportRpc, raw: ConnectRequest, call: HttpCall, peer: Peer
-) -> None:
-    def work(run: Callable[..., Any]) -> bytes:
-        return rpc.dump(raw, run(raw, call))
-
+        status = errors.status_of(error, request.request_id)
+        return _failed(request, status, json=json, close=True)
     try:
-        body = await answered(entrance, rpc.behaviour, call, work, peer.receive)
-    except CallAborted:
-        await _failed(peer.answer, ended_with(call), json=raw.json)
-        return
-    if body is not None:
-        await peer.answer.send(200, body, peer.request.content_type)
-    elif (status := late(call)) is not None:
-        await _failed(peer.answer, status, json=raw.json)
+        told = await rpc.call(ConnectRequest(body, json), call, request.receive)
+    finally:
+        bodies.release(body, call.sender)
+    if isinstance(told, bytes):
+        return answer(request, told, kind=request.content_type)
+    return None if told is None else _failed(request, told, json=json)
 
 
-async def _refused(answer: Answer, code: int, why: str, *, json: bool) -> None:
-    status = errors.plain_status(grpc.StatusCode.INVALID_ARGUMENT, why)
-    await _failed(answer, status, json=json, code=code, close=True)
-
-
-async def _failed(
-    answer: Answer, status: Status, *, json: bool, code: int = 0, close: bool = False
-) -> None:
-    """Send how a call failed; `close` where the rest of its body is not waited for."""
+def _failed(
+    request: Request, status: Status, *, json: bool, code: int = 0, close: bool = False
+) -> Response:
+    """Return how a call failed; `close` where the rest of its body is not waited for."""
     kind = next(kind for kind, is_json in _KINDS.items() if is_json == json)
     body = orjson.dumps(errors.status_body(status)) if json else status.SerializeToString()
-    headers = errors.headers_of(status) + ([("connection", "close")] if close else [])
-    await answer.send(code or errors.http_status(status), body, kind, headers)
+    headers = {**errors.headers_of(status), **({"connection": "close"} if close else {})}
+    return answer(request, body, code or errors.http_status(status), kind, headers)
 
 
 def _write_ids_as_protobuf_does(value: Any) -> None:

@@ -11,9 +11,10 @@ from importlib.util import find_spec
 from typing import Any
 
 import uvicorn
+from starlette.middleware.cors import CORSMiddleware
 
 from mneme_server.edge.grpc.entrance import Entrance
-from mneme_server.edge.http.app import AppOptions, HttpApp, quiet_libraries
+from mneme_server.edge.http.app import HttpApp, quiet_libraries
 from mneme_server.edge.http.connection import HEAD_S, BoundedProtocol, Bounds
 from mneme_server.edge.http.fair_shares import OpenConnections, Shares
 from mneme_server.edge.http.options import HttpOptions
@@ -39,12 +40,8 @@ def make_server(
 ) -> uvicorn.Server:
     """Return a server that has not begun."""
     largest = options.max_message_bytes
-    app: Any = HttpApp(
-        entrance, AppOptions(largest, options.auth_required, options.origins), is_serving
-    )
+    app: Any = HttpApp(entrance, options, is_serving)
     if options.origins:
-        from starlette.middleware.cors import CORSMiddleware
-
         app = CORSMiddleware(
             app,
             allow_origins=options.origins,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 from pathlib import Path
 
 import pytest
-from mneme_server.edge.http.answer import Answer
 from mneme_server.edge.http.assets import Site, serve_site
 from mneme_server.edge.http.request import Request
+from starlette.requests import empty_receive, empty_send
 
 PAGE = b"<!doctype html>" + b"<p>Mneme</p>" * 50
 SCRIPT = b"console.log('Mneme');" * 50
@@ -31,23 +30,12 @@ class Got:
     """What a browser gets."""
 
     def __init__(self, site: Site, path: str, **headers: str) -> None:
-        self.headers: dict[str, str] = {}
-        self.status, self.body = 0, b""
         sent = [(k.replace("_", "-").encode(), v.encode()) for k, v in headers.items()]
-        scope = {"method": "GET", "raw_path": path.encode(), "query_string": b"", "headers": sent}
-        request = Request(scope)
-        asyncio.run(serve_site(site, request, Answer(request, self._send)))
-
-    async def _send(self, message: dict[str, object]) -> None:
-        if message["type"] == "http.response.start":
-            pairs = message["headers"]
-            assert isinstance(pairs, list)
-            names = [name for name, _ in pairs]
-            assert len(names) == len(set(names)), "no header is sent twice"
-            self.headers = {name.decode(): value.decode() for name, value in pairs}
-            self.status = int(str(message["status"]))
-        else:
-            self.body += bytes(message["body"])  # type: ignore[call-overload]
+        scope = {"type": "http", "method": "GET", "raw_path": path.encode(), "headers": sent}
+        response = serve_site(site, Request(scope, empty_receive, empty_send))
+        names = response.headers.keys()
+        assert len(names) == len(set(names)), "no header is sent twice"
+        self.status, self.body, self.headers = response.status_code, response.body, response.headers
 
 
 @pytest.mark.parametrize(

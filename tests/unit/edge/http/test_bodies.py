@@ -6,31 +6,25 @@ import asyncio
 import gzip
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from mneme_server.common.errors import ResourceExhausted
-from mneme_server.edge.grpc.entrance import Entrance
 from mneme_server.edge.http import bodies as taking_bodies
-from mneme_server.edge.http.bodies import Bodies, Inflater, Left, TooLarge, TooSlow
+from mneme_server.edge.http.bodies import Bodies, Inflater, TooLarge, TooSlow
 from mneme_server.edge.http.call import HttpCall
 from mneme_server.edge.http.exchange import Lines
 from mneme_server.edge.http.request import Request
+from starlette.requests import ClientDisconnect, empty_send
+from starlette.types import Receive
 
-Receive = Callable[[], Awaitable[dict[str, Any]]]
 
-
-def request(length: int | None = None, *more: tuple[bytes, bytes]) -> Request:
+def request(receive: Receive, length: int | None = None, *more: tuple[bytes, bytes]) -> Request:
     headers = [(b"transfer-encoding", b"chunked"), *more]
     if length is not None:
         headers = [(b"content-length", str(length).encode()), *more]
-    return Request(
-        {
-            "method": "POST", "raw_path": b"/", "query_string": b"", "client": None,
-            "headers": headers,
-        }
-    )  # fmt: skip
+    scope = {"type": "http", "method": "POST", "raw_path": b"/", "headers": headers}
+    return Request(scope, receive, empty_send)
 
 
 def sending(*parts: bytes, leaves: bool = False) -> Receive:
@@ -52,11 +46,11 @@ def take(
     leaves: bool = False,
     whose: str = "acme",
 ) -> bytes:
-    return asyncio.run(bodies.take(request(length), sending(*parts, leaves=leaves), whose))
+    return asyncio.run(bodies.take(request(sending(*parts, leaves=leaves), length), whose))
 
 
 def bodies(largest: int = 10, room: int = 30) -> Bodies:
-    return Bodies(cast(Entrance, None), largest, room)
+    return Bodies(largest, room)
 
 
 def test_a_body_is_put_together_from_its_parts() -> None:
@@ -83,7 +77,7 @@ def test_bodies_are_taken_in_as_far_as_there_is_room() -> None:
 def test_a_peer_that_leaves_gives_its_room_back() -> None:
     full = bodies()
     for _ in range(3):
-        with pytest.raises(Left):
+        with pytest.raises(ClientDisconnect):
             take(full, b"x" * 10, leaves=True)
     assert take(full, b"x" * 10)
 
@@ -118,7 +112,7 @@ def test_a_large_body_that_goes_on_with_next_to_nothing_gives_its_room_back(
     taking = bodies(largest=1_000_000, room=2_000_000)
     large = stuck(b"x" * 900_000, then=then, every_s=0.01)
     with pytest.raises(TooSlow):
-        asyncio.run(taking.take(request(), large, "acme"))
+        asyncio.run(taking.take(request(large), "acme"))
     assert take(taking, b"x" * 1_000_000)
 
 
@@ -138,12 +132,14 @@ def test_a_large_body_has_ten_seconds_to_grow_by_a_sixth_and_a_minute_in_all() -
 
 def test_a_packed_body_is_too_large_however_little_it_holds() -> None:
     nothing = gzip.compress(b"")
-    packed = request(None, (b"content-encoding", b"gzip"))
-    few, many = ([nothing] * count for count in (5, 6))
+    few, many = (
+        request(sending(*[nothing] * count), None, (b"content-encoding", b"gzip"))
+        for count in (5, 6)
+    )
     taking = bodies(largest=5 * len(nothing), room=10 * len(nothing))
-    assert asyncio.run(taking.take(packed, sending(*few), "acme")) == b""
+    assert asyncio.run(taking.take(few, "acme")) == b""
     with pytest.raises(TooLarge):
-        asyncio.run(taking.take(packed, sending(*many), "acme"))
+        asyncio.run(taking.take(many, "acme"))
 
 
 def test_a_body_of_many_empty_parts_is_unpacked_in_time_that_grows_with_its_length() -> None:

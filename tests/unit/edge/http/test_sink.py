@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from mneme_server.edge.http.call import HttpCall
-from mneme_server.edge.http.exchange import Event, Gone, Sink
+from mneme_server.edge.http.exchange import Gone, Sink
+from starlette.types import Message
 
 
 class Loop:
@@ -35,7 +36,7 @@ class Loop:
         self._loop.close()
 
     async def _make(self) -> None:
-        async def nobody_takes_it(_event: Event) -> None:
+        async def nobody_takes_it(_event: Message) -> None:
             self.sending.set()
             await asyncio.Event().wait()
 
@@ -87,7 +88,7 @@ def test_a_part_that_comes_just_before_the_servers_loop_is_closed_has_a_peer_tha
 ) -> None:
     loop, scheduled, gone = asyncio.new_event_loop(), threading.Event(), threading.Event()
 
-    async def nobody_is_there(*_event: Event) -> None:
+    async def nobody_is_there(*_event: Message) -> None:
         raise AssertionError("the loop runs no more")
 
     async def make() -> Sink:
