@@ -14,8 +14,8 @@ from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.common.process_limits import most_files
 from mneme_server.common.tracing import NOTHING, Span
 from mneme_server.common.watchdog import Watchdog
-from mneme_server.engine.cluster.alone import Alone, Servers
 from mneme_server.engine.cluster.cluster import Cluster, TenantDirectory
+from mneme_server.engine.cluster.servers import Alone, Servers
 from mneme_server.engine.corpus.nodes import Node
 from mneme_server.engine.corpus.tenant import OpenTenant, TenantListener
 from mneme_server.engine.corpus.tenant_store import TenantStores

@@ -18,6 +18,7 @@ import structlog
 from mneme_server.common.errors import FailedPrecondition, MnemeError, NotFound, Reason, is_failure
 from mneme_server.engine.cluster.erasure_propagation import ErasurePropagation, ErasureWorker
 from mneme_server.engine.cluster.leases import Leases
+from mneme_server.engine.cluster.servers import CountExchange
 from mneme_server.engine.corpus.feed import Position
 from mneme_server.engine.corpus.freshness import FOLLOWED_S
 from mneme_server.engine.corpus.nodes import TRAINING, Head, Node
@@ -55,18 +56,6 @@ class TenantDirectory(Protocol):
 
     def served(self, names: Collection[str]) -> Collection[str]:
         """Return those of the names that are tenants'."""
-        ...
-
-
-class CountExchange(Protocol):
-    """What limits are counted by."""
-
-    def report(self) -> Mapping[str, Any]:
-        """Return what this server has counted, as JSON can hold it."""
-        ...
-
-    def heard(self, reports: Mapping[str, Mapping[str, Any]]) -> None:
-        """Take note of what the other servers that live have reported, by their ids."""
         ...
 
 

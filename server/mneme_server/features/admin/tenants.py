@@ -15,7 +15,7 @@ from mneme_server.common.errors import (
 )
 from mneme_server.common.fencing import OWN, Fence, Leases
 from mneme_server.common.identity import DEFAULT_TENANT, Caller, KeyScope, check_tenant_id
-from mneme_server.engine.cluster.alone import NOBODY, OtherServers
+from mneme_server.engine.cluster.servers import NOBODY, OtherServers
 from mneme_server.features.admin.authentication import KeyAuthenticator
 from mneme_server.features.admin.model import Tenant
 from mneme_server.features.admin.ports import TenantFolders

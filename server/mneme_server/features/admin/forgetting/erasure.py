@@ -11,7 +11,7 @@ from typing import Any
 from mneme_server.common.canonical import Json, JsonObject, base64_text, canonical_json
 from mneme_server.common.clock import now_us, rfc3339
 from mneme_server.common.errors import Unavailable
-from mneme_server.engine.cluster.alone import OtherServers
+from mneme_server.engine.cluster.servers import OtherServers
 from mneme_server.engine.tenants.registry import Scrubber
 from mneme_server.features.admin.forgetting.forgetting import Forget, digest_of
 from mneme_server.features.admin.forgetting.model import Forgetting

@@ -1,13 +1,24 @@
-"""The servers of the same tenants, for those who need not know whether there are others, and the
-server that is the only one."""
+"""This server among those that have the same tenants, for those who need not know whether there are
+others; and the server that is the only one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from typing import Protocol
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Protocol
 
 from mneme_server.common.fencing import OWN, Leases
-from mneme_server.engine.cluster.cluster import CountExchange
+
+
+class CountExchange(Protocol):
+    """What limits are counted by."""
+
+    def report(self) -> Mapping[str, Any]:
+        """Return what this server has counted, as JSON can hold it."""
+        ...
+
+    def heard(self, reports: Mapping[str, Mapping[str, Any]]) -> None:
+        """Take note of what the other servers that live have reported, by their ids."""
+        ...
 
 
 class OtherServers(Protocol):
