@@ -1,7 +1,8 @@
 """Which RPCs each command of the command line reaches, read from its code.
 
 A command's function is followed into what it uses of the command line and of the importer; a
-method that is called there on something named a client is an RPC's.
+method that is called there on something named a client is an RPC's. A command that is made from a
+table says itself what it calls.
 """
 
 from __future__ import annotations
@@ -31,14 +32,19 @@ def commands_by_method() -> Mapping[str, tuple[str, ...]]:
     What does little else comes first.
     """
     reached = {
-        command: _reached(function.__module__, function.__name__, set())
-        for command, function in _commands(build_whole(), "mneme")
+        command: _called(function) for command, function in _commands(build_whole(), "mneme")
     }
     commands = sorted(reached, key=lambda command: len(reached[command]))
     return {
         method: tuple(command for command in commands if method in reached[command])
         for method in set().union(*reached.values())
     }
+
+
+def _called(function: Any) -> set[str]:
+    """The client's methods that a command comes to call."""
+    methods = getattr(function, "methods", None)
+    return set(methods or _reached(function.__module__, function.__name__, set()))
 
 
 def client_methods(nodes: Iterable[ast.AST]) -> set[str]:

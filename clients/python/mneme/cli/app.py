@@ -1,7 +1,8 @@
 """What every command shares: how to reach the server, and how to answer.
 
 A command is a function whose first parameter is a `Cli`. Registering it with `App.command` adds
-the options below to it, so that they work before and after the command's name.
+the options below to it, so that they work before and after the command's name. A parameter that is
+annotated with `Fields` stands for one of each field, and is what the line gave of them.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints
 
 import typer
 
 from mneme._version import __version__
 from mneme.cli.exits import InputError
+from mneme.cli.fields import Fields
 from mneme.cli.output import Output
 
 if TYPE_CHECKING:
@@ -158,17 +160,26 @@ def settings_callback(ctx: typer.Context, *, version: bool = False, **given: Any
 
 def _with_settings(function: Callable[..., None]) -> Callable[..., None]:
     """A function as typer wants it: without the `Cli`, with the shared options."""
-    own = list(inspect.signature(function).parameters.values())[1:]
     hints = get_type_hints(function, include_extras=True)
+    own: list[inspect.Parameter] = []
+    tables: dict[str, Fields] = {}
+    for parameter in list(inspect.signature(function).parameters.values())[1:]:
+        annotation = hints[parameter.name]
+        table = annotation.__metadata__[0] if get_origin(annotation) is Annotated else None
+        if isinstance(table, Fields):
+            tables[parameter.name] = table
+            own += table.parameters()
+        else:
+            own.append(parameter.replace(annotation=annotation))
 
     @functools.wraps(function)
     def command(ctx: typer.Context, **arguments: Any) -> None:
         later = Settings(**{f.name: arguments.pop(f.name) for f in fields(Settings)})
         earlier = ctx.find_root().obj or Settings()
-        function(Cli(earlier.overridden_by(later), ctx.get_help), **arguments)
+        taken = {name: table.take(arguments) for name, table in tables.items()}
+        function(Cli(earlier.overridden_by(later), ctx.get_help), **arguments, **taken)
 
-    parameters = [_CONTEXT, *(p.replace(annotation=hints[p.name]) for p in own), *_SHARED]
-    _present(command, parameters)
+    _present(command, [_CONTEXT, *own, *_SHARED])
     return command
 
 

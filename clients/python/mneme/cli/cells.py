@@ -3,15 +3,46 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 from mneme.visible import visible, visible_line
 
+# What is shown of a thing: a field, `record.uses`; how a number in it is written, `uplift:+.3g`; or
+# what a function writes of the thing.
+Shown = str | Callable[[Any], str]
+
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 _BAR_WIDTH = 6
 _UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+def cell_of(thing: Any, shown: Shown) -> str:
+    """What is shown of a thing, on one line."""
+    return _written(thing, shown, preview)
+
+
+def facts_of(thing: Any, shown: Mapping[str, Shown]) -> list[tuple[str, str]]:
+    """The names and values of what is shown of a thing; texts with their lines."""
+    return [(title, _written(thing, one, clean)) for title, one in shown.items()]
+
+
+def _written(thing: Any, shown: Shown, text: Callable[[str], str]) -> str:
+    if not isinstance(shown, str):
+        return shown(thing)
+    field, _, form = shown.partition(":")
+    value = attrgetter(field)(thing)
+    if value is None:
+        return ""
+    if form:
+        return format(value, form)
+    if isinstance(value, datetime):
+        return when(value)
+    if isinstance(value, Mapping | list):
+        return preview(", ".join(value) if isinstance(value, list) else json_text(value))
+    return text(value) if isinstance(value, str) else count(value)
 
 
 def preview(text: str, limit: int = 500) -> str:

@@ -4,89 +4,89 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mneme.cli import cells, remember
+from mneme.cli import cells, files, remember
 from mneme.cli.app import App, Cli
 from mneme.cli.exits import InputError
-from mneme.cli.files import written
-from mneme.cli.options import Limit, Project, Tags, User, Yes, listed, page_size
+from mneme.cli.fields import Fields, option, text, texts
+from mneme.cli.files import OutputFile
+from mneme.cli.options import BestOf, Etag, Project, Query, Tags, User, Yes, found, free_json
 from mneme.cli.output import Column
+from mneme.cli.resources import Resource, inside
 from mneme.cli.times import HELP, From, To, parse_start
-from mneme.cli.values import json_object
+from mneme.cli.values import text_of, without_empty
 
 if TYPE_CHECKING:
-    from mneme.types import Memory, MemoryFilterFields
+    from mneme.types import Memory
 
 app = App(help="What is remembered of users and projects; `mneme remember` stores it.")
 
-MemoryId = Annotated[str, typer.Argument(metavar="MEMORY", help="The memory's id.")]
-Agent = Annotated[str | None, typer.Option(metavar="ID", help="Remembered by this agent.")]
-AnyTags = Annotated[
-    list[str] | None,
-    typer.Option("--any-tag", metavar="TAG", help="With one of these labels; repeatable."),
-]
-Metadata = Annotated[
-    Any, typer.Option(parser=json_object, metavar="JSON", help="With these values in its metadata.")
-]
+_WHOSE = Fields(
+    user_id=User,
+    agent_id=text("Remembered by this agent.", "--agent", metavar="ID"),
+    project=Project,
+    tags=Tags,
+    any_tags=texts("With one of these labels; repeatable.", "--any-tag", metavar="TAG"),
+    metadata=free_json("With these values in its metadata."),
+)
+_FILTER = Fields(**_WHOSE, start_time=From, end_time=To)
+_BEFORE = option(
+    datetime | None, f"Older than this: {HELP}.", "--before", parser=parse_start, metavar="TIME"
+)
 Superseded = Annotated[bool, typer.Option("--superseded", help="Superseded ones too.")]
+MemoryId = Annotated[str, typer.Argument(metavar="MEMORY", help="The memory's id.")]
+
+
+def _text(memory: Memory) -> str:
+    until = f" (until {cells.when(memory.until)})" if memory.superseded_by else ""
+    return cells.preview(memory.text) + until
+
 
 _COLUMNS = (
-    Column("Memory", style="cyan"),
-    Column("Since", style="dim"),
-    Column("User", optional=1),
-    Column("Project", optional=2),
-    Column("Tags", optional=3),
-    Column("Text", below=True, lines=3),
+    Column("Memory", "id", style="cyan"),
+    Column("Since", "since", style="dim"),
+    Column("User", "user_id", optional=1),
+    Column("Project", "project", optional=2),
+    Column("Tags", "tags", optional=3),
+    Column("Text", _text, below=True, lines=3),
 )
-_FOUND_COLUMNS = (Column("Similarity", style="cyan"), *_COLUMNS)
+_FOUND_COLUMNS = (
+    Column("Similarity", "similarity:.2f", style="cyan"),
+    *inside("memory", _COLUMNS),
+)
 
-
-@app.command("list")
-def list_(
-    cli: Cli,
-    *,
-    user: User = None,
-    agent: Agent = None,
-    project: Project = None,
-    tag: Tags = None,
-    any_tag: AnyTags = None,
-    metadata: Metadata = None,
-    start: From = None,
-    end: To = None,
-    superseded: Superseded = False,
-    limit: Limit = 50,
-) -> None:
-    """List memories, latest first, by when they began to hold."""
-    with cli.connect() as client:
-        walk = client.iter_memories(
-            filter=_filter(
-                user=user,
-                agent=agent,
-                project=project,
-                tag=tag,
-                any_tag=any_tag,
-                metadata=metadata,
-                start=start,
-                end=end,
-            ),
-            include_superseded=superseded,
-            page_size=page_size(limit),
-        )
-        listed(cli.out, walk, limit, _COLUMNS, _row)
-
-
-@app.command()
-def get(cli: Cli, memory_id: MemoryId) -> None:
-    """Show one memory."""
-    with cli.connect() as client:
-        memory = client.get_memory(memory_id).memory
-    if cli.out.as_json:
-        cli.out.message(memory)
-    else:
-        cli.out.facts(_facts(memory))
+_memories = Resource(
+    app,
+    "memory",
+    key=Fields(memory_id=MemoryId),
+    columns=_COLUMNS,
+    facts={
+        "Memory": "id",
+        "Text": "text",
+        "User": "user_id",
+        "Agent": "agent_id",
+        "Project": "project",
+        "Tags": "tags",
+        "Metadata": "metadata",
+        "Importance": "importance",
+        "Since": "since",
+        "Supersedes": lambda it: cells.preview(" ".join(it.supersedes)),
+        "Superseded by": "superseded_by",
+        "Until": "until",
+        "Stored": "created_at",
+        "Updated": "updated_at",
+        "Etag": "etag",
+    },
+)
+_memories.list(
+    "iter_memories",
+    "List memories, latest first, by when they began to hold.",
+    Fields(filter=_FILTER, include_superseded=Superseded),
+)
+_memories.get("get_memory", "Show one memory.")
 
 
 @app.command()
@@ -94,47 +94,28 @@ def update(
     cli: Cli,
     *,
     memory_id: MemoryId,
-    text: Annotated[
-        str | None, typer.Option(help="What it says; - reads it from standard input.")
-    ] = None,
-    user: remember.User = None,
-    agent: remember.Agent = None,
-    project: remember.Project = None,
-    tag: Annotated[
-        list[str] | None, typer.Option("--tag", help="Its labels from now on; repeatable.")
-    ] = None,
-    metadata: remember.Metadata = None,
-    importance: remember.Importance = None,
-    since: remember.Since = None,
-    supersedes: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ID", help="All that it replaces; repeatable."),
-    ] = None,
-    etag: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ETAG", help="Its etag as `get` shows it: refuse if it has changed since."
+    changed: Annotated[
+        Any,
+        Fields(
+            text=text("What it says; - reads it from standard input.", sent=text_of),
+            user_id=remember.User,
+            agent_id=remember.Agent,
+            project=remember.Project,
+            tags=texts("Its labels from now on; repeatable.", "--tag", sent=without_empty),
+            metadata=remember.Metadata,
+            importance=remember.Importance,
+            since=remember.Since,
+            supersedes=texts("All that it replaces; repeatable.", metavar="ID", sent=without_empty),
+            etag=Etag,
         ),
-    ] = None,
+    ],
 ) -> None:
     """Change the given fields of a memory; "" empties a field.
 
     To keep what was true before, use `mneme remember` with --supersedes.
     """
     with cli.connect() as client:
-        answer = client.update_memory(
-            memory_id,
-            text=None if text is None else remember.text_of(text),
-            user_id=user,
-            agent_id=agent,
-            project=project,
-            tags=_without_empty(tag),
-            metadata=metadata,
-            importance=importance,
-            since=since,
-            supersedes=_without_empty(supersedes),
-            etag=etag,
-        )
+        answer = client.update_memory(memory_id, **changed)
     cli.out.done(f"updated {memory_id}", answer.memory)
     if answer.already_known:
         other = cells.preview(answer.known_memory_id)
@@ -145,17 +126,10 @@ def update(
 def search(
     cli: Cli,
     *,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for, in words.")],
-    user: User = None,
-    agent: Agent = None,
-    project: Project = None,
-    tag: Tags = None,
-    any_tag: AnyTags = None,
-    metadata: Metadata = None,
-    start: From = None,
-    end: To = None,
+    query: Query,
+    chosen: Annotated[Any, _FILTER],
     superseded: Superseded = False,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100)] = 10,
+    limit: BestOf = 10,
     min_similarity: Annotated[float | None, typer.Option(min=0, max=1)] = None,
     rerank: Annotated[
         bool, typer.Option("--rerank", help="Rank by what causal edges say about them, too.")
@@ -168,29 +142,13 @@ def search(
     with cli.connect() as client:
         answer = client.search_memories(
             query,
-            filter=_filter(
-                user=user,
-                agent=agent,
-                project=project,
-                tag=tag,
-                any_tag=any_tag,
-                metadata=metadata,
-                start=start,
-                end=end,
-            ),
+            filter=chosen,
             include_superseded=superseded,
             limit=limit,
             min_similarity=min_similarity,
             rerank=rerank,
         )
-    if cli.out.as_json:
-        cli.out.message(answer)
-        return
-    rows = [[f"{one.similarity:.2f}", *_row(one.memory)] for one in answer.results]
-    cli.out.table(_FOUND_COLUMNS, rows)
-    if not rows:
-        searched = cells.plural(answer.searched_count, "memory", "memories")
-        cli.out.remark(f"None of {searched} fits.")
+    found(cli.out, answer, _FOUND_COLUMNS, "memory", "memories")
 
 
 @app.command()
@@ -200,27 +158,14 @@ def delete(
     memory_ids: Annotated[
         list[str] | None, typer.Argument(metavar="[MEMORY]...", help="The memories' ids.")
     ] = None,
-    user: User = None,
-    agent: Agent = None,
-    project: Project = None,
-    tag: Tags = None,
-    any_tag: AnyTags = None,
-    metadata: Metadata = None,
-    before: Annotated[
-        datetime | None,
-        typer.Option(parser=parse_start, metavar="TIME", help=f"Older than this: {HELP}."),
-    ] = None,
+    chosen: Annotated[Any, Fields(**_WHOSE, end_time=_BEFORE)],
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what would be deleted.")
     ] = False,
     yes: Yes = False,
 ) -> None:
     """Delete memories for good, superseded ones too: by their ids, or all that the options pick."""
-    chosen = _filter(
-        user=user, agent=agent, project=project, tag=tag, any_tag=any_tag, metadata=metadata,
-        end=before,
-    )  # fmt: skip
-    if not memory_ids and all(value is None for value in chosen.values()):
+    if not (memory_ids or chosen):
         raise InputError("give the memories' ids, or an option that picks some")
     with cli.connect() as client:
         answer = client.delete_memories(memory_ids=memory_ids, filter=chosen, dry_run=True)
@@ -242,33 +187,13 @@ def delete(
 
 
 @app.command("export")
-def export(
-    cli: Cli,
-    *,
-    file: Annotated[
-        Path | None, typer.Argument(help="Output file; default standard output.")
-    ] = None,
-    user: User = None,
-    agent: Agent = None,
-    project: Project = None,
-    tag: Tags = None,
-    any_tag: AnyTags = None,
-    metadata: Metadata = None,
-) -> None:
+def export(cli: Cli, *, file: OutputFile = None, chosen: Annotated[Any, Fields(**_WHOSE)]) -> None:
     """Write memories, superseded ones too, as JSON Lines, which `mneme memories import` reads."""
     from mneme.plain import to_json
 
-    chosen = _filter(
-        user=user, agent=agent, project=project, tag=tag, any_tag=any_tag, metadata=metadata
-    )
-    count = 0
-    with cli.connect() as client, written(file) as target:
+    with cli.connect() as client:
         walk = client.iter_memories(filter=chosen, include_superseded=True, page_size=1000)
-        for memory in walk:
-            target.write(to_json(memory) + "\n")
-            count += 1
-    if file:
-        cli.out.remark(f"{cells.plural(count, 'memory', 'memories')} written to {file}")
+        files.export(cli, file, map(to_json, walk), "memory", "memories")
 
 
 @app.command("import")
@@ -284,11 +209,8 @@ def import_(
     from mneme.importing.memories import import_memories
     from mneme.plain import to_json
 
-    try:
-        with cli.connect(retries=4) as client:
-            totals = import_memories(client, file)
-    except OSError as error:
-        raise InputError(f"cannot read {file}: {error.strerror}") from error
+    with files.importing(cli, file) as client:
+        totals = import_memories(client, file)
     totals.ClearField("receipts")
     if cli.out.as_json:
         cli.out.line(to_json(totals))
@@ -299,64 +221,3 @@ def import_(
         f"{cells.count(totals.known_count)} known already"
         + (f"; {rate:,.0f} a second" if rate else "")
     )
-
-
-def _filter(
-    *,
-    user: str | None,
-    agent: str | None,
-    project: str | None,
-    tag: list[str] | None,
-    any_tag: list[str] | None,
-    metadata: Any,
-    start: datetime | None = None,
-    end: datetime | None = None,
-) -> MemoryFilterFields:
-    chosen: dict[str, Any] = {
-        "user_id": user,
-        "agent_id": agent,
-        "project": project,
-        "tags": tag,
-        "any_tags": any_tag,
-        "metadata": metadata,
-        "start_time": start,
-        "end_time": end,
-    }
-    return cast("MemoryFilterFields", chosen)
-
-
-def _without_empty(values: list[str] | None) -> list[str] | None:
-    """`--tag ""` takes all labels away."""
-    return None if values is None else [value for value in values if value]
-
-
-def _row(memory: Memory) -> list[str]:
-    until = f" (until {cells.when(memory.until)})" if memory.superseded_by else ""
-    return [
-        cells.preview(memory.id),
-        cells.when(memory.since),
-        cells.preview(memory.user_id),
-        cells.preview(memory.project),
-        cells.preview(", ".join(memory.tags)),
-        cells.preview(memory.text) + until,
-    ]
-
-
-def _facts(memory: Memory) -> list[tuple[str, str]]:
-    return [
-        ("Memory", cells.preview(memory.id)),
-        ("Text", cells.clean(memory.text)),
-        ("User", cells.preview(memory.user_id)),
-        ("Agent", cells.preview(memory.agent_id)),
-        ("Project", cells.preview(memory.project)),
-        ("Tags", cells.preview(", ".join(memory.tags))),
-        ("Metadata", cells.preview(cells.json_text(memory.metadata))),
-        ("Importance", cells.name(memory.importance)),
-        ("Since", cells.when(memory.since)),
-        ("Supersedes", cells.preview(" ".join(memory.supersedes))),
-        ("Superseded by", cells.preview(memory.superseded_by)),
-        ("Until", cells.when(memory.until)),
-        ("Stored", cells.when(memory.created_at)),
-        ("Updated", cells.when(memory.updated_at)),
-        ("Etag", cells.preview(memory.etag)),
-    ]

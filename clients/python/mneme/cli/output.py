@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mneme.cli.cells import cut
+from mneme.cli.cells import Shown, cell_of, cut, facts_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,6 +31,7 @@ class Column:
 
     Args:
         title: its heading.
+        shown: what it shows of a thing, where its table is one of things.
         flexible: on a terminal its text is cut to the room that the others leave.
         least: the cells that a flexible column needs to be of use.
         lines: the lines over which a flexible column's text may run on a terminal.
@@ -42,6 +43,7 @@ class Column:
     """
 
     title: str
+    shown: Shown = ""
     flexible: bool = False
     least: int = 12
     lines: int = 1
@@ -90,6 +92,13 @@ class Output:
         else:
             self.line(text)
 
+    def thing(self, thing: Answer[Any], shown: Mapping[str, Shown]) -> None:
+        """Write one thing: what is shown of it, by name, or all of it as JSON."""
+        if self.as_json:
+            self.message(thing)
+        else:
+            self.facts(facts_of(thing, shown))
+
     def facts(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Write names and values, aligned; empty values are left out."""
         shown = [(name, value) for name, value in pairs if value]
@@ -99,6 +108,10 @@ class Output:
             self.line(f"{name:<{width}}{_GAP}{first}".rstrip())
             for line in more:
                 self.line(f"{'':<{width}}{_GAP}{line}".rstrip())
+
+    def things(self, columns: Sequence[Column], things: Iterable[Any]) -> None:
+        """Write a table with a row for each thing; nothing when there are none."""
+        self.table(columns, [[cell_of(one, column.shown) for column in columns] for one in things])
 
     def table(self, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
         """Write a table; nothing when there are no rows."""

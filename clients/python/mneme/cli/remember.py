@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,18 +10,18 @@ import typer
 from mneme._generated.choices import ImportanceChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
-from mneme.cli.exits import InputError
 from mneme.cli.times import HELP, parse_start
-from mneme.cli.values import json_object
+from mneme.cli.values import json_object, text_of
 
 if TYPE_CHECKING:
     from mneme.types import InsertMemoryResponse
 
 _SHOWN = 80
 
-User = Annotated[str | None, typer.Option(metavar="ID", help="The user it is about.")]
+User = Annotated[str | None, typer.Option("--user", metavar="ID", help="The user it is about.")]
 Agent = Annotated[
-    str | None, typer.Option(metavar="ID", help="The agent that remembers it; default all.")
+    str | None,
+    typer.Option("--agent", metavar="ID", help="The agent that remembers it; default all."),
 ]
 Project = Annotated[str | None, typer.Option(metavar="NAME", help="The project it is about.")]
 Tags = Annotated[
@@ -92,20 +91,6 @@ def remember(
     cli.out.done(answer.memory.id, answer)
     if not cli.out.as_json:
         _remark(cli, answer)
-
-
-def text_of(given: str) -> str:
-    """What was given, or what standard input holds for "-".
-
-    Raises:
-        InputError: it holds nothing.
-    """
-    if given != "-":
-        return given
-    text = sys.stdin.read().strip()
-    if not text:
-        raise InputError("standard input is empty")
-    return text
 
 
 def _remark(cli: Cli, answer: InsertMemoryResponse) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, get_args
@@ -10,6 +11,7 @@ from typing import Any, get_args
 import typer
 
 from mneme._generated.choices import EventTypeName, MemoryKindChoice
+from mneme.cli.exits import InputError
 
 
 def not_json(error: json.JSONDecodeError) -> str:
@@ -30,6 +32,25 @@ def json_object(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise typer.BadParameter('is not a JSON object; give {"key": "value", …}')
     return value
+
+
+def text_of(given: str) -> str:
+    """What was given, or what standard input holds for "-".
+
+    Raises:
+        InputError: it holds nothing.
+    """
+    if given != "-":
+        return given
+    text = sys.stdin.read().strip()
+    if not text:
+        raise InputError("standard input is empty")
+    return text
+
+
+def without_empty(values: list[str]) -> list[str]:
+    """The values but empty ones: a single empty one leaves none of a list."""
+    return [value for value in values if value]
 
 
 def number_or_empty(text: str) -> float | str:
