@@ -2,135 +2,124 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from mneme._generated.choices import AlertConditionChoice, AlertTrendChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
-from mneme.cli.options import Agent, Limit, Project, Tags, Yes, listed, page_size
+from mneme.cli.fields import Fields, argument, choice, number, option, text, texts
+from mneme.cli.options import Agent, Project, Tags
 from mneme.cli.output import Column
+from mneme.cli.resources import Resource
 from mneme.cli.times import From, To
-from mneme.cli.values import number_or_empty
+from mneme.cli.values import number_or_empty, without_empty
 
 if TYPE_CHECKING:
-    from mneme.types import (
-        AlertDelivery,
-        AlertHistoryEntry,
-        AlertRule,
-        AlertRuleFields,
-        AlertScopeFields,
-        TriedAlert,
-    )
+    from mneme.types import AlertHistoryEntry, AlertRule
 
 app = App(help="Alerts: rules that watch what is recorded, and whom they notify.")
 
-_COLUMNS = (
-    Column("State"),
-    Column("Name", style="cyan"),
-    Column("Condition"),
-    Column("Threshold", right=True),
-    Column("Minutes", right=True),
-    Column("Scope", optional=2),
-    Column("Last triggered", optional=1),
-    Column("Rule", style="dim"),
-    Column("Key", optional=3),
-)
-_HISTORY_COLUMNS = (
-    Column("Triggered"),
-    Column("Resolved"),
-    Column("Name", style="cyan"),
-    Column("What happened"),
-    Column("Told", optional=1),
-    Column("Rule", style="dim", optional=2),
-)
+
+def _state(rule: AlertRule) -> str:
+    state = cells.name(rule.state) if rule.enabled else "disabled"
+    return f"{state}, held back" if rule.notify_held_reason else state
+
+
+def _threshold(rule: AlertRule) -> str:
+    """What the value must exceed; silence has no such thing."""
+    return "" if rule.condition == "no_events_for" else f"{rule.threshold:g}"
+
+
+def _where(rule: AlertRule) -> str:
+    scope = rule.scope
+    return ", ".join(one for one in (scope.agent_id, scope.project, *scope.tags) if one)
+
+
+def _told(entry: AlertHistoryEntry) -> str:
+    done = sum(one.state == "delivered" for one in entry.deliveries)
+    return f"{done} of {len(entry.deliveries)}" if entry.deliveries else ""
+
+
 _TRIED_COLUMNS = (
-    Column("Would trigger"),
-    Column("Would resolve"),
-    Column("Value", right=True),
-    Column("Highest", right=True),
+    Column("Would trigger", "triggered_at"),
+    Column("Would resolve", "resolved_at"),
+    Column("Value", "current_value:.4g", right=True),
+    Column("Highest", "highest_value:.4g", right=True),
 )
-_SENT_COLUMNS = (Column("Channel", style="cyan"), Column("Became"), Column("Why"))
-
+_SENT_COLUMNS = (
+    Column("Channel", "channel", style="cyan"),
+    Column("Became", "state"),
+    Column("Why", "error"),
+)
+_NOTIFY = "Whom to notify: https://… or mailto:…; repeatable."
+_TREND = "What gets worse, for trend_exceeds."
+_PATTERN = text("What errors' messages say, for error_pattern_exceeds.")
+_SCOPE = Fields(agent_id=Agent, project=Project, tags=Tags)
+_THRESHOLD = number("It triggers when the value is higher; default: 0.", min=0)
+_WINDOW = Fields(
+    min_events=number("With fewer events it does not trigger.", kind=int, min=0),
+    window_minutes=number("How far back it looks.", "--window", kind=int, min=1, metavar="MINUTES"),
+)
+_WHEN = Fields(
+    threshold=_THRESHOLD,
+    resolve_threshold=number("It resolves at this value; default: the threshold.", min=0),
+    **_WINDOW,
+)
 RuleId = Annotated[str, typer.Argument(metavar="RULE", help="The rule's id.")]
-Condition = Annotated[AlertConditionChoice, typer.Argument(case_sensitive=False)]
-Threshold = Annotated[
-    float | None, typer.Option(min=0, help="It triggers when the value is higher; default: 0.")
-]
-ResolveAt = Annotated[
-    float | None, typer.Option(min=0, help="It resolves at this value; default: the threshold.")
-]
-Least = Annotated[int | None, typer.Option(min=0, help="With fewer events it does not trigger.")]
-Window = Annotated[
-    int | None, typer.Option("--window", min=1, metavar="MINUTES", help="How far back it looks.")
-]
-Notify = Annotated[
-    list[str] | None,
-    typer.Option(metavar="URL", help="Whom to notify: https://… or mailto:…; repeatable."),
-]
-Pattern = Annotated[
-    str | None, typer.Option(help="What errors' messages say, for error_pattern_exceeds.")
-]
-Trend = Annotated[
-    AlertTrendChoice | None,
-    typer.Option(case_sensitive=False, help="What gets worse, for trend_exceeds."),
-]
 
-
-@app.command()
-def create(
-    cli: Cli,
-    *,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called.")],
-    condition: Condition,
-    threshold: Threshold = None,
-    resolve_threshold: ResolveAt = None,
-    min_events: Least = None,
-    window: Window = None,
-    agent: Agent = None,
-    project: Project = None,
-    tag: Tags = None,
-    notify: Notify = None,
-    pattern: Pattern = None,
-    trend: Trend = None,
-    rule_id: Annotated[str | None, typer.Option("--id", help="Its id.")] = None,
-) -> None:
-    """Create a rule."""
-    with cli.connect() as client:
-        rule = client.create_alert_rule(
-            name,
-            condition,
-            threshold=threshold,
-            resolve_threshold=resolve_threshold,
-            min_events=min_events,
-            window_minutes=window,
-            scope=_scope(agent, project, tag),
-            notify_channels=notify,
-            pattern=pattern,
-            trend=trend,
-            rule_id=rule_id,
-        ).rule
-    cli.out.done(f"created {rule.id}: {rule.name}", rule)
-
-
-@app.command("list")
-def list_(cli: Cli, *, limit: Limit = 50) -> None:
-    """List rules, latest first."""
-    with cli.connect() as client:
-        walk = client.iter_alert_rules(page_size=page_size(limit))
-        listed(cli.out, walk, limit, _COLUMNS, _row)
-
-
-@app.command()
-def get(cli: Cli, rule_id: RuleId) -> None:
-    """Show one rule."""
-    with cli.connect() as client:
-        rule = client.get_alert_rule(rule_id).rule
-    if cli.out.as_json:
-        cli.out.message(rule)
-    else:
-        cli.out.facts(_facts(rule))
+_rules = Resource(
+    app,
+    "rule",
+    key=Fields(rule_id=RuleId),
+    columns=(
+        Column("State", _state),
+        Column("Name", lambda it: cells.preview(it.name, 60), style="cyan"),
+        Column("Condition", "condition"),
+        Column("Threshold", _threshold, right=True),
+        Column("Minutes", "window_minutes", right=True),
+        Column("Scope", lambda it: cells.preview(_where(it), 60), optional=2),
+        Column("Last triggered", "last_triggered_at", optional=1),
+        Column("Rule", "id", style="dim"),
+        Column("Key", "notify_key_id", optional=3),
+    ),
+    facts={
+        "Name": "name",
+        "State": _state,
+        "Condition": "condition",
+        "Pattern": "pattern",
+        "Trend": "trend",
+        "Threshold": _threshold,
+        "Resolves at": "resolve_threshold:g",
+        "Least events": "min_events",
+        "Minutes": "window_minutes",
+        "Scope": _where,
+        "Tells": lambda it: cells.clean(", ".join(it.notify_channels)),
+        "Held back": lambda it: cells.clean(it.notify_held_reason.removeprefix("held back: ")),
+        "Set by key": "notify_key_id",
+        "Last triggered": "last_triggered_at",
+        "Created": "created_at",
+        "Changed": "updated_at",
+    },
+)
+_rules.create(
+    "create_alert_rule",
+    "Create a rule.",
+    Fields(
+        name=argument("NAME", "What it is called."),
+        condition=argument(None, kind=AlertConditionChoice, case_sensitive=False),
+        **_WHEN,
+        scope=_SCOPE,
+        notify_channels=texts(_NOTIFY, "--notify", metavar="URL"),
+        pattern=_PATTERN,
+        trend=choice(AlertTrendChoice, _TREND),
+        rule_id=text("Its id.", "--id"),
+    ),
+    said="created {0.id}: {0.name}",
+)
+_rules.list("iter_alert_rules", "List rules, latest first.")
+_rules.get("get_alert_rule", "Show one rule.")
 
 
 @app.command()
@@ -138,53 +127,39 @@ def update(
     cli: Cli,
     rule_id: RuleId,
     *,
-    name: Annotated[str | None, typer.Option(help="What it is called.")] = None,
-    enabled: Annotated[
-        bool | None, typer.Option("--enable/--disable", help="Whether it is watched.")
-    ] = None,
-    condition: Annotated[
-        AlertConditionChoice | None,
-        typer.Option(case_sensitive=False, help="What it watches from now on."),
-    ] = None,
-    threshold: Threshold = None,
-    resolve_threshold: Annotated[
+    changed: Annotated[
         Any,
-        typer.Option(
-            parser=number_or_empty, metavar="NUMBER", help='It resolves at this; "": threshold.'
+        Fields(
+            name=text("What it is called."),
+            enabled=option(bool | None, "Whether it is watched.", "--enable/--disable"),
+            condition=choice(AlertConditionChoice, "What it watches from now on."),
+            threshold=_THRESHOLD,
+            resolve_threshold=option(
+                Any,
+                'It resolves at this; "": threshold.',
+                parser=number_or_empty,
+                metavar="NUMBER",
+            ),
+            **_WINDOW,
+            scope=Fields(
+                agent_id=Agent,
+                project=Project,
+                tags=texts(
+                    "The labels from now on; repeatable.",
+                    "--tag",
+                    metavar="TAG",
+                    sent=without_empty,
+                ),
+            ),
+            notify_channels=texts(_NOTIFY, "--notify", metavar="URL", sent=without_empty),
+            pattern=_PATTERN,
+            trend=choice(Literal[AlertTrendChoice, ""], _TREND),
         ),
-    ] = None,
-    min_events: Least = None,
-    window: Window = None,
-    agent: Agent = None,
-    project: Project = None,
-    tag: Annotated[
-        list[str] | None,
-        typer.Option("--tag", metavar="TAG", help="The labels from now on; repeatable."),
-    ] = None,
-    notify: Notify = None,
-    pattern: Pattern = None,
-    trend: Annotated[
-        Literal[AlertTrendChoice, ""] | None,
-        typer.Option(case_sensitive=False, help="What gets worse, for trend_exceeds."),
-    ] = None,
+    ],
 ) -> None:
     """Change a rule; what is not given stays as it is, and "" lifts a restriction."""
     from mneme.plain import to_dict
 
-    given: dict[str, Any] = {
-        "name": name,
-        "enabled": enabled,
-        "condition": condition,
-        "threshold": threshold,
-        "resolve_threshold": resolve_threshold,
-        "min_events": min_events,
-        "window_minutes": window,
-        "scope": _given(agent_id=agent, project=project, tags=_filled(tag)) or None,
-        "notify_channels": _filled(notify),
-        "pattern": pattern,
-        "trend": trend,
-    }
-    changed = _given(**given)
     if not changed:
         raise typer.BadParameter("say what to change; --help lists what can be")
     with cli.connect() as client:
@@ -197,36 +172,41 @@ def update(
     cli.out.done(f"changed {rule.id}: {', '.join(changed)}", rule)
 
 
-@app.command()
-def delete(cli: Cli, *, rule_id: RuleId, yes: Yes = False) -> None:
-    """Delete a rule; its history stays."""
-    if not yes:
-        typer.confirm(f"Delete the alert rule {rule_id}?", abort=True, err=True)
-    with cli.connect() as client:
-        gone = client.delete_alert_rule(rule_id).rule
-    cli.out.done(f"deleted {rule_id}: {gone.name}", gone)
+_rules.change(
+    "delete",
+    "delete_alert_rule",
+    "Delete a rule; its history stays.",
+    said="deleted {rule_id}: {0.name}",
+    confirm="Delete the alert rule {rule_id}?",
+)
 
-
-@app.command()
-def history(
-    cli: Cli,
-    *,
-    rule: Annotated[str | None, typer.Option(metavar="RULE", help="Only by this rule.")] = None,
-    still: Annotated[bool, typer.Option("--open", help="Only what is not resolved.")] = False,
-    start: From = None,
-    end: To = None,
-    limit: Limit = 50,
-) -> None:
-    """List what was triggered, latest first."""
-    with cli.connect() as client:
-        walk = client.iter_alert_history(
-            rule_id=rule,
-            state="triggered" if still else None,
-            start_time=start,
-            end_time=end,
-            page_size=page_size(limit),
-        )
-        listed(cli.out, walk, limit, _HISTORY_COLUMNS, _entry_row)
+_history = Resource(
+    app,
+    columns=(
+        Column("Triggered", "triggered_at"),
+        Column("Resolved", "resolved_at"),
+        Column("Name", lambda it: cells.preview(it.rule_name, 60), style="cyan"),
+        Column("What happened", lambda it: cells.preview(it.message, 200)),
+        Column("Told", _told, optional=1),
+        Column("Rule", "rule_id", style="dim", optional=2),
+    ),
+)
+_history.list(
+    "iter_alert_history",
+    "List what was triggered, latest first.",
+    Fields(
+        rule_id=text("Only by this rule.", "--rule", metavar="RULE"),
+        state=option(
+            bool,
+            "Only what is not resolved.",
+            "--open",
+            sent=lambda still: "triggered" if still else None,
+        ),
+        start_time=From,
+        end_time=To,
+    ),
+    name="history",
+)
 
 
 @app.command()
@@ -237,8 +217,7 @@ def test(cli: Cli, rule_id: RuleId) -> None:
     if cli.out.as_json:
         cli.out.message(answer)
         return
-    rows = [[one.channel, cells.name(one.state), one.error] for one in answer.deliveries]
-    cli.out.table(_SENT_COLUMNS, rows)
+    cli.out.things(_SENT_COLUMNS, answer.deliveries)
 
 
 @app.command("try")
@@ -252,35 +231,19 @@ def try_(
         AlertConditionChoice | None,
         typer.Option(case_sensitive=False, help="Instead of a rule: what to watch."),
     ] = None,
-    threshold: Threshold = None,
-    resolve_threshold: ResolveAt = None,
-    min_events: Least = None,
-    window: Window = None,
-    agent: Agent = None,
-    project: Project = None,
-    tag: Tags = None,
-    pattern: Pattern = None,
+    rule: Annotated[Any, Fields(**_WHEN, scope=_SCOPE, pattern=_PATTERN)],
     start: From = None,
     end: To = None,
 ) -> None:
     """Try a rule against the past: when it would have triggered in the last week."""
     if (rule_id is None) == (condition is None):
         raise typer.BadParameter("name a rule, or say with --condition what to watch")
-    given: dict[str, Any] = {
-        "condition": condition,
-        "threshold": threshold,
-        "resolve_threshold": resolve_threshold,
-        "min_events": min_events,
-        "window_minutes": window,
-        "scope": _scope(agent, project, tag),
-        "pattern": pattern,
-    }
-    asked = _given(**given)
+    asked = rule if condition is None else {"condition": condition, **rule}
     if rule_id is not None and asked:
         raise typer.BadParameter("a rule that is there is tried as it is")
     with cli.connect() as client:
         answer = client.try_alert_rule(
-            rule=cast("AlertRuleFields", asked) if asked else None,
+            rule=asked or None,
             rule_id=rule_id,
             start_time=start,
             end_time=end,
@@ -288,7 +251,7 @@ def try_(
     if cli.out.as_json:
         cli.out.message(answer)
         return
-    cli.out.table(_TRIED_COLUMNS, [_tried_row(one) for one in answer.alerts])
+    cli.out.things(_TRIED_COLUMNS, answer.alerts)
     cli.out.remark(
         f"It {answer.summary}; the value is {answer.current_value:.4g} now and was"
         f" {answer.highest_value:.4g} at most."
@@ -307,97 +270,3 @@ def secret(
     with cli.connect() as client:
         answer = client.rotate_webhook_secret() if rotate else client.get_webhook_secret()
     cli.out.done(answer.secret, answer)
-
-
-def _scope(
-    agent: str | None, project: str | None, tags: list[str] | None
-) -> AlertScopeFields | None:
-    given = {"agent_id": agent, "project": project, "tags": tags}
-    found = {field: value for field, value in given.items() if value}
-    return cast("AlertScopeFields", found) if found else None
-
-
-def _given(**values: Any) -> dict[str, Any]:
-    return {field: value for field, value in values.items() if value is not None}
-
-
-def _filled(texts: list[str] | None) -> list[str] | None:
-    """The texts but empty ones: a single empty one leaves none of a list."""
-    return None if texts is None else [text for text in texts if text]
-
-
-def _where(rule: AlertRule) -> str:
-    scope = rule.scope
-    return ", ".join(one for one in (scope.agent_id, scope.project, *scope.tags) if one)
-
-
-def _state(rule: AlertRule) -> str:
-    state = cells.name(rule.state) if rule.enabled else "disabled"
-    return f"{state}, held back" if rule.notify_held_reason else state
-
-
-def _threshold(rule: AlertRule) -> str:
-    """What the value must exceed; silence has no such thing."""
-    return "" if rule.condition == "no_events_for" else f"{rule.threshold:g}"
-
-
-def _row(rule: AlertRule) -> list[str]:
-    return [
-        _state(rule),
-        cells.preview(rule.name, 60),
-        cells.name(rule.condition),
-        _threshold(rule),
-        cells.count(rule.window_minutes),
-        cells.preview(_where(rule), 60),
-        cells.when(rule.last_triggered_at),
-        rule.id,
-        rule.notify_key_id,
-    ]
-
-
-def _facts(rule: AlertRule) -> list[tuple[str, str]]:
-    lower = rule.resolve_threshold
-    facts = [
-        ("Name", rule.name),
-        ("State", _state(rule)),
-        ("Condition", cells.name(rule.condition)),
-        ("Pattern", rule.pattern),
-        ("Trend", cells.name(rule.trend)),
-        ("Threshold", _threshold(rule)),
-        ("Resolves at", "" if lower is None else f"{lower:g}"),
-        ("Least events", cells.count(rule.min_events)),
-        ("Minutes", cells.count(rule.window_minutes)),
-        ("Scope", _where(rule)),
-        ("Tells", ", ".join(rule.notify_channels)),
-        ("Held back", rule.notify_held_reason.removeprefix("held back: ")),
-        ("Set by key", rule.notify_key_id),
-        ("Last triggered", cells.when(rule.last_triggered_at)),
-        ("Created", cells.when(rule.created_at)),
-        ("Changed", cells.when(rule.updated_at)),
-    ]
-    return [(name, value) for name, value in facts if value]
-
-
-def _entry_row(entry: AlertHistoryEntry) -> list[str]:
-    return [
-        cells.when(entry.triggered_at),
-        cells.when(entry.resolved_at),
-        cells.preview(entry.rule_name, 60),
-        cells.preview(entry.message, 200),
-        _told(entry.deliveries),
-        entry.rule_id,
-    ]
-
-
-def _told(deliveries: list[AlertDelivery]) -> str:
-    done = sum(one.state == "delivered" for one in deliveries)
-    return f"{done} of {len(deliveries)}" if deliveries else ""
-
-
-def _tried_row(one: TriedAlert) -> list[str]:
-    return [
-        cells.when(one.triggered_at),
-        cells.when(one.resolved_at),
-        f"{one.current_value:.4g}",
-        f"{one.highest_value:.4g}",
-    ]

@@ -3,44 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
+from mneme.cli.fields import Fields, argument, flag, number, option, text, texts
 from mneme.cli.nightly import nightly
 from mneme.cli.operations import Wait, follow
-from mneme.cli.options import Limit, Project, Tags, Yes, listed, page_size
+from mneme.cli.options import BestOf, Project, Tags, free_json
 from mneme.cli.output import Column
+from mneme.cli.resources import Resource
 from mneme.cli.times import From, To
-from mneme.cli.values import json_object
 
 if TYPE_CHECKING:
-    from mneme.types import (
-        CausalEdge,
-        DiscoveredEffect,
-        DiscoverRequestFields,
-        DiscoverResponse,
-        EdgeFilterFields,
-    )
+    from mneme.types import CausalChain, CausalEdge, DiscoveredEffect, DiscoverResponse
 
 app = App(help="Cause and effect: edges, chains, and what episodes show.")
 app.command()(nightly)
 
-_COLUMNS = (
-    Column("Cause", style="cyan"),
-    Column("Effect", style="cyan"),
-    Column("Uplift", right=True),
-    Column("Confidence", right=True),
-    Column("Sample", right=True, optional=2),
-    Column("From", optional=1),
-    Column("Edge", style="dim", optional=3),
-)
+
+def _uplift(edge: CausalEdge) -> str:
+    if edge.low is None or edge.high is None:
+        return f"{edge.uplift:+.3g}"
+    return f"{edge.uplift:+.3g} (95 %: {edge.low:+.3g} to {edge.high:+.3g})"
+
+
+def _path(chain: CausalChain) -> str:
+    return " → ".join([chain.cause, *(edge.effect for edge in chain.path)])
+
+
 _CHAIN_COLUMNS = (
-    Column("Uplift", right=True),
-    Column("Confidence", right=True),
-    Column("Chain", style="cyan"),
+    Column("Uplift", "uplift:+.3g", right=True),
+    Column("Confidence", "confidence:.2f", right=True),
+    Column("Chain", _path, style="cyan"),
 )
 _FOUND_COLUMNS = (
     Column("Cause", style="cyan"),
@@ -54,128 +51,90 @@ _FOUND_COLUMNS = (
     Column("Became"),
 )
 
-EdgeId = Annotated[str, typer.Argument(metavar="EDGE", help="The edge's id.")]
-Cause = Annotated[str | None, typer.Option(metavar="CAUSE", help="With this cause.")]
-Effect = Annotated[str | None, typer.Option(metavar="EFFECT", help="With this effect.")]
-Sure = Annotated[float | None, typer.Option("--min-confidence", min=0, max=1)]
+_SURE = number(None, "--min-confidence", min=0, max=1)
+_FILTER = Fields(
+    cause=text("With this cause.", metavar="CAUSE"),
+    effect=text("With this effect.", metavar="EFFECT"),
+    min_confidence=_SURE,
+)
 
-
-@app.command()
-def add(
-    cli: Cli,
-    *,
-    cause: Annotated[
-        str,
-        typer.Argument(
-            metavar="CAUSE",
-            help="A label, or memory:ID, episode:ID, skill:ID, tag:NAME, tool:NAME.",
+_edges = Resource(
+    app,
+    "edge",
+    key=Fields(edge_id=argument("EDGE", "The edge's id.")),
+    columns=(
+        Column("Cause", "cause", style="cyan"),
+        Column("Effect", "effect", style="cyan"),
+        Column("Uplift", "uplift:+.3g", right=True),
+        Column("Confidence", "confidence:.2f", right=True),
+        Column("Sample", "sample_size", right=True, optional=2),
+        Column("From", "origin", optional=1),
+        Column("Edge", "id", style="dim", optional=3),
+    ),
+    facts={
+        "Cause": "cause",
+        "Effect": "effect",
+        "Uplift": _uplift,
+        "Confidence": "confidence:.3g",
+        "Sample": "sample_size",
+        "From": "origin",
+        "Mechanism": "mechanism",
+        "Evidence": lambda it: cells.clean(", ".join(it.evidence_ids)),
+        "Experiments": lambda it: cells.clean(", ".join(it.experiment_ids)),
+        "Added": "created_at",
+        "Changed": "updated_at",
+    },
+)
+_edges.create(
+    "add_edge",
+    "Say that a cause changes an effect.",
+    Fields(
+        cause=argument(
+            "CAUSE", "A label, or memory:ID, episode:ID, skill:ID, tag:NAME, tool:NAME."
         ),
-    ],
-    effect: Annotated[str, typer.Argument(metavar="EFFECT", help="What it changes.")],
-    uplift: Annotated[float, typer.Option(help="How much more of it there is.")],
-    confidence: Annotated[float | None, typer.Option(min=0, max=1)] = None,
-    sample_size: Annotated[int | None, typer.Option(min=0)] = None,
-    evidence: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="What speaks for it; repeatable.")
-    ] = None,
-    mechanism: Annotated[str | None, typer.Option(help="How it works.")] = None,
-    metadata: Annotated[Any, typer.Option(parser=json_object, metavar="JSON")] = None,
-) -> None:
-    """Say that a cause changes an effect."""
-    with cli.connect() as client:
-        edge = client.add_edge(
-            cause,
-            effect,
-            uplift=uplift,
-            confidence=confidence,
-            sample_size=sample_size,
-            evidence_ids=evidence,
-            mechanism=mechanism,
-            metadata=metadata,
-        ).edge
-    cli.out.done(f"added {edge.id}: {edge.cause} → {edge.effect}", edge)
-
-
-@app.command("list")
-def list_(
-    cli: Cli,
-    *,
-    cause: Cause = None,
-    effect: Effect = None,
-    min_confidence: Sure = None,
-    limit: Limit = 50,
-) -> None:
-    """List edges, latest first."""
-    with cli.connect() as client:
-        walk = client.iter_edges(
-            filter=cast(
-                "EdgeFilterFields",
-                {"cause": cause, "effect": effect, "min_confidence": min_confidence},
-            ),
-            page_size=page_size(limit),
-        )
-        listed(cli.out, walk, limit, _COLUMNS, _row)
-
-
-@app.command()
-def get(cli: Cli, edge_id: EdgeId) -> None:
-    """Show one edge."""
-    with cli.connect() as client:
-        edge = client.get_edge(edge_id).edge
-    if cli.out.as_json:
-        cli.out.message(edge)
-    else:
-        cli.out.facts(_facts(edge))
-
-
-@app.command()
-def delete(cli: Cli, *, edge_id: EdgeId, yes: Yes = False) -> None:
-    """Delete an edge."""
-    if not yes:
-        typer.confirm(f"Delete the edge {edge_id}?", abort=True, err=True)
-    with cli.connect() as client:
-        gone = client.delete_edge(edge_id).edge
-    cli.out.done(f"deleted {edge_id}: {gone.cause} → {gone.effect}", gone)
+        effect=argument("EFFECT", "What it changes."),
+        uplift=option(float, "How much more of it there is."),
+        confidence=number(min=0, max=1),
+        sample_size=number(kind=int, min=0),
+        evidence_ids=texts("What speaks for it; repeatable.", "--evidence", metavar="ID"),
+        mechanism=text("How it works."),
+        metadata=free_json(),
+    ),
+    name="add",
+    said="added {0.id}: {0.cause} → {0.effect}",
+)
+_edges.list("iter_edges", "List edges, latest first.", Fields(filter=_FILTER))
+_edges.get("get_edge", "Show one edge.")
+_edges.change(
+    "delete",
+    "delete_edge",
+    "Delete an edge.",
+    said="deleted {edge_id}: {0.cause} → {0.effect}",
+    confirm="Delete the edge {edge_id}?",
+)
 
 
 @app.command()
 def query(
     cli: Cli,
     *,
-    cause: Cause = None,
-    effect: Effect = None,
-    min_confidence: Sure = None,
-    min_uplift: Annotated[
-        float | None, typer.Option(min=0, help="At least this much, up or down.")
-    ] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100)] = 10,
+    asked: Annotated[
+        Any,
+        Fields(**_FILTER, min_uplift=number("At least this much, up or down.", min=0)),
+    ],
+    limit: BestOf = 10,
     max_length: Annotated[
         int | None, typer.Option(min=1, max=10, help="Most edges that a chain may have.")
     ] = None,
 ) -> None:
     """Follow chains of edges: from a cause, to an effect, or from one to the other."""
     with cli.connect() as client:
-        answer = client.query_effects(
-            cause=cause,
-            effect=effect,
-            min_confidence=min_confidence,
-            min_uplift=min_uplift,
-            limit=limit,
-            max_length=max_length,
-        )
+        answer = client.query_effects(**asked, limit=limit, max_length=max_length)
     if cli.out.as_json:
         cli.out.message(answer)
         return
-    rows = [
-        [
-            f"{chain.uplift:+.3g}",
-            f"{chain.confidence:.2f}",
-            " → ".join([chain.cause, *(edge.effect for edge in chain.path)]),
-        ]
-        for chain in answer.chains
-    ]
-    cli.out.table(_CHAIN_COLUMNS, rows)
-    if not rows:
+    cli.out.things(_CHAIN_COLUMNS, answer.chains)
+    if not answer.chains:
         cli.out.remark("No chain is sure enough; --min-confidence lowers the bar.")
     if answer.assumption:
         cli.out.remark(answer.assumption)
@@ -185,39 +144,25 @@ def query(
 def discover(
     cli: Cli,
     *,
-    project: Project = None,
-    tag: Tags = None,
-    start: From = None,
-    end: To = None,
-    adjust_for: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="What else was known before: metadata, tag:NAME; repeatable."
+    question: Annotated[
+        Any,
+        Fields(
+            filter=Fields(project=Project, tags=Tags, start_time=From, end_time=To),
+            adjust_for=texts(
+                "What else was known before: metadata, tag:NAME; repeatable.", metavar="NAME"
+            ),
+            min_attempts=number(kind=int, min=1),
+            min_success_rate=number(min=0, max=1),
+            min_confidence=_SURE,
+            fdr=number("The share of what is found that may be chance.", max=0.5),
+            dry_run=flag("Only show what would be found.", "--dry-run"),
         ),
-    ] = None,
-    min_attempts: Annotated[int | None, typer.Option(min=1)] = None,
-    min_success_rate: Annotated[float | None, typer.Option(min=0, max=1)] = None,
-    min_confidence: Sure = None,
-    fdr: Annotated[
-        float | None, typer.Option(max=0.5, help="The share of what is found that may be chance.")
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show what would be found.")
-    ] = False,
+    ],
     wait: Wait = True,
 ) -> None:
     """Estimate from episodes what labels, tools and skills change, and keep what is sure."""
-    question: dict[str, Any] = {
-        "filter": {"project": project, "tags": tag, "start_time": start, "end_time": end},
-        "adjust_for": adjust_for,
-        "min_attempts": min_attempts,
-        "min_success_rate": min_success_rate,
-        "min_confidence": min_confidence,
-        "fdr": fdr,
-        "dry_run": dry_run,
-    }
     with cli.connect() as client:
-        running = client.start_discover(question=cast("DiscoverRequestFields", question))
+        running = client.start_discover(question=question)
         answer = follow(cli, running, wait=wait)
     if answer is None:
         return
@@ -276,35 +221,3 @@ def _found_row(one: DiscoveredEffect) -> list[str]:
         f"{one.mean_without:.3g}",
         cells.name(one.change),
     ]
-
-
-def _row(edge: CausalEdge) -> list[str]:
-    return [
-        edge.cause,
-        edge.effect,
-        f"{edge.uplift:+.3g}",
-        f"{edge.confidence:.2f}",
-        cells.count(edge.sample_size),
-        cells.name(edge.origin),
-        edge.id,
-    ]
-
-
-def _facts(edge: CausalEdge) -> list[tuple[str, str]]:
-    interval = ""
-    if edge.low is not None and edge.high is not None:
-        interval = f" (95 %: {edge.low:+.3g} to {edge.high:+.3g})"
-    facts = [
-        ("Cause", edge.cause),
-        ("Effect", edge.effect),
-        ("Uplift", f"{edge.uplift:+.3g}{interval}"),
-        ("Confidence", f"{edge.confidence:.3g}"),
-        ("Sample", cells.count(edge.sample_size)),
-        ("From", cells.name(edge.origin)),
-        ("Mechanism", edge.mechanism),
-        ("Evidence", ", ".join(edge.evidence_ids)),
-        ("Experiments", ", ".join(edge.experiment_ids)),
-        ("Added", cells.when(edge.created_at)),
-        ("Changed", cells.when(edge.updated_at)),
-    ]
-    return [(name, value) for name, value in facts if value]

@@ -8,73 +8,63 @@ import typer
 
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
-from mneme.cli.options import Limit, Yes, listed, page_size
+from mneme.cli.fields import Fields, argument, number, option, text
 from mneme.cli.output import Column
+from mneme.cli.resources import Resource
 from mneme.cli.values import json_object
 
 if TYPE_CHECKING:
-    from mneme.types import Experiment, ExperimentArm, ExperimentResult
+    from mneme.types import ExperimentArm, ExperimentResult
 
 app = App(help="Experiments: chance decides who gets a cause.")
 
-_COLUMNS = (
-    Column("Experiment", style="cyan"),
-    Column("Name"),
-    Column("Cause"),
-    Column("Effect"),
-    Column("Status"),
-    Column("Assigned", right=True, optional=1),
-    Column("Observed", right=True, optional=2),
-)
-
 ExperimentId = Annotated[str, typer.Argument(metavar="EXPERIMENT", help="The experiment's id.")]
 
-
-@app.command()
-def create(
-    cli: Cli,
-    *,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called.")],
-    cause: Annotated[str, typer.Option(help="What treated subjects get.")],
-    effect: Annotated[str, typer.Option(help="What is measured of all.")],
-    experiment_id: Annotated[str | None, typer.Option("--id", metavar="ID")] = None,
-    description: Annotated[str | None, typer.Option(help="What is expected, and why.")] = None,
-    block_size: Annotated[int | None, typer.Option(min=2, max=100)] = None,
-    treated_per_block: Annotated[int | None, typer.Option(min=1, max=99)] = None,
-    seed: Annotated[str | None, typer.Option(help="Seed that chance is drawn from.")] = None,
-) -> None:
-    """Create an experiment."""
-    with cli.connect() as client:
-        made = client.create_experiment(
-            name,
-            cause,
-            effect=effect,
-            description=description,
-            block_size=block_size,
-            treated_per_block=treated_per_block,
-            seed=seed,
-            experiment_id=experiment_id,
-        ).experiment
-    cli.out.done(f"created {made.id}", made)
-
-
-@app.command("list")
-def list_(cli: Cli, *, limit: Limit = 50) -> None:
-    """List experiments, latest first."""
-    with cli.connect() as client:
-        walk = client.iter_experiments(page_size=page_size(limit))
-        listed(cli.out, walk, limit, _COLUMNS, _row)
-
-
-@app.command()
-def get(cli: Cli, experiment_id: ExperimentId) -> None:
-    """Show an experiment."""
-    with cli.connect() as client:
-        found = client.get_experiment(experiment_id).experiment
-    if cli.out.as_json:
-        cli.out.message(found)
-    else:
-        cli.out.facts(_facts(found))
+_experiments = Resource(
+    app,
+    "experiment",
+    key=Fields(experiment_id=ExperimentId),
+    columns=(
+        Column("Experiment", "id", style="cyan"),
+        Column("Name", "name"),
+        Column("Cause", "cause"),
+        Column("Effect", "effect"),
+        Column("Status", "status"),
+        Column("Assigned", "assigned_count", right=True, optional=1),
+        Column("Observed", "observation_count", right=True, optional=2),
+    ),
+    facts={
+        "Experiment": "id",
+        "Name": "name",
+        "Cause": "cause",
+        "Effect": "effect",
+        "Description": "description",
+        "Blocks": lambda it: f"{it.treated_per_block} of {it.block_size} are treated",
+        "Seed": "seed",
+        "Status": "status",
+        "Assigned": "assigned_count",
+        "Observed": "observation_count",
+        "Created": "created_at",
+        "Edge": "edge_id",
+    },
+)
+_experiments.create(
+    "create_experiment",
+    "Create an experiment.",
+    Fields(
+        name=argument("NAME", "What it is called."),
+        cause=option(str, "What treated subjects get."),
+        effect=option(str, "What is measured of all."),
+        experiment_id=text(None, "--id", metavar="ID"),
+        description=text("What is expected, and why."),
+        block_size=number(kind=int, min=2, max=100),
+        treated_per_block=number(kind=int, min=1, max=99),
+        seed=text("Seed that chance is drawn from."),
+    ),
+    said="created {0.id}",
+)
+_experiments.list("iter_experiments", "List experiments, latest first.")
+_experiments.get("get_experiment", "Show an experiment.")
 
 
 @app.command()
@@ -152,14 +142,13 @@ def conclude(
         cli.out.remark(f"Edge {answer.edge.id}: {answer.edge.cause} → {answer.edge.effect}.")
 
 
-@app.command()
-def delete(cli: Cli, *, experiment_id: ExperimentId, yes: Yes = False) -> None:
-    """Delete an experiment with its observations."""
-    if not yes:
-        typer.confirm(f"Delete the experiment {experiment_id}?", abort=True, err=True)
-    with cli.connect() as client:
-        gone = client.delete_experiment(experiment_id).experiment
-    cli.out.done(f"deleted {experiment_id}", gone)
+_experiments.change(
+    "delete",
+    "delete_experiment",
+    "Delete an experiment with its observations.",
+    said="deleted {experiment_id}",
+    confirm="Delete the experiment {experiment_id}?",
+)
 
 
 def _show(cli: Cli, result: ExperimentResult) -> None:
@@ -185,33 +174,3 @@ def _interval(low: float | None, high: float | None, more: str = "") -> str:
     if low is None or high is None:
         return "nothing can be said yet"
     return f"95 %: {low:+.4g} to {high:+.4g}{', ' if more else ''}{more}"
-
-
-def _row(one: Experiment) -> list[str]:
-    return [
-        one.id,
-        one.name,
-        one.cause,
-        one.effect,
-        cells.name(one.status),
-        cells.count(one.assigned_count),
-        cells.count(one.observation_count),
-    ]
-
-
-def _facts(one: Experiment) -> list[tuple[str, str]]:
-    facts = [
-        ("Experiment", one.id),
-        ("Name", one.name),
-        ("Cause", one.cause),
-        ("Effect", one.effect),
-        ("Description", one.description),
-        ("Blocks", f"{one.treated_per_block} of {one.block_size} are treated"),
-        ("Seed", one.seed),
-        ("Status", cells.name(one.status)),
-        ("Assigned", cells.count(one.assigned_count)),
-        ("Observed", cells.count(one.observation_count)),
-        ("Created", cells.when(one.created_at)),
-        ("Edge", one.edge_id),
-    ]
-    return [(name, value) for name, value in facts if value]

@@ -90,7 +90,7 @@ def option(
     return _ANNOTATED[kind, typer.Option(*flags, help=help, **shown), *more]
 
 
-def argument(metavar: str, help: str | None = None, kind: Any = str, **shown: Any) -> Any:
+def argument(metavar: str | None, help: str | None = None, kind: Any = str, **shown: Any) -> Any:
     """An argument in a table of fields; as `option`."""
     return _ANNOTATED[kind, typer.Argument(metavar=metavar, help=help, **shown)]
 

@@ -2,82 +2,70 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
 from mneme._generated.choices import OutcomeChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
-from mneme.cli.options import Agent, Limit, Project, Session, Tags, listed, page_size
+from mneme.cli.fields import Fields, choice, number, option, text, texts
+from mneme.cli.options import Agent, BestOf, Project, Session, Tags, Task
 from mneme.cli.output import Column
-
-if TYPE_CHECKING:
-    from mneme.types import Reflection, ReflectionFilterFields, Theme
+from mneme.cli.resources import Resource, inside
 
 app = App(help="What agents concluded from their attempts.")
 
 _COLUMNS = (
-    Column("When", style="dim"),
-    Column("Outcome"),
-    Column("Attempt", right=True),
-    Column("Task", flexible=True),
-    Column("Next strategy", flexible=True),
-    Column("Session", optional=3, style="dim"),
+    Column("When", "created_at", style="dim"),
+    Column("Outcome", "outcome"),
+    Column("Attempt", "attempt_number:d", right=True),
+    Column("Task", "task_description", flexible=True),
+    Column("Next strategy", "next_strategy", flexible=True),
+    Column("Session", "session_id", optional=3, style="dim"),
 )
-_THEMES = (Column("Count", right=True, style="cyan"), Column("What", flexible=True))
-
-Outcomes = Annotated[
-    OutcomeChoice | None, typer.Option("--outcome", case_sensitive=False, help="How it ended.")
-]
+_FOUND_COLUMNS = (
+    Column("Score", lambda one: cells.score(one.score), style="cyan"),
+    *inside("reflection", _COLUMNS),
+)
+_THEMES = (
+    Column("Count", "count", right=True, style="cyan"),
+    Column("What", "text", flexible=True),
+)
+_FILTER = Fields(
+    session_id=Session,
+    project=Project,
+    agent_id=Agent,
+    outcomes=choice(OutcomeChoice, "How it ended.", "--outcome", sent=lambda one: [one]),
+    tags=Tags,
+)
 Prompt = Annotated[bool, typer.Option("--prompt", help="Print the text for a prompt.")]
 
-
-@app.command("list")
-def list_(
-    cli: Cli,
-    *,
-    session: Session = None,
-    project: Project = None,
-    agent: Agent = None,
-    outcome: Outcomes = None,
-    tag: Tags = None,
-    limit: Limit = 20,
-) -> None:
-    """List reflections, newest first."""
-    with cli.connect() as client:
-        walk = client.iter_reflections(
-            filter=_filter(session, project, agent, outcome, tag), page_size=page_size(limit)
-        )
-        listed(cli.out, walk, limit, _COLUMNS, _row)
+_reflections = Resource(app, columns=_COLUMNS)
+_reflections.list(
+    "iter_reflections", "List reflections, newest first.", Fields(filter=_FILTER), limit=20
+)
 
 
 @app.command()
 def search(
     cli: Cli,
     *,
-    task: Annotated[str, typer.Argument(metavar="TASK", help="The task at hand, in words.")],
-    session: Session = None,
-    project: Project = None,
-    agent: Agent = None,
-    outcome: Outcomes = None,
-    tag: Tags = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100)] = 5,
+    task: Task,
+    chosen: Annotated[Any, _FILTER],
+    limit: BestOf = 5,
     prompt: Prompt = False,
 ) -> None:
     """Search reflections that bear on a task."""
     with cli.connect() as client:
-        answer = client.search_reflections(
-            task, filter=_filter(session, project, agent, outcome, tag), limit=limit
-        )
+        answer = client.search_reflections(task, filter=chosen, limit=limit)
     if cli.out.as_json:
         cli.out.message(answer)
     elif prompt:
         cli.out.line(answer.prompt.rstrip())
     else:
-        rows = [(cells.score(f.score), *_row(f.reflection)) for f in answer.results]
-        cli.out.table((Column("Score", style="cyan"), *_COLUMNS), rows)
-        if not rows:
+        cli.out.things(_FOUND_COLUMNS, answer.results)
+        if not answer.results:
             cli.out.remark("No reflection bears on that.")
 
 
@@ -86,35 +74,27 @@ def store(
     cli: Cli,
     *,
     task: Annotated[str, typer.Argument(metavar="TASK", help="What was attempted.")],
-    session: Annotated[str, typer.Option(metavar="ID", help="The session of the attempt.")],
-    outcome: Annotated[
-        OutcomeChoice, typer.Option("--outcome", case_sensitive=False, help="How it ended.")
+    concluded: Annotated[
+        Any,
+        Fields(
+            session_id=option(str, "The session of the attempt.", "--session", metavar="ID"),
+            outcome=option(OutcomeChoice, "How it ended.", "--outcome", case_sensitive=False),
+            project=text("The project.", metavar="NAME"),
+            agent_id=text("The agent.", "--agent", metavar="ID"),
+            what_worked=texts("What worked; repeatable.", "--worked"),
+            what_did_not_work=texts("What did not work; repeatable.", "--failed"),
+            next_strategy=text("What to do next time.", "--next"),
+            attempt_number=number(
+                "Which attempt it was; counted if left out.", "--attempt", kind=int, min=1
+            ),
+            tags=texts("A label; repeatable.", "--tag"),
+        ),
     ],
-    project: Annotated[str | None, typer.Option(metavar="NAME", help="The project.")] = None,
-    agent: Annotated[str | None, typer.Option(metavar="ID", help="The agent.")] = None,
-    worked: Annotated[list[str] | None, typer.Option(help="What worked; repeatable.")] = None,
-    failed: Annotated[list[str] | None, typer.Option(help="What did not work; repeatable.")] = None,
-    next_: Annotated[str | None, typer.Option("--next", help="What to do next time.")] = None,
-    attempt: Annotated[
-        int | None, typer.Option(min=1, help="Which attempt it was; counted if left out.")
-    ] = None,
-    tag: Annotated[list[str] | None, typer.Option("--tag", help="A label; repeatable.")] = None,
 ) -> None:
     """Store what was concluded from an attempt."""
     with cli.connect() as client:
-        answer = client.store_reflection(
-            session,
-            task,
-            project=project,
-            agent_id=agent,
-            attempt_number=attempt,
-            outcome=outcome,
-            what_worked=worked,
-            what_did_not_work=failed,
-            next_strategy=next_,
-            tags=tag,
-        )
-    cli.out.done(answer.reflection.id, answer.reflection)
+        reflection = client.store_reflection(task_description=task, **concluded).reflection
+    cli.out.done(reflection.id, reflection)
 
 
 @app.command()
@@ -153,36 +133,4 @@ def summary(
     ):
         if themes:
             cli.out.line(f"\n{title}")
-            cli.out.table(_THEMES, [_theme(theme) for theme in themes])
-
-
-def _filter(
-    session: str | None, project: str | None, agent: str | None, outcome: str | None,
-    tags: list[str] | None,
-) -> ReflectionFilterFields:  # fmt: skip
-    given: dict[str, Any] = {
-        "session_id": session,
-        "project": project,
-        "agent_id": agent,
-        "tags": tags,
-    }
-    if outcome:
-        given["outcomes"] = [outcome]
-    chosen = {name: value for name, value in given.items() if value is not None}
-    return cast("ReflectionFilterFields", chosen)
-
-
-def _row(reflection: Reflection) -> tuple[str, ...]:
-
-    return (
-        cells.when(reflection.created_at),
-        cells.name(reflection.outcome),
-        str(reflection.attempt_number),
-        cells.preview(reflection.task_description),
-        cells.preview(reflection.next_strategy),
-        reflection.session_id,
-    )
-
-
-def _theme(theme: Theme) -> tuple[str, str]:
-    return cells.count(theme.count), cells.preview(theme.text)
+            cli.out.things(_THEMES, themes)
