@@ -43,16 +43,19 @@ def test_an_option_may_be_left_out_if_it_can_be_none_or_is_a_flag() -> None:
 
 def test_a_cell_shows_a_field_as_its_type_is_read() -> None:
     message = LessonMessage(
-        title="a\nb", access_count=1234, tags=["x", "y"], importance=Importance.IMPORTANCE_HIGH
+        title="a\nb\x1b[2J",
+        access_count=1234,
+        tags=["x", "y"],
+        importance=Importance.IMPORTANCE_HIGH,
     )
     message.context.update({"k": "v"})
     message.created_at.seconds = 1
     lesson = Lesson(message)
     shown = ("title", "access_count", "access_count:d", "tags", "importance", "context")
     assert [cells.cell_of(lesson, one) for one in shown] == [
-        *["a b", "1,234", "1234", "x, y", "high", '{"k": "v"}']
+        *["a b⟨U+001B⟩[2J", "1,234", "1234", "x, y", "high", '{"k": "v"}']
     ]
     assert cells.cell_of(lesson, "archived_at") == ""
     assert cells.cell_of(lesson, "created_at").startswith("19")
-    assert cells.cell_of(lesson, lambda one: f"<{one.title}>") == "<a\nb>"
-    assert cells.facts_of(lesson, {"Title": "title"}) == [("Title", "a\nb")]
+    assert cells.cell_of(lesson, lambda one: f"<{one.title}>") == "<a\nb\x1b[2J>"
+    assert cells.facts_of(lesson, {"Title": "title"}) == [("Title", "a\nb⟨U+001B⟩[2J")]

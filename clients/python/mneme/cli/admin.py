@@ -10,13 +10,15 @@ import typer
 from mneme._generated.choices import KeyScopeChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
+from mneme.cli.fields import Fields, flag, number, option, text
 from mneme.cli.operations import Wait, follow
-from mneme.cli.options import Limit, Yes, listed, page_size
+from mneme.cli.options import Yes
 from mneme.cli.output import Column
+from mneme.cli.resources import Resource
 from mneme.cli.values import one_of
 
 if TYPE_CHECKING:
-    from mneme.types import ApiKey, Tenant
+    from mneme.types import ApiKey
 
 app = App(help="For the server's operator: tenants, API keys, backups.")
 tenants = App(help="Separate memories, each in its own folder.")
@@ -27,52 +29,23 @@ app.add_typer(keys, name="keys")
 TenantId = Annotated[str, typer.Argument(metavar="TENANT", help="The tenant's id.")]
 OwnOr = Annotated[str | None, typer.Option(metavar="ID", help="The tenant; default the key's own.")]
 
-_TENANT_COLUMNS = (
-    Column("Tenant", style="cyan"),
-    Column("Name", flexible=True),
-    Column("Created"),
-    Column("Database", optional=1),
+_tenants = Resource(
+    tenants,
+    "tenant",
+    columns=(
+        Column("Tenant", "id", style="cyan"),
+        Column("Name", "display_name", flexible=True),
+        Column("Created", "created_at"),
+        Column("Database", "database", optional=1),
+    ),
 )
-_KEY_COLUMNS = (
-    Column("Key", style="cyan"),
-    Column("Tenant"),
-    Column("Name", flexible=True),
-    Column("Scopes"),
-    Column("Begins with", optional=2),
-    Column("Per minute", right=True, optional=3),
-    Column("Last used", optional=1),
-    Column("Revoked", optional=4),
+_tenants.list("iter_tenants", "List the tenants.")
+_tenants.create(
+    "create_tenant",
+    "Create a tenant.",
+    Fields(tenant_id=TenantId, display_name=text("A human-readable name.", "--name")),
+    said="created tenant {tenant_id}",
 )
-
-
-@tenants.command("list")
-def list_tenants(cli: Cli, limit: Limit = 50) -> None:
-    """List the tenants."""
-    with cli.connect() as client:
-        walk = client.iter_tenants(page_size=page_size(limit))
-        listed(cli.out, walk, limit, _TENANT_COLUMNS, _tenant_row)
-
-
-def _tenant_row(tenant: Tenant) -> list[str]:
-    return [
-        tenant.id,
-        cells.preview(tenant.display_name),
-        cells.when(tenant.created_at),
-        tenant.database,
-    ]
-
-
-@tenants.command("create")
-def create_tenant(
-    cli: Cli,
-    *,
-    tenant_id: TenantId,
-    name: Annotated[str | None, typer.Option(help="A human-readable name.")] = None,
-) -> None:
-    """Create a tenant."""
-    with cli.connect() as client:
-        answer = client.create_tenant(tenant_id, display_name=name)
-    cli.out.done(f"created tenant {tenant_id}", answer.tenant)
 
 
 @tenants.command("delete")
@@ -117,60 +90,59 @@ def move_tenant(
         cli.out.done(moved if answer.row_count else was_there, answer)
 
 
-@keys.command("list")
-def list_keys(
-    cli: Cli,
-    *,
-    tenant: Annotated[str | None, typer.Option(metavar="ID", help="Of this tenant.")] = None,
-    revoked: Annotated[bool, typer.Option("--revoked", help="Include revoked keys.")] = False,
-    limit: Limit = 50,
-) -> None:
-    """List API keys, without their secrets."""
-    with cli.connect() as client:
-        walk = client.iter_api_keys(
-            tenant_id=tenant, include_revoked=revoked, page_size=page_size(limit)
-        )
-        listed(cli.out, walk, limit, _KEY_COLUMNS, _key_row)
+def _rate_limit(key: ApiKey) -> str:
+    return cells.count(key.rate_limit) if key.rate_limit else "no limit"
 
 
-def _key_row(key: ApiKey) -> list[str]:
-    return [
-        key.id,
-        key.tenant_id,
-        cells.preview(key.name),
-        ",".join(cells.name(scope) for scope in key.scopes),
-        key.prefix,
-        cells.count(key.rate_limit) if key.rate_limit else "no limit",
-        cells.when(key.last_used_at) or "never",
-        cells.when(key.revoked_at),
-    ]
+_keys = Resource(
+    keys,
+    columns=(
+        Column("Key", "id", style="cyan"),
+        Column("Tenant", "tenant_id"),
+        Column("Name", "name", flexible=True),
+        Column("Scopes", lambda it: ",".join(map(cells.name, it.scopes))),
+        Column("Begins with", "prefix", optional=2),
+        Column("Per minute", _rate_limit, right=True, optional=3),
+        Column("Last used", lambda it: cells.when(it.last_used_at) or "never", optional=1),
+        Column("Revoked", "revoked_at", optional=4),
+    ),
+)
+_keys.list(
+    "iter_api_keys",
+    "List API keys, without their secrets.",
+    Fields(
+        tenant_id=text("Of this tenant.", "--tenant", metavar="ID"),
+        include_revoked=flag("Include revoked keys.", "--revoked"),
+    ),
+)
 
 
 @keys.command("create")
 def create_key(
     cli: Cli,
     *,
-    tenant: Annotated[str, typer.Option(metavar="ID", help="The tenant it opens.")],
-    name: Annotated[str, typer.Option(help="A human-readable name.")],
-    scope: Annotated[
-        list[Any] | None,
-        typer.Option(
-            parser=one_of(KeyScopeChoice),
-            metavar="SCOPE",
-            help="What it may do: read, write, learn, admin; repeatable; default read and write.",
+    key: Annotated[
+        Any,
+        Fields(
+            tenant_id=option(str, "The tenant it opens.", "--tenant", metavar="ID"),
+            name=option(str, "A human-readable name."),
+            scopes=option(
+                list[Any] | None,
+                "What it may do: read, write, learn, admin; repeatable; default read and write.",
+                "--scope",
+                parser=one_of(KeyScopeChoice),
+                metavar="SCOPE",
+            ),
+            rate_limit=number("Calls per minute; default no limit.", kind=int, min=0, metavar="N"),
         ),
-    ] = None,
-    rate_limit: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Calls per minute; default no limit.")
-    ] = None,
+    ],
 ) -> None:
     """Create an API key, and print its secret, which is never shown again."""
     with cli.connect() as client:
-        answer = client.create_api_key(tenant, name, scopes=scope, rate_limit=rate_limit)
+        answer = client.create_api_key(**key)
     if not cli.out.as_json:
-        cli.out.remark(
-            f"Key {answer.api_key.id} of tenant {tenant}. Its secret, shown only this once:"
-        )
+        made = f"Key {answer.api_key.id} of tenant {key['tenant_id']}."
+        cli.out.remark(f"{made} Its secret, shown only this once:")
     cli.out.done(answer.secret, answer)
 
 

@@ -238,7 +238,7 @@ def try_(
     """Try a rule against the past: when it would have triggered in the last week."""
     if (rule_id is None) == (condition is None):
         raise typer.BadParameter("name a rule, or say with --condition what to watch")
-    asked = rule if condition is None else {"condition": condition, **rule}
+    asked: Any = rule if condition is None else {"condition": condition, **rule}
     if rule_id is not None and asked:
         raise typer.BadParameter("a rule that is there is tried as it is")
     with cli.connect() as client:

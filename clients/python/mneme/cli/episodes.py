@@ -13,9 +13,9 @@ from mneme.cli.app import App, Cli
 from mneme.cli.exits import InputError
 from mneme.cli.fields import Fields, argument, flag, number, option, text, texts
 from mneme.cli.files import OutputFile
-from mneme.cli.options import Agent, BestOf, Project, Session, Tags, Task, User, found, free_json
+from mneme.cli.options import Agent, BestOf, Project, Session, Tags, Task, User, free_json
 from mneme.cli.output import Column
-from mneme.cli.resources import Resource, inside
+from mneme.cli.resources import Resource, found, inside
 
 if TYPE_CHECKING:
     from mneme.types import Episode

@@ -1,32 +1,20 @@
-"""How events are shown in a table."""
+"""How events are chosen by options, and shown in a table."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from mneme.cli import cells
+from mneme.cli.fields import Fields
+from mneme.cli.options import Agent, MinSeverity, Session, Types
 from mneme.cli.output import Column
 
-if TYPE_CHECKING:
-    from mneme.types import Event
-
-EVENT_COLUMNS = (
-    Column("When"),
-    Column("Type"),
-    Column("Name", flexible=True, optional=1),
-    Column("Session", optional=2, style="dim"),
-    Column("Id", optional=3, style="dim"),
-    Column("Text", flexible=True, least=30),
+EVENT_FILTER = Fields(
+    session_id=Session, agent_id=Agent, event_types=Types, min_severity=MinSeverity
 )
-
-
-def event_row(event: Event) -> list[str]:
-    """The cells of `EVENT_COLUMNS`."""
-    return [
-        cells.when(event.timestamp),
-        event.event_type,
-        cells.preview(event.name),
-        cells.preview(event.session_id),
-        cells.preview(event.id),
-        cells.preview(event.text or event.error),
-    ]
+EVENT_COLUMNS = (
+    Column("When", "timestamp"),
+    Column("Type", "event_type"),
+    Column("Name", "name", flexible=True, optional=1),
+    Column("Session", "session_id", optional=2, style="dim"),
+    Column("Id", "id", optional=3, style="dim"),
+    Column("Text", lambda event: cells.preview(event.text or event.error), flexible=True, least=30),
+)

@@ -10,10 +10,13 @@ from mneme._generated.choices import LearningStatusChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
 from mneme.cli.exits import InputError
+from mneme.cli.fields import Fields, choice, text
 from mneme.cli.learning_importing import import_
 from mneme.cli.learning_models import download
 from mneme.cli.learning_values import setting, space, value
-from mneme.cli.options import Limit, Yes, listed, page_size
+from mneme.cli.options import Yes
+from mneme.cli.output import Column
+from mneme.cli.resources import Resource
 
 if TYPE_CHECKING:
     from mneme.client import MnemeClient
@@ -21,8 +24,8 @@ if TYPE_CHECKING:
 
 app = App(help="Learn from rewards which action works in which situation.")
 
-_VALUE = "JSON, or a label as it is"
 _MAX_PAGE = 500
+_VALUE = "JSON, or a label as it is"
 _EVALUATION_S = 120.0
 
 SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="The learning session's id.")]
@@ -56,24 +59,31 @@ def algorithms(
         cli.out.table(views.KEYS, [views.key_row(key) for key in found.keys])
 
 
-@app.command("list")
-def list_(
-    cli: Cli,
-    *,
-    algorithm: Annotated[
-        str | None, typer.Option(metavar="NAME", help="With this algorithm.")
-    ] = None,
-    status: Annotated[LearningStatusChoice | None, typer.Option(case_sensitive=False)] = None,
-    limit: Limit = 50,
-) -> None:
-    """List learning sessions, most recently started first."""
-    from mneme.cli import learning_views as views
-
-    with cli.connect() as client:
-        walk = client.iter_learning_sessions(
-            algorithm=algorithm, status=status, page_size=min(page_size(limit), _MAX_PAGE)
-        )
-        listed(cli.out, walk, limit, views.SESSIONS, views.session_row)
+_sessions = Resource(
+    app,
+    columns=(
+        Column("Session", "id", style="cyan"),
+        Column("Algorithm", "algorithm"),
+        Column("Status", "status", optional=2),
+        Column("Steps", "transitions", right=True),
+        Column("Episodes", "episodes_completed", right=True, optional=1),
+        Column(
+            "Mean reward",
+            lambda it: f"{it.avg_reward:.4g}" if it.episodes_completed else "",
+            right=True,
+        ),
+        Column("Updated", "updated_at", style="dim", optional=3),
+    ),
+)
+_sessions.list(
+    "iter_learning_sessions",
+    "List learning sessions, most recently started first.",
+    Fields(
+        algorithm=text("With this algorithm.", metavar="NAME"),
+        status=choice(LearningStatusChoice),
+    ),
+    most=_MAX_PAGE,
+)
 
 
 @app.command()

@@ -24,15 +24,6 @@ if TYPE_CHECKING:
         TrainResponse,
     )
 
-SESSIONS = (
-    Column("Session", style="cyan"),
-    Column("Algorithm"),
-    Column("Status", optional=2),
-    Column("Steps", right=True),
-    Column("Episodes", right=True, optional=1),
-    Column("Mean reward", right=True),
-    Column("Updated", style="dim", optional=3),
-)
 ALGORITHMS = (
     Column("Algorithm", style="cyan"),
     Column("Actions"),
@@ -70,19 +61,6 @@ def action(value: Action) -> str:
     plain = plain_value(value)
     text = plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
     return cells.preview(text, 200)
-
-
-def session_row(session: LearningSession) -> list[str]:
-    """A row of `SESSIONS`."""
-    return [
-        cells.preview(session.id),
-        session.algorithm,
-        cells.name(session.status),
-        cells.count(session.transitions),
-        cells.count(session.episodes_completed),
-        number(session.avg_reward) if session.episodes_completed else "",
-        cells.when(session.updated_at),
-    ]
 
 
 def session_facts(session: LearningSession) -> list[tuple[str, str]]:

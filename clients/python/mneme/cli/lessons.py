@@ -12,9 +12,9 @@ from mneme.cli import cells, files
 from mneme.cli.app import App, Cli
 from mneme.cli.fields import Fields, argument, choice, flag, option, text, texts
 from mneme.cli.files import OutputFile
-from mneme.cli.options import BestOf, Etag, Query, found, free_json
+from mneme.cli.options import BestOf, Etag, Query, free_json
 from mneme.cli.output import Column
-from mneme.cli.resources import Resource
+from mneme.cli.resources import Resource, found
 from mneme.cli.values import text_of, without_empty
 
 if TYPE_CHECKING:

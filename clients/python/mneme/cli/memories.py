@@ -13,9 +13,9 @@ from mneme.cli.app import App, Cli
 from mneme.cli.exits import InputError
 from mneme.cli.fields import Fields, option, text, texts
 from mneme.cli.files import OutputFile
-from mneme.cli.options import BestOf, Etag, Project, Query, Tags, User, Yes, found, free_json
+from mneme.cli.options import BestOf, Etag, Project, Query, Tags, User, Yes, free_json
 from mneme.cli.output import Column
-from mneme.cli.resources import Resource, inside
+from mneme.cli.resources import Resource, found, inside
 from mneme.cli.times import HELP, From, To, parse_start
 from mneme.cli.values import text_of, without_empty
 

@@ -10,8 +10,9 @@ import typer
 from mneme._generated.choices import OperationStateChoice
 from mneme.cli import cells, exits
 from mneme.cli.app import App, Cli
-from mneme.cli.options import Limit, listed, page_size
+from mneme.cli.fields import Fields, option, text
 from mneme.cli.output import Column, terminal
+from mneme.cli.resources import Resource
 from mneme.cli.values import one_of
 
 if TYPE_CHECKING:
@@ -34,53 +35,46 @@ Wait = Annotated[
     bool, typer.Option("--wait/--no-wait", help="Wait for the end, or print the operation's id.")
 ]
 
-_COLUMNS = (
-    Column("Operation", style="cyan"),
-    Column("Does"),
-    Column("Tenant"),
-    Column("State"),
-    Column("Progress", flexible=True),
-    Column("Started", optional=2),
-    Column("Ended", optional=1),
+
+def _progress(operation: Operation) -> str:
+    progress = operation.progress
+    if not progress.total:
+        return progress.stage
+    share = 100 * progress.done / progress.total
+    return f"{progress.stage} {share:.0f} %"
+
+
+def _outcome(operation: Operation) -> str:
+    return cells.preview(str(operation.error)) if operation.error else _progress(operation)
+
+
+_operations = Resource(
+    app,
+    columns=(
+        Column("Operation", "id", style="cyan"),
+        Column("Does", "kind"),
+        Column("Tenant", "tenant_id"),
+        Column("State", "state"),
+        Column("Progress", _outcome, flexible=True),
+        Column("Started", "created_at", optional=2),
+        Column("Ended", "ended_at", optional=1),
+    ),
 )
-
-
-@app.command("list")
-def list_operations(
-    cli: Cli,
-    *,
-    tenant: Annotated[str | None, typer.Option(metavar="ID", help="On this tenant.")] = None,
-    kind: Annotated[
-        str | None, typer.Option(metavar="KIND", help="Of this kind: backup, restore, …")
-    ] = None,
-    state: Annotated[
-        list[Any] | None,
-        typer.Option(
+_operations.list(
+    "iter_operations",
+    "List operations, newest first.",
+    Fields(
+        tenant_id=text("On this tenant.", "--tenant", metavar="ID"),
+        kind=text("Of this kind: backup, restore, …", metavar="KIND"),
+        states=option(
+            list[Any] | None,
+            "In this state: queued, running, succeeded, failed, cancelled; repeatable.",
+            "--state",
             parser=one_of(OperationStateChoice),
             metavar="STATE",
-            help="In this state: queued, running, succeeded, failed, cancelled; repeatable.",
         ),
-    ] = None,
-    limit: Limit = 50,
-) -> None:
-    """List operations, newest first."""
-    with cli.connect() as client:
-        walk = client.iter_operations(
-            tenant_id=tenant, kind=kind, states=state, page_size=page_size(limit)
-        )
-        listed(cli.out, walk, limit, _COLUMNS, _row)
-
-
-def _row(operation: Operation) -> list[str]:
-    return [
-        operation.id,
-        operation.kind,
-        operation.tenant_id,
-        cells.name(operation.state),
-        _outcome(operation),
-        cells.when(operation.created_at),
-        cells.when(operation.ended_at),
-    ]
+    ),
+)
 
 
 @app.command("get")
@@ -165,18 +159,6 @@ def _set(answer: Answer[Any]) -> list[tuple[str, str]]:
         (name.replace("_", " ").capitalize(), cells.clean(str(getattr(answer, name))))
         for name in names
     ]
-
-
-def _outcome(operation: Operation) -> str:
-    return cells.preview(str(operation.error)) if operation.error else _progress(operation)
-
-
-def _progress(operation: Operation) -> str:
-    progress = operation.progress
-    if not progress.total:
-        return progress.stage
-    share = 100 * progress.done / progress.total
-    return f"{progress.stage} {share:.0f} %"
 
 
 class _Progress:

@@ -53,6 +53,11 @@ class Column:
     style: str = ""
 
 
+def row_of(columns: Sequence[Column], thing: Any) -> list[str]:
+    """The cells of a thing's row."""
+    return [cell_of(thing, column.shown) for column in columns]
+
+
 class Output:
     """Writes answers to standard output, and remarks to standard error.
 
@@ -111,7 +116,7 @@ class Output:
 
     def things(self, columns: Sequence[Column], things: Iterable[Any]) -> None:
         """Write a table with a row for each thing; nothing when there are none."""
-        self.table(columns, [[cell_of(one, column.shown) for column in columns] for one in things])
+        self.table(columns, [row_of(columns, one) for one in things])
 
     def table(self, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
         """Write a table; nothing when there are no rows."""

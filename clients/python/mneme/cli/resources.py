@@ -7,19 +7,24 @@ takes such fields with a parameter that is annotated with them.
 """
 
 # Without `from __future__ import annotations`: parameters are annotated with the fields of a row.
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mneme.cli.app import App, Cli
-from mneme.cli.cells import Shown
+from mneme.cli.cells import Shown, plural
 from mneme.cli.fields import Fields
-from mneme.cli.options import MAX_PAGE, Limit, Yes, listed, page_size
-from mneme.cli.output import Column
+from mneme.cli.options import Limit, Yes
+from mneme.cli.output import Column, Output, row_of
+
+if TYPE_CHECKING:
+    from mneme._core.answers import Answer
 
 NO_FIELDS = Fields()
+_MAX_PAGE = 1000
 
 
 def inside(part: str, columns: Sequence[Column]) -> Iterator[Column]:
@@ -31,6 +36,18 @@ def inside(part: str, columns: Sequence[Column]) -> Iterator[Column]:
         return lambda whole: shown(getattr(whole, part))
 
     return (replace(column, shown=of_part(column.shown)) for column in columns)
+
+
+def found(
+    out: Output, answer: Any, columns: Sequence[Column], one: str, many: str | None = None
+) -> None:
+    """Write what a search found, best first, or say of how many things none fits."""
+    if out.as_json:
+        out.message(answer)
+        return
+    out.things(columns, answer.results)
+    if not answer.results:
+        out.remark(f"None of {plural(answer.searched_count, one, many)} fits.")
 
 
 class Resource:
@@ -64,22 +81,23 @@ class Resource:
         *,
         name: str = "list",
         limit: int = 50,
-        most: int = MAX_PAGE,
+        most: int = _MAX_PAGE,
     ) -> None:
         """Add a command that lists what a walk of the client yields, at most `most` to a page."""
 
         def list_(cli: Cli, *, request: Annotated[Any, fields], limit: Limit = limit) -> None:
-            size = min(page_size(limit), most)
+            # One more than are shown tells whether there are more.
+            size = min(limit + 1 if limit else most, most)
             with cli.connect() as client:
                 things = getattr(client, walk)(**request, page_size=size)
-                listed(cli.out, things, limit, self._columns)
+                self._show(cli.out, things, limit)
 
         self._add(name, list_, help, walk)
 
-    def get(self, method: str, help: str, fields: Fields = NO_FIELDS) -> None:
+    def get(self, method: str, help: str) -> None:
         """Add the command `get`, which shows one."""
 
-        def get(cli: Cli, *, request: Annotated[Any, Fields(**self._key, **fields)]) -> None:
+        def get(cli: Cli, *, request: Annotated[Any, self._key]) -> None:
             with cli.connect() as client:
                 answer = getattr(client, method)(**request)
             cli.out.thing(getattr(answer, self._part), self._facts)
@@ -111,6 +129,21 @@ class Resource:
         asked = {"yes": Yes} if confirm else {}
         whole = Fields(**self._key, **fields, **asked)
         self._write(name, method, help, whole, said=said, confirm=confirm)
+
+    def _show(self, out: Output, things: "Iterable[Answer[Any]]", limit: int) -> None:
+        """Write the first `limit` things, 0 for all, as a table; as JSON, as they come."""
+        walk, rows, count = iter(things), [], 0
+        for thing in islice(walk, limit or None):
+            count += 1
+            if out.as_json:
+                out.message(thing)
+            else:
+                rows.append(row_of(self._columns, thing))
+        if limit and next(walk, None) is not None:
+            out.remark(f"There are more than {limit}; --limit 0 shows all.")
+        out.table(self._columns, rows)
+        if not count:
+            out.remark("There are none.")
 
     def _write(
         self, name: str, method: str, help: str, fields: Fields, *, said: str, confirm: str = ""

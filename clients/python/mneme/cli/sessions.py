@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from mneme._generated.choices import SessionStatusChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
-from mneme.cli.event_table import EVENT_COLUMNS, event_row
-from mneme.cli.options import Agent, Limit, Project, Tags, User, listed, page_size
+from mneme.cli.event_table import EVENT_COLUMNS
+from mneme.cli.fields import Fields, choice, text, texts
+from mneme.cli.options import Agent, Project, Tags, User, free_json
 from mneme.cli.output import Column
+from mneme.cli.resources import Resource
 from mneme.cli.session_search import search
 from mneme.cli.times import From, To
-from mneme.cli.values import json_object
 
 if TYPE_CHECKING:
     from mneme.types import Session
@@ -23,50 +24,63 @@ if TYPE_CHECKING:
 EndStatus = Literal["completed", "error"]
 
 app = App(help="What agents did, run by run.")
-
-_COLUMNS = (
-    Column("Session", style="cyan"),
-    Column("Agent", flexible=True),
-    Column("Status"),
-    Column("Started", optional=1),
-    Column("Events", right=True),
-    Column("Tool calls", right=True, optional=2),
-    Column("Errors", right=True),
-    Column("Project", flexible=True, optional=3),
-    Column("Tags", flexible=True, optional=4),
-)
-
 app.command("search")(search)
 
 SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="The session's id.")]
 
 
-@app.command("list")
-def list_(
-    cli: Cli,
-    *,
-    agent: Agent = None,
-    user: User = None,
-    project: Project = None,
-    status: Annotated[SessionStatusChoice | None, typer.Option(case_sensitive=False)] = None,
-    tag: Tags = None,
-    start: From = None,
-    end: To = None,
-    limit: Limit = 50,
-) -> None:
-    """List sessions, most recently started first."""
-    with cli.connect() as client:
-        walk = client.iter_sessions(
-            agent_id=agent,
-            user_id=user,
-            project=project,
-            status=status,
-            tags=tag,
-            start_time=start,
-            end_time=end,
-            page_size=page_size(limit),
-        )
-        listed(cli.out, walk, limit, _COLUMNS, _row)
+def _tokens(session: Session) -> str:
+    tokens = session.total_input_tokens + session.total_output_tokens
+    return cells.count(tokens) if tokens else ""
+
+
+_FACTS: dict[str, cells.Shown] = {
+    "Session": "id",
+    "Status": "status",
+    "Agent": lambda it: cells.preview(f"{it.agent_id} {it.agent_name}"),
+    "User": "user_id",
+    "Project": "project",
+    "Tags": "tags",
+    "Started": "started_at",
+    "Ended": "ended_at",
+    "Events": "event_count",
+    "Tool calls": "tool_call_count",
+    "Errors": "error_count",
+    "Model calls": lambda it: cells.count(it.llm_call_count) if it.llm_call_count else "",
+    "Tokens": _tokens,
+    "Cost": lambda it: f"{it.total_cost_usd:.4f} USD" if it.total_cost_usd else "",
+    "Metadata": lambda it: cells.preview(cells.json_text(it.metadata), 1000),
+    "Head hash": "head_hash",
+}
+
+_sessions = Resource(
+    app,
+    "session",
+    columns=(
+        Column("Session", "id", style="cyan"),
+        Column("Agent", "agent_id", flexible=True),
+        Column("Status", "status"),
+        Column("Started", "started_at", optional=1),
+        Column("Events", "event_count", right=True),
+        Column("Tool calls", "tool_call_count", right=True, optional=2),
+        Column("Errors", "error_count", right=True),
+        Column("Project", "project", flexible=True, optional=3),
+        Column("Tags", "tags", flexible=True, optional=4),
+    ),
+)
+_sessions.list(
+    "iter_sessions",
+    "List sessions, most recently started first.",
+    Fields(
+        agent_id=Agent,
+        user_id=User,
+        project=Project,
+        status=choice(SessionStatusChoice),
+        tags=Tags,
+        start_time=From,
+        end_time=To,
+    ),
+)
 
 
 @app.command()
@@ -84,11 +98,11 @@ def show(
         if cli.out.as_json:
             cli.out.message(session)
             return
-        cli.out.facts(_facts(session))
+        cli.out.facts(cells.facts_of(session, _FACTS))
         if events:
             walk = client.iter_events(session_id=session_id, page_size=min(events, 1000))
             cli.out.line("")
-            cli.out.table(EVENT_COLUMNS, [event_row(event) for event in islice(walk, events)])
+            cli.out.things(EVENT_COLUMNS, islice(walk, events))
     if session.event_count > events > 0:
         cli.out.remark(
             f"{cells.count(session.event_count - events)} more: "
@@ -96,34 +110,20 @@ def show(
         )
 
 
-@app.command()
-def start(
-    cli: Cli,
-    *,
-    session_id: Annotated[
-        str | None, typer.Option("--id", help="Its id; made if left out.")
-    ] = None,
-    agent: Annotated[str | None, typer.Option(metavar="ID", help="The agent that runs it.")] = None,
-    agent_name: Annotated[str | None, typer.Option(help="The agent's human-readable name.")] = None,
-    user: Annotated[str | None, typer.Option(metavar="ID", help="The user it serves.")] = None,
-    project: Annotated[str | None, typer.Option(help="The project it works on.")] = None,
-    tag: Annotated[list[str] | None, typer.Option("--tag", help="A label; repeatable.")] = None,
-    metadata: Annotated[
-        Any, typer.Option(parser=json_object, metavar="JSON", help="Free JSON.")
-    ] = None,
-) -> None:
-    """Start a session, and print its id."""
-    with cli.connect() as client:
-        answer = client.start_session(
-            session_id=session_id,
-            agent_id=agent,
-            agent_name=agent_name,
-            user_id=user,
-            project=project,
-            tags=tag,
-            metadata=metadata,
-        )
-    cli.out.done(answer.session.id, answer.session)
+_sessions.create(
+    "start_session",
+    "Start a session, and print its id.",
+    Fields(
+        session_id=text("Its id; made if left out.", "--id"),
+        agent_id=text("The agent that runs it.", "--agent", metavar="ID"),
+        agent_name=text("The agent's human-readable name."),
+        user_id=text("The user it serves.", "--user", metavar="ID"),
+        project=text("The project it works on."),
+        tags=texts("A label; repeatable.", "--tag"),
+        metadata=free_json("Free JSON."),
+    ),
+    name="start",
+)
 
 
 @app.command()
@@ -144,47 +144,3 @@ def end(
         f"{cells.plural(session.error_count, 'error')}",
         session,
     )
-
-
-def _row(session: Session) -> list[str]:
-    return [
-        cells.preview(session.id),
-        cells.preview(session.agent_id),
-        _status(session),
-        cells.when(session.started_at),
-        cells.count(session.event_count),
-        cells.count(session.tool_call_count),
-        cells.count(session.error_count),
-        cells.preview(session.project),
-        cells.preview(", ".join(session.tags)),
-    ]
-
-
-def _facts(session: Session) -> list[tuple[str, str]]:
-    tokens = session.total_input_tokens + session.total_output_tokens
-    return [
-        ("Session", cells.preview(session.id)),
-        ("Status", _status(session)),
-        ("Agent", cells.preview(f"{session.agent_id} {session.agent_name}")),
-        ("User", cells.preview(session.user_id)),
-        ("Project", cells.preview(session.project)),
-        ("Tags", cells.preview(", ".join(session.tags))),
-        ("Started", cells.when(session.started_at)),
-        ("Ended", cells.when(session.ended_at)),
-        ("Events", cells.count(session.event_count)),
-        ("Tool calls", cells.count(session.tool_call_count)),
-        ("Errors", cells.count(session.error_count)),
-        ("Model calls", cells.count(session.llm_call_count) if session.llm_call_count else ""),
-        ("Tokens", cells.count(tokens) if tokens else ""),
-        ("Cost", f"{session.total_cost_usd:.4f} USD" if session.total_cost_usd else ""),
-        ("Metadata", _metadata(session)),
-        ("Head hash", session.head_hash),
-    ]
-
-
-def _metadata(session: Session) -> str:
-    return cells.preview(cells.json_text(session.metadata), 1000)
-
-
-def _status(session: Session) -> str:
-    return cells.name(session.status)

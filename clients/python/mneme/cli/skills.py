@@ -13,9 +13,9 @@ from mneme.cli import cells, files
 from mneme.cli.app import App, Cli
 from mneme.cli.fields import Fields, argument, number, text, texts
 from mneme.cli.files import OutputFile
-from mneme.cli.options import BestOf, Project, Tags, Task, found, free_json
+from mneme.cli.options import BestOf, Project, Tags, Task, free_json
 from mneme.cli.output import Column
-from mneme.cli.resources import Resource, inside
+from mneme.cli.resources import Resource, found, inside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mneme.cli import cells
 from mneme.cli.app import Cli
-from mneme.cli.options import Agent, MinSeverity, Session, Types
+from mneme.cli.event_table import EVENT_FILTER
 
 if TYPE_CHECKING:
     from mneme.types import WatchEventsResponse
@@ -21,10 +21,7 @@ _PAUSE_S = 1.0
 def watch(
     cli: Cli,
     *,
-    session: Session = None,
-    agent: Agent = None,
-    type_: Types = None,
-    min_severity: MinSeverity = None,
+    chosen: Annotated[Any, EVENT_FILTER],
     after: Annotated[
         str | None,
         typer.Option(metavar="CURSOR", help="Continue after this cursor; 0 for the first event."),
@@ -42,13 +39,7 @@ def watch(
     with cli.connect(retries=0) as client:
         while True:
             try:
-                with client.watch_events(
-                    session_id=session,
-                    agent_id=agent,
-                    event_types=type_,
-                    min_severity=min_severity,
-                    after_cursor=cursor,
-                ) as messages:
+                with client.watch_events(**chosen, after_cursor=cursor) as messages:
                     for message in messages:
                         cursor, lost_at = message.cursor, None
                         if "event" not in message:
