@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from mneme._generated.choices import AlertConditionChoice, AlertTrendChoice
+from mneme._generated.choices import AlertConditionChoice, AlertStateChoice, AlertTrendChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
 from mneme.cli.fields import Fields, argument, choice, number, option, text, texts
@@ -118,7 +118,11 @@ _rules.create(
     ),
     said="created {0.id}: {0.name}",
 )
-_rules.list("iter_alert_rules", "List rules, latest first.")
+_rules.list(
+    "iter_alert_rules",
+    "List rules, latest first.",
+    Fields(state=choice(AlertStateChoice, "Only those in this state.")),
+)
 _rules.get("get_alert_rule", "Show one rule.")
 
 

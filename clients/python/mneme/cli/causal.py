@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mneme._generated.choices import EdgeOriginChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
-from mneme.cli.fields import Fields, argument, flag, number, option, text, texts
+from mneme.cli.fields import Fields, argument, choice, flag, number, option, text, texts
 from mneme.cli.nightly import nightly
 from mneme.cli.operations import Wait, follow
 from mneme.cli.options import BestOf, Project, Tags, free_json
@@ -103,7 +104,11 @@ _edges.create(
     name="add",
     said="added {0.id}: {0.cause} → {0.effect}",
 )
-_edges.list("iter_edges", "List edges, latest first.", Fields(filter=_FILTER))
+_edges.list(
+    "iter_edges",
+    "List edges, latest first.",
+    Fields(filter=Fields(**_FILTER, origin=choice(EdgeOriginChoice, "With this origin."))),
+)
 _edges.get("get_edge", "Show one edge.")
 _edges.change(
     "delete",

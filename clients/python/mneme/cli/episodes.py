@@ -16,6 +16,7 @@ from mneme.cli.files import OutputFile
 from mneme.cli.options import Agent, BestOf, Project, Session, Tags, Task, User, free_json
 from mneme.cli.output import Column
 from mneme.cli.resources import Resource, found, inside
+from mneme.cli.times import From, To
 
 if TYPE_CHECKING:
     from mneme.types import Episode
@@ -40,6 +41,8 @@ _FILTER = _Filter(
     only_failures=flag("Only those that failed.", "--failures"),
     only_successes=flag("Only those that succeeded.", "--successes"),
     min_reward=number("With at least this reward.", metavar="N"),
+    start_time=From,
+    end_time=To,
 )
 
 

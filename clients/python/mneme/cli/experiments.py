@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mneme._generated.choices import ExperimentStatusChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
-from mneme.cli.fields import Fields, argument, number, option, text
+from mneme.cli.fields import Fields, argument, choice, number, option, text
 from mneme.cli.output import Column
 from mneme.cli.resources import Resource
 from mneme.cli.values import json_object
@@ -63,7 +64,11 @@ _experiments.create(
     ),
     said="created {0.id}",
 )
-_experiments.list("iter_experiments", "List experiments, latest first.")
+_experiments.list(
+    "iter_experiments",
+    "List experiments, latest first.",
+    Fields(status=choice(ExperimentStatusChoice, "With this status.")),
+)
 _experiments.get("get_experiment", "Show an experiment.")
 
 

@@ -84,7 +84,14 @@ _lessons = Resource(
         "Etag": "etag",
     },
 )
-_lessons.list("iter_lessons", "List lessons, most recently updated first.", Fields(filter=_FILTER))
+_lessons.list(
+    "iter_lessons",
+    "List lessons, most recently updated first.",
+    Fields(
+        filter=_FILTER,
+        words=text("With each of these words, or parts of words, in title or content."),
+    ),
+)
 _lessons.create(
     "create_lesson",
     "Save a lesson, and print its id.",

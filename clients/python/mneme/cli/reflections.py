@@ -10,7 +10,7 @@ from mneme._generated.choices import OutcomeChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
 from mneme.cli.fields import Fields, choice, number, option, text, texts
-from mneme.cli.options import Agent, BestOf, Project, Session, Tags, Task
+from mneme.cli.options import Agent, BestOf, Project, Session, Tags, Task, User
 from mneme.cli.output import Column
 from mneme.cli.resources import Resource, inside
 
@@ -36,6 +36,7 @@ _FILTER = Fields(
     session_id=Session,
     project=Project,
     agent_id=Agent,
+    user_id=User,
     outcomes=choice(OutcomeChoice, "How it ended.", "--outcome", sent=lambda one: [one]),
     tags=Tags,
 )

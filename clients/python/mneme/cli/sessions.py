@@ -11,7 +11,7 @@ from mneme._generated.choices import SessionStatusChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
 from mneme.cli.event_table import EVENT_COLUMNS
-from mneme.cli.fields import Fields, choice, text, texts
+from mneme.cli.fields import Fields, choice, flag, text, texts
 from mneme.cli.options import Agent, Project, Tags, User, free_json
 from mneme.cli.output import Column
 from mneme.cli.resources import Resource
@@ -79,6 +79,7 @@ _sessions.list(
         tags=Tags,
         start_time=From,
         end_time=To,
+        include_system=flag("Also what Mneme itself records, such as alerts.", "--system"),
     ),
 )
 
