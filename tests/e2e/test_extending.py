@@ -109,7 +109,7 @@ def test_the_linters_hold_the_new_folder_to_the_rules_without_a_new_line(tree: P
         domain.write("import mneme_server.edge.grpc.call\n")
     broken = re.findall(r"^(.*) BROKEN", run(tree, *lint, code=1), re.MULTILINE)
     assert [name.split(";")[0].strip() for name in broken] == [
-        "A store is known to its capability alone",
+        "Services, messages and models know no store",
         "A domain knows neither the edge nor storage",
         "Only services, their messages and the edge know gRPC and the wire",
         "Only stores know SQLAlchemy",
