@@ -22,7 +22,7 @@ from mneme_server.common import canonical
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_ENDINGS = {"_us": ("_at", ""), "_json": ("",)}
+_ENDINGS = {"_us": ("_at", "_time", ""), "_json": ("",)}
 """How others spell what ends so in the domain."""
 _MANY: Mapping[Any, type] = {tuple: tuple, Sequence: tuple, frozenset: frozenset}
 _numbers = itertools.count()
