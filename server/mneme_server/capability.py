@@ -13,9 +13,8 @@ from typing import TypeVar
 
 from mneme_server.edge.grpc.methods import kinds_brought_by
 from mneme_server.edge.grpc.service import Service
-from mneme_server.engine.corpus.dependents import Dependents
-from mneme_server.engine.corpus.forgetting import Purge, WhileForgetting
-from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.document import MemoryKind
+from mneme_server.engine.corpus.forgetting import Dependents, Purge, WhileForgetting
 from mneme_server.engine.corpus.tenant import TenantsAtOnce
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.runtime import Runtime

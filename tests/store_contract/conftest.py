@@ -15,9 +15,8 @@ from typing import Any, TypeAlias
 
 import pytest
 from mneme_server.capabilities import tenant_schema
-from mneme_server.engine.corpus.document import Document
+from mneme_server.engine.corpus.document import Document, MemoryKind
 from mneme_server.engine.corpus.feed import START
-from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.corpus.tenant_store import TenantStore, TenantStores
 from mneme_server.engine.store.schema import metadata
 from mneme_server.engine.store.sqlite_store import SqliteStores, SqliteTenantStore

@@ -22,7 +22,7 @@ from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme.v1 import reflection_pb2 as reflection_pb
 from mneme.v1 import skill_service_pb2 as skill_pb
 from mneme_server.common.clock import END_US, now_us
-from mneme_server.engine.corpus.document import Memory
+from mneme_server.engine.corpus.document import MemoryView
 from mneme_server.engine.corpus.projection import Projection, ShownMemories
 from mneme_server.engine.corpus.tenant import OpenTenant
 from mneme_server.engine.store.postgres.connections import Begin, Pool
@@ -79,11 +79,11 @@ def warm(server: LocalServer, tenant_id: str = "acme-1") -> Projection:
     return copy
 
 
-def in_store(server: LocalServer, tenant_id: str = "acme-1") -> Mapping[int, Memory]:
+def in_store(server: LocalServer, tenant_id: str = "acme-1") -> Mapping[int, MemoryView]:
     """Return everything that can be recalled, as PostgreSQL shows it."""
     with server.application.runtime.tenants.open(tenant_id) as tenant, tenant.read() as unit:
         ids = [one.doc_id for one in tenant._store.source.documents_after(0, 10_000)]
-        found: Mapping[int, Memory] = unit.memories.get_many(ids)
+        found: Mapping[int, MemoryView] = unit.memories.get_many(ids)
     return found
 
 

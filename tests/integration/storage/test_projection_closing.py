@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from mneme_server.engine.corpus.cache import do_at_once
-from mneme_server.engine.corpus.document import Document
+from mneme_server.engine.corpus.document import Document, MemoryKind
 from mneme_server.engine.corpus.feed import START
-from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.corpus.projection import ShownMemories
 from mneme_server.engine.store.memories import MemoryKinds
 from mneme_server.engine.store.projection import projecting

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from mneme_server.common.errors import DataLoss
-from mneme_server.engine.corpus.document import Document
+from mneme_server.engine.corpus.document import Document, MemoryKind
 from mneme_server.engine.corpus.feed import (
     START,
     FeedRow,
@@ -21,7 +21,6 @@ from mneme_server.engine.corpus.feed import (
     numbers_of,
     ranges,
 )
-from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.store.feed import SqlFeed
 from mneme_server.engine.store.schema import feed
 from mneme_server.engine.store.sqlite_store import FILE_NAME, SqliteTenantStore

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mneme_server.common.canonical import JsonObject
-from mneme_server.engine.corpus.document import Document
-from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.document import Document, MemoryKind
 from mneme_server.engine.store.memories import Details
 from mneme_server.engine.store.sqlite_store import SqliteTenantStore
 from mneme_server.engine.store.unit import TenantSchema

@@ -149,7 +149,7 @@ def _conversion(source: RecordField, field: FieldDescriptor, known: dict[str, An
     raise TypeError(f"no conversion makes {field.full_name} of {source.name}")
 
 
-class _Source(NamedTuple):
+class _FieldSource(NamedTuple):
     """Where a field of a record comes from: its spelling in the message, and an expression."""
 
     spelling: str
@@ -228,21 +228,21 @@ class MessageReader(Generic[M, R]):
         return compiled(name, "message, path", call_of("Record", values), self._known)
 
     @cached_property
-    def _sources(self) -> Mapping[str, _Source]:
+    def _sources(self) -> Mapping[str, _FieldSource]:
         """Where each field of the record comes from, by its name."""
         descriptors = self._message.DESCRIPTOR.fields_by_name
-        found: dict[str, _Source] = {}
+        found: dict[str, _FieldSource] = {}
         for name, field in record_fields(self._record).items():
             spellings = [self._spelled[name]] if name in self._spelled else field.spellings()
             spelling = next((one for one in spellings if one in descriptors), "")
             if name in _RANGE and _RANGE[name][0] in descriptors:
                 spelling, place = _RANGE[name]
-                found[name] = _Source(spelling, f"time_range(message)[{place}]")
+                found[name] = _FieldSource(spelling, f"time_range(message)[{place}]")
             elif name in self._made:
                 self._known[f"make_{name}"] = self._made[name]
-                found[name] = _Source(spelling, f"make_{name}(message, path)")
+                found[name] = _FieldSource(spelling, f"make_{name}(message, path)")
             elif spelling:
-                found[name] = _Source(spelling, self._read(field, descriptors[spelling]))
+                found[name] = _FieldSource(spelling, self._read(field, descriptors[spelling]))
             elif field.required:
                 raise TypeError(f"{self._message.DESCRIPTOR.full_name} has no {name}")
         read = {one.spelling for one in found.values()} | self._unread

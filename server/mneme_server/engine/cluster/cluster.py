@@ -17,7 +17,7 @@ import structlog
 
 from mneme_server.common.errors import FailedPrecondition, MnemeError, NotFound, Reason, is_failure
 from mneme_server.engine.cluster.erasure_propagation import ErasurePropagation, ErasureWorker
-from mneme_server.engine.cluster.leases import Leases
+from mneme_server.engine.cluster.leases import NodeLeases
 from mneme_server.engine.cluster.servers import CountExchange
 from mneme_server.engine.corpus.feed import Position
 from mneme_server.engine.corpus.freshness import FOLLOWED_S
@@ -94,8 +94,8 @@ class Cluster:
         look_after: Callable[[str], None],
         look_again: Callable[[], None],
     ) -> None:
-        self.leases = Leases(node)
-        self.training = Leases(node, TRAINING, on_demand=True)
+        self.leases = NodeLeases(node)
+        self.training = NodeLeases(node, TRAINING, on_demand=True)
         self._node = node
         self._tenants = tenants
         self._root = root

@@ -32,7 +32,7 @@ _LEFT_S = 3 * _TRIED_EVERY_S
 _log = structlog.get_logger(__name__)
 
 
-class Leases:
+class NodeLeases:
     """The leases of one server. Thread-safe.
 
     Args:

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import NamedTuple, TypeAlias
 
-from mneme_server.engine.corpus.document import Document, DocumentFilter
-from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.document import Document, DocumentFilter, MemoryKind
 
 
 @dataclass(frozen=True, slots=True)

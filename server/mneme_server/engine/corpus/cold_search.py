@@ -8,8 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from mneme_server.engine.corpus.document import Document, DocumentFilter
-from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.document import Document, DocumentFilter, MemoryKind
 from mneme_server.engine.corpus.ports import CorpusIndex, Matrix, Rows, VectorBatch
 
 

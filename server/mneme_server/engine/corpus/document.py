@@ -1,19 +1,63 @@
-"""Documents: memories as the indexes and recall see them."""
+"""Documents, which are memories as the indexes and recall see them, and kinds of memory."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from mneme_server.common.canonical import JsonObject
-from mneme_server.engine.corpus.kinds import MemoryKind
+
+MAX_KINDS = 256
+"""Kinds that a server may know: an index has a byte for a memory's."""
+_NAME = re.compile(r"[a-z][a-z_]{0,31}")
 
 NORMAL_IMPORTANCE = 2
 
 CONTEXT_DOCUMENTS = 2
 """How many spoken documents before one in its session make its context. They are never changed, so
 the context is not either."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryKind:
+    """A kind of memory, which a capability brings by its name: there is no central list of numbers.
+    What it is, the option `brings_kinds` of its service says.
+
+    Args:
+        name: what its memories are stored under, and asked for by.
+        spoken: the categories of its memories that are said, one after another: what is said before
+            and after them tells what they are about. Others stand for themselves.
+        failed: the categories of its memories that report a failure.
+        lasting: whether its memories are never removed, so that the feed need not say by name what
+            their documents' numbers tell at any time.
+        successor: what, of a memory's details, names the id of the one that replaced it; "" where
+            none is ever replaced. Recall puts that one before it.
+        parts: the kinds of memory that its memories sum up, one a session: searched for alone, they
+            are ranked by these, too.
+        commits: whether each comes with a commitment to its content, salted, which holds for good.
+        of_session: whether each is of the user whom its session serves, and of nobody without one.
+
+    Raises:
+        ValueError: the name is none.
+    """
+
+    name: str
+    spoken: frozenset[str] = frozenset()
+    failed: frozenset[str] = frozenset()
+    lasting: bool = False
+    successor: str = ""
+    parts: frozenset[MemoryKind] = frozenset()
+    commits: bool = False
+    of_session: bool = False
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ValueError(
+                f"{self.name!r} is no name for a kind of memory: those are up to 32 lower-case"
+                ' letters and "_", a letter first'
+            )
 
 
 @dataclass(slots=True)
@@ -68,14 +112,14 @@ class Document:
         return self.category in self.kind.failed
 
 
-class Memory(NamedTuple):
+class MemoryView(NamedTuple):
     """A memory as it is shown: its document, and what else is known of its source."""
 
     document: Document
     details: JsonObject
 
 
-def ids_by_kind(memories: Iterable[Memory]) -> dict[str, list[str]]:
+def ids_by_kind(memories: Iterable[MemoryView]) -> dict[str, list[str]]:
     """Return the ids of memories' sources by the names of their kinds."""
     found: dict[str, list[str]] = {}
     for memory in memories:

@@ -1,4 +1,5 @@
-"""Forgetting: how a capability erases what it keeps of somebody, and what was made of that.
+"""Forgetting: how a capability erases what it keeps of somebody, and what was made of that; and how
+what rests on things goes with them when they are deleted.
 
 A capability knows its own tables, and what in them follows from things of others. Whoever forgets
 asks all of them, until nothing more follows, and has each erase what is its own.
@@ -6,7 +7,7 @@ asks all of them, until nothing more follows, and has each erase what is its own
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
@@ -117,6 +118,28 @@ class Forgetter(Protocol):
     def names(self, what: str) -> Iterator[str]:
         """Yield what its rows name of `what` they are found by (`USER` to `TAG`), or the ids of
         things of a kind, in any order, perhaps twice."""
+        ...
+
+
+class Dependents(Protocol):
+    """A kind of thing that rests on others, and goes with them when they are deleted with all that
+    does."""
+
+    @property
+    def name(self) -> str:
+        """What they are called: "episodes"."""
+        ...
+
+    def resting_on(self, unit: CorpusUnit, gone: Mapping[str, Collection[str]]) -> Collection[str]:
+        """Return the ids of those that must go when others do.
+
+        `gone` are the ids of what goes, by what it is called: "memories", and dependents that were
+        asked before. Nothing is changed.
+        """
+        ...
+
+    def remove(self, unit: CorpusUnit, ids: Collection[str]) -> None:
+        """Remove these, in the transaction; what stays must not name them any more."""
         ...
 
 

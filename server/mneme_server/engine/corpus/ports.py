@@ -9,9 +9,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.engine.corpus.document import Document, DocumentFilter, Memory
+from mneme_server.engine.corpus.document import Document, DocumentFilter, MemoryKind, MemoryView
 from mneme_server.engine.corpus.feed import FeedRow, Position
-from mneme_server.engine.corpus.kinds import MemoryKind
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float32]
@@ -77,7 +76,7 @@ class MemoryReader(Protocol):
         """How many memories were left out so far because they are damaged."""
         ...
 
-    def get_many(self, doc_ids: Sequence[int], *, bare: bool = False) -> Mapping[int, Memory]:
+    def get_many(self, doc_ids: Sequence[int], *, bare: bool = False) -> Mapping[int, MemoryView]:
         """Return these memories by id of their documents, without contexts; `bare` ones without
         details.
 
@@ -85,7 +84,7 @@ class MemoryReader(Protocol):
         """
         ...
 
-    def of_sources(self, kind: MemoryKind, source_ids: Sequence[str]) -> Mapping[str, Memory]:
+    def of_sources(self, kind: MemoryKind, source_ids: Sequence[str]) -> Mapping[str, MemoryView]:
         """Return memories of a kind by the ids of their sources, likewise."""
         ...
 

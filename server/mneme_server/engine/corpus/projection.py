@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from typing import Generic, Protocol
 
 from mneme_server.engine.corpus.cache import Cache, CorpusChange, Steps
-from mneme_server.engine.corpus.document import Memory
+from mneme_server.engine.corpus.document import MemoryKind, MemoryView
 from mneme_server.engine.corpus.feed import FeedRow, LostPlace, Position
-from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.corpus.live_index import LiveIndex
 from mneme_server.engine.corpus.ports import MemoryReader
 from mneme_server.engine.corpus.tenant_store import TenantStore, U_co
@@ -25,13 +24,13 @@ class Projection(Cache, Protocol):
 
     def get_many(
         self, doc_ids: Sequence[int], *, bare: bool = False
-    ) -> Mapping[int, Memory] | None:
+    ) -> Mapping[int, MemoryView] | None:
         """Return what `MemoryReader.get_many` does; None where it does not hold all of them."""
         ...
 
     def of_sources(
         self, kind: MemoryKind, source_ids: Sequence[str]
-    ) -> Mapping[str, Memory] | None:
+    ) -> Mapping[str, MemoryView] | None:
         """Return what `MemoryReader.of_sources` does; None where it does not hold all of them."""
         ...
 
@@ -160,7 +159,7 @@ class _Nearest(Generic[U_co]):
         self._store = store
         self.lost = 0
 
-    def get_many(self, doc_ids: Sequence[int], *, bare: bool = False) -> Mapping[int, Memory]:
+    def get_many(self, doc_ids: Sequence[int], *, bare: bool = False) -> Mapping[int, MemoryView]:
         found = self._projection.get_many(doc_ids, bare=bare)
         if found is not None:
             return found
@@ -169,7 +168,7 @@ class _Nearest(Generic[U_co]):
             self.lost += unit.memories.lost
         return found
 
-    def of_sources(self, kind: MemoryKind, source_ids: Sequence[str]) -> Mapping[str, Memory]:
+    def of_sources(self, kind: MemoryKind, source_ids: Sequence[str]) -> Mapping[str, MemoryView]:
         found = self._projection.of_sources(kind, source_ids)
         if found is not None:
             return found

@@ -15,9 +15,8 @@ from typing_extensions import TypeVar  # Of Python 3.13: one that need not be sa
 
 from mneme_server.engine.corpus.cache import CorpusChange
 from mneme_server.engine.corpus.cold_search import Scan
-from mneme_server.engine.corpus.document import Document
+from mneme_server.engine.corpus.document import Document, MemoryKind
 from mneme_server.engine.corpus.feed import Feed
-from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.corpus.ports import CorpusSource, Matrix, MemoryReader
 
 

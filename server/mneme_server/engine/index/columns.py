@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.engine.corpus.attributes import HELD
-from mneme_server.engine.corpus.document import Document
-from mneme_server.engine.corpus.kinds import MAX_KINDS
+from mneme_server.engine.corpus.document import MAX_KINDS, Document
 from mneme_server.engine.corpus.ports import Rows
 from mneme_server.engine.index.coding import AnyCodes, Coding, fingerprint
 from mneme_server.engine.index.rows import GONE, RowsById, SessionLinks

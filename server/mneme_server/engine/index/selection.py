@@ -154,22 +154,24 @@ class Selections:
         table = self._table
         match condition:
             case Among(attribute, values):
-                return _Among(attribute.held, self._numbers(attribute, values))
+                return _ColumnAmong(attribute.held, self._numbers(attribute, values))
             case Between(attribute, least, end):
-                return _Between(attribute.held, least, end)
+                return _ColumnBetween(attribute.held, least, end)
             case Tagged(tags, every):
                 sets = table.tag_sets_holding if every else table.tag_sets_with
-                return _Among("tags", sets(tags))
+                return _ColumnAmong("tags", sets(tags))
             case SaidBy(author):
                 return _Either(
-                    _Among("role", [table.role_number(author.lower())]),
-                    _Among("author", table.authors_spelled(author)),
+                    _ColumnAmong("role", [table.role_number(author.lower())]),
+                    _ColumnAmong("author", table.authors_spelled(author)),
                 )
             case NotArchived([]):
                 return _NOT_ARCHIVED
             case NotArchived(besides):
                 kinds = [kind.name for kind in besides]
-                return _Either(_NOT_ARCHIVED, _Among("kind", self._numbers(BY_NAME["kind"], kinds)))
+                return _Either(
+                    _NOT_ARCHIVED, _ColumnAmong("kind", self._numbers(BY_NAME["kind"], kinds))
+                )
 
     def _numbers(self, attribute: Attribute, values: Sequence[Any]) -> Sequence[int]:
         """Return what stands for values in a column; one that no row has for a name without."""
@@ -192,7 +194,7 @@ class _RowCondition(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Among:
+class _ColumnAmong:
     """The column holds one of these numbers."""
 
     column: str
@@ -212,7 +214,7 @@ class _Among:
 
 
 @dataclass(frozen=True, slots=True)
-class _Between:
+class _ColumnBetween:
     """The column holds at least `least` and less than `end`, where they are given."""
 
     column: str
@@ -237,8 +239,8 @@ class _Between:
 class _Either:
     """One of two is so."""
 
-    one: _Among
-    other: _Among
+    one: _ColumnAmong
+    other: _ColumnAmong
 
     def holds(self, table: DocumentTable, rows: Rows | slice) -> Mask:
         return self.one.holds(table, rows) | self.other.holds(table, rows)
@@ -247,7 +249,7 @@ class _Either:
         return [*self.one.candidates(orders), *self.other.candidates(orders)]
 
 
-_NOT_ARCHIVED = _Among("archived", [0])
+_NOT_ARCHIVED = _ColumnAmong("archived", [0])
 
 
 def _is_of_nearly_all(condition: _RowCondition) -> bool:

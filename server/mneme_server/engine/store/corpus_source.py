@@ -9,9 +9,8 @@ import structlog
 from sqlalchemy import Connection, Row
 
 from mneme_server.common.errors import DataLoss
-from mneme_server.engine.corpus.document import Document
+from mneme_server.engine.corpus.document import Document, MemoryKind
 from mneme_server.engine.corpus.feed import FeedRow, Position, ranges
-from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.corpus.ports import VectorBatch
 from mneme_server.engine.store.connections import Database
 from mneme_server.engine.store.documents import document_reader, select_documents

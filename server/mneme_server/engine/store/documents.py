@@ -12,8 +12,7 @@ from mneme_server.common.errors import DataLoss
 from mneme_server.common.stored import reads, require_times
 from mneme_server.engine.corpus.attributes import ATTRIBUTES
 from mneme_server.engine.corpus.cache import CorpusChange
-from mneme_server.engine.corpus.document import Document
-from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.document import Document, MemoryKind
 from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.store.portable import unindexed
 from mneme_server.engine.store.reading import read_rows

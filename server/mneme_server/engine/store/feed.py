@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select,
 
 from mneme_server.common.stored import reads
 from mneme_server.engine.corpus.cache import CorpusChange
-from mneme_server.engine.corpus.document import Document
+from mneme_server.engine.corpus.document import Document, MemoryKind
 from mneme_server.engine.corpus.feed import (
     START,
     FeedRow,
@@ -21,7 +21,6 @@ from mneme_server.engine.corpus.feed import (
     Position,
     ranges,
 )
-from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.store.guard import Prepared
 from mneme_server.engine.store.rows import insert_rows, upsert
 from mneme_server.engine.store.schema import feed, followers, settings

@@ -19,6 +19,7 @@ from sqlalchemy import (
     update,
 )
 
+from mneme_server.engine.corpus.document import MemoryKind
 from mneme_server.engine.corpus.forgetting import (
     AGENT,
     PROJECT,
@@ -33,7 +34,6 @@ from mneme_server.engine.corpus.forgetting import (
     merged,
     named_of,
 )
-from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.store.portable import json_items, listed
 from mneme_server.engine.store.rows import chunks

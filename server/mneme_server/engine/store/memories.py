@@ -14,8 +14,7 @@ from sqlalchemy import BindParameter, Column, Connection, Row, bindparam, select
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.errors import DataLoss
 from mneme_server.common.stored import reads
-from mneme_server.engine.corpus.document import Document, Memory
-from mneme_server.engine.corpus.kinds import MAX_KINDS, MemoryKind
+from mneme_server.engine.corpus.document import MAX_KINDS, Document, MemoryKind, MemoryView
 from mneme_server.engine.store.documents import document_reader, select_documents
 from mneme_server.engine.store.guard import Prepared
 from mneme_server.engine.store.portable import array_of, listed
@@ -32,7 +31,7 @@ _SOURCE_IDS = listed(bindparam("ids"))
 _log = structlog.get_logger(__name__)
 
 
-class SqlMemories:
+class SqlMemoryReader:
     """Implements `engine.corpus.ports.MemoryReader`."""
 
     def __init__(self, connection: Connection, tenant_id: str, kinds: MemoryKinds) -> None:
@@ -41,8 +40,8 @@ class SqlMemories:
         self._kinds = kinds
         self.lost = 0
 
-    def get_many(self, doc_ids: Sequence[int], *, bare: bool = False) -> Mapping[int, Memory]:
-        found: dict[int, Memory] = {}
+    def get_many(self, doc_ids: Sequence[int], *, bare: bool = False) -> Mapping[int, MemoryView]:
+        found: dict[int, MemoryView] = {}
         others: dict[MemoryKind, dict[str, Document]] = {}
         wanted = {"tenant": self._tenant_id, "ids": json.dumps(list(doc_ids))}
         query, read = _reading(self._kinds)
@@ -59,10 +58,10 @@ class SqlMemories:
         for kind, documents_of in others.items():
             details = self._details(kind, list(documents_of))
             for source_id, document in documents_of.items():
-                found[document.doc_id] = Memory(document, details.get(source_id, {}))
+                found[document.doc_id] = MemoryView(document, details.get(source_id, {}))
         return found
 
-    def of_sources(self, kind: MemoryKind, source_ids: Sequence[str]) -> Mapping[str, Memory]:
+    def of_sources(self, kind: MemoryKind, source_ids: Sequence[str]) -> Mapping[str, MemoryView]:
         query = select(documents.c.doc_id).where(
             documents.c.tenant_id == self._tenant_id,
             documents.c.kind == kind.name,
@@ -106,7 +105,7 @@ def select_details(details: Details) -> Prepared:
 
 
 @cache
-def _reading(kinds: MemoryKinds) -> tuple[Prepared, Callable[[Row[Any]], Memory]]:
+def _reading(kinds: MemoryKinds) -> tuple[Prepared, Callable[[Row[Any]], MemoryView]]:
     """Return what selects documents by id, and what makes memories of its rows.
 
     Recall runs it each time: building it anew would cost as much as running it.
@@ -114,9 +113,9 @@ def _reading(kinds: MemoryKinds) -> tuple[Prepared, Callable[[Row[Any]], Memory]
     document_of = document_reader(kinds.by_name)
 
     @reads("memory", "source_id")
-    def memory_of(row: Row[Any]) -> Memory:
+    def memory_of(row: Row[Any]) -> MemoryView:
         document = document_of(row)
-        return Memory(document, kinds.told(document))
+        return MemoryView(document, kinds.told(document))
 
     return Prepared(select_documents(_TENANT).where(documents.c.doc_id.in_(_DOC_IDS))), memory_of
 

@@ -23,9 +23,8 @@ import structlog
 from mneme_server.common.errors import DataLoss
 from mneme_server.common.pages import parts
 from mneme_server.engine.corpus.cache import AT_ONCE, CorpusChange, Steps
-from mneme_server.engine.corpus.document import Document, Memory
+from mneme_server.engine.corpus.document import Document, MemoryKind, MemoryView
 from mneme_server.engine.corpus.feed import START, FeedRow, Position, TouchedDocuments
-from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.corpus.tenant_store import TenantStore
 from mneme_server.engine.store.engine import address_of
 from mneme_server.engine.store.memories import MemoryKinds
@@ -120,7 +119,7 @@ class SqliteProjection:
 
     def get_many(
         self, doc_ids: Sequence[int], *, bare: bool = False
-    ) -> Mapping[int, Memory] | None:
+    ) -> Mapping[int, MemoryView] | None:
         """See `Projection`."""
         wanted = set(doc_ids)
         found = self._read(lambda file: file.by_id(doc_ids), bare=bare)
@@ -130,7 +129,7 @@ class SqliteProjection:
 
     def of_sources(
         self, kind: MemoryKind, source_ids: Sequence[str]
-    ) -> Mapping[str, Memory] | None:
+    ) -> Mapping[str, MemoryView] | None:
         """See `Projection`."""
         if not kind.successor:
             return None
@@ -248,7 +247,7 @@ class SqliteProjection:
 
     def _read(
         self, read: Callable[[ProjectionFile], list[tuple[int, str]]], *, bare: bool = False
-    ) -> list[Memory] | None:
+    ) -> list[MemoryView] | None:
         """Return what the file holds; None where it failed, and note that it did."""
         file = self._file
         if file is None or self._failed:

@@ -10,7 +10,7 @@ from sqlalchemy import BindParameter, Connection, Row, bindparam
 
 from mneme_server.common.errors import DataLoss
 from mneme_server.common.stored import UNREADABLE, reads
-from mneme_server.engine.corpus.document import Document, Memory
+from mneme_server.engine.corpus.document import Document, MemoryView
 from mneme_server.engine.store.documents import (
     COLUMNS,
     document_reader,
@@ -85,7 +85,7 @@ class ShownRows:
         text = _ENCODE([[*values], None if details is None else [*details]])
         return ShownRow(doc_id, source_of(kind, source_id) if succeeded else None, text)
 
-    def memory(self, text: str, *, bare: bool = False) -> Memory:
+    def memory(self, text: str, *, bare: bool = False) -> MemoryView:
         """Return the memory that a row holds; a `bare` one without its kind's details.
 
         Raises:
@@ -97,11 +97,11 @@ class ShownRows:
             raise DataLoss("a memory's copy is no JSON") from error
         document = self._document_of(values)
         if columns is None:
-            return Memory(document, self._kinds.told(document))
+            return MemoryView(document, self._kinds.told(document))
         details = self._kinds.details(document.kind)
         if bare or details is None:
-            return Memory(document, {})
-        return Memory(document, _decoded(details.decode, columns))
+            return MemoryView(document, {})
+        return MemoryView(document, _decoded(details.decode, columns))
 
 
 class SqlShown:

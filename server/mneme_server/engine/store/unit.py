@@ -11,14 +11,14 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 from sqlalchemy import Connection, bindparam, delete, literal, select
 
 from mneme_server.common.clock import now_us
+from mneme_server.engine.corpus.document import MemoryKind
 from mneme_server.engine.corpus.forgetting import Forgetter
-from mneme_server.engine.corpus.kinds import MemoryKind
 from mneme_server.engine.store.connections import sqlite_of
 from mneme_server.engine.store.documents import SqlDocuments
 from mneme_server.engine.store.feed import SqlFeed
 from mneme_server.engine.store.forgetting import CORPUS_FORGETS, Forgets
 from mneme_server.engine.store.guard import Prepared
-from mneme_server.engine.store.memories import MemoryKinds, Shown, SqlMemories
+from mneme_server.engine.store.memories import MemoryKinds, Shown, SqlMemoryReader
 from mneme_server.engine.store.portable import insert
 from mneme_server.engine.store.projection_reader import SqlShown
 from mneme_server.engine.store.schema import documents, embedding_queue, settings, vectors
@@ -116,9 +116,9 @@ class Unit:
         return SqlDocuments(self._connection, self._tenant_id, self._kinds.by_name)
 
     @cached_property
-    def memories(self) -> SqlMemories:
+    def memories(self) -> SqlMemoryReader:
         """What can be recalled, as it is shown."""
-        return SqlMemories(self._connection, self._tenant_id, self._kinds)
+        return SqlMemoryReader(self._connection, self._tenant_id, self._kinds)
 
     @cached_property
     def queue(self) -> SqlEmbeddingQueue:

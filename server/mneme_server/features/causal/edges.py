@@ -124,7 +124,7 @@ class Edges:
 
 
 class DependentEdges:
-    """Edges from or to what is deleted. Implements `engine.corpus.dependents.Dependents`."""
+    """Edges from or to what is deleted. Implements `engine.corpus.forgetting.Dependents`."""
 
     name = "causal_edges"
 

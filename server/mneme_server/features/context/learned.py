@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from mneme_server.engine.corpus.document import DocumentFilter
-from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.document import DocumentFilter, MemoryKind
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.features.context.words import coverage
 from mneme_server.features.events.history import ActivityFilter

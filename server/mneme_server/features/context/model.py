@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.document import MemoryKind
 from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.events.history import active_us
 from mneme_server.features.events.model import Outcome, Session

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.common.clock import DAY_US
-from mneme_server.engine.corpus.document import DocumentFilter
-from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.document import DocumentFilter, MemoryKind
 from mneme_server.engine.corpus.ports import (
     CorpusIndex,
     Matrix,

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from mneme_server.common.canonical import JsonObject
-from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.document import MemoryKind
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.:/-]{0,127}")
 """What can be a type, as the rules of `NewEvent.event_type` say it."""

@@ -13,7 +13,7 @@ from mneme_server.common.errors import Aborted, FailedPrecondition, NotFound
 from mneme_server.common.identity import new_id
 from mneme_server.common.pages import least_bytes
 from mneme_server.engine.corpus.document import Document, DocumentFilter
-from mneme_server.engine.corpus.importing import Import, ImportReport, OnConflict, import_of
+from mneme_server.engine.corpus.imports import Import, ImportReport, OnConflict, import_of
 from mneme_server.engine.corpus.ports import TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit

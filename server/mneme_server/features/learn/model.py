@@ -15,7 +15,7 @@ from mneme.visible import visible_line
 from mneme_server.common.canonical import Json, canonical_json
 from mneme_server.common.clock import MICROSECONDS
 from mneme_server.common.texts import composed
-from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.document import MemoryKind
 from mneme_server.features.events.model import Outcome
 
 _ETAG_DIGITS = 32

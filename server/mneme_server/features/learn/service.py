@@ -15,7 +15,7 @@ from mneme_server.edge.grpc.paging import Pages, fitting
 from mneme_server.edge.grpc.records import named_only
 from mneme_server.edge.grpc.schema_options import named_fields
 from mneme_server.edge.grpc.validation import validate
-from mneme_server.engine.corpus.importing import OnConflict
+from mneme_server.engine.corpus.imports import OnConflict
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.learn import messages as convert
 from mneme_server.features.learn.knowledge import Knowledge

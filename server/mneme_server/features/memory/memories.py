@@ -10,7 +10,7 @@ from typing import Any
 from mneme_server.common.clock import later_us
 from mneme_server.common.errors import Aborted, FailedPrecondition, NotFound
 from mneme_server.common.pages import least_bytes, parts
-from mneme_server.engine.corpus.dependents import Dependents
+from mneme_server.engine.corpus.forgetting import Dependents
 from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit

@@ -9,7 +9,7 @@ from enum import Enum, IntEnum
 
 from mneme_server.common.canonical import canonical_json
 from mneme_server.common.texts import composed
-from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.document import MemoryKind
 from mneme_server.features.memory.values import ValueRange
 
 _ETAG_DIGITS = 32

@@ -19,7 +19,7 @@ from mneme_server.common.clock import now_us, rfc3339
 from mneme_server.common.errors import FailedPrecondition, NotFound, Unavailable
 from mneme_server.common.pages import parts
 from mneme_server.common.texts import composed
-from mneme_server.engine.corpus.document import DocumentFilter, Memory, ids_by_kind
+from mneme_server.engine.corpus.document import DocumentFilter, MemoryView, ids_by_kind
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.scheduling.foreground import Foreground, Size
@@ -84,7 +84,7 @@ class CertifiedCandidate:
     that replaced it, where recall found that, too.
     """
 
-    memory: Memory
+    memory: MemoryView
     similarity: float | None
     uplift: float = 0.0
     latency: float = 0.0
@@ -447,7 +447,7 @@ def candidates(
     unit: CorpusUnit, found: Sequence[Recalled]
 ) -> tuple[Sequence[CertifiedCandidate], bool]:
     """Return candidates as they were recalled, and whether anything is known of their uplift."""
-    memories = [Memory(result.document, result.details) for result in found]
+    memories = [MemoryView(result.document, result.details) for result in found]
     by_kind = ids_by_kind(memories)
     edges = unit.get(SqlEdges)
     uplifts = {kind: edges.uplifts(kind, ids) for kind, ids in by_kind.items()}
@@ -518,7 +518,7 @@ def _skill_latencies(unit: CorpusUnit, ids: Sequence[str]) -> Mapping[str, float
     return {key: skill.record.average_ms for key, skill in found.items()}
 
 
-def _latency_ms(memory: Memory, of_skills: Mapping[str, float | None]) -> float | None:
+def _latency_ms(memory: MemoryView, of_skills: Mapping[str, float | None]) -> float | None:
     document = memory.document
     if document.kind == EPISODE:
         given = memory.details.get("latency_ms")

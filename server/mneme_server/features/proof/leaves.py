@@ -10,7 +10,7 @@ from mneme.proof.notes import NoteInvalid, VerifierKey, decoded
 
 from mneme_server.common.errors import DataLoss
 from mneme_server.common.stored import UNREADABLE
-from mneme_server.engine.corpus.document import Memory, ids_by_kind
+from mneme_server.engine.corpus.document import MemoryView, ids_by_kind
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.admin.forgetting.model import Forgetting
 from mneme_server.features.admin.forgetting.store import SqlForgettings
@@ -24,7 +24,7 @@ from mneme_server.features.proof.store.log import SqlLog
 from mneme_server.features.proof.versions import commitment_of, tells_of
 
 
-def leaves_of(unit: CorpusUnit, memories: Sequence[Memory]) -> list[Leaf]:
+def leaves_of(unit: CorpusUnit, memories: Sequence[MemoryView]) -> list[Leaf]:
     """Return the leaves of these memories as they are now, with salts and contents.
 
     Raises:
@@ -74,7 +74,7 @@ def require_proved(
         ) from None
 
 
-def _require_committed(leaf: Leaf, memory: Memory, *, follows: bool) -> None:
+def _require_committed(leaf: Leaf, memory: MemoryView, *, follows: bool) -> None:
     """Check that an item is what its newest leaf commits to.
 
     Raises:
@@ -101,7 +101,7 @@ def _require_committed(leaf: Leaf, memory: Memory, *, follows: bool) -> None:
         )
 
 
-def _require_chained(event: Event, memory: Memory) -> None:
+def _require_chained(event: Event, memory: MemoryView) -> None:
     """Check that an event has the place in its session's chain that is shown of it.
 
     Raises:
@@ -120,7 +120,7 @@ def _require_chained(event: Event, memory: Memory) -> None:
         )
 
 
-def _not_logged(memory: Memory) -> DataLoss:
+def _not_logged(memory: MemoryView) -> DataLoss:
     what, facts = _named(memory)
     return DataLoss(
         f"{what} has no leaf in the log: its row or the log's was changed where it is stored",
@@ -128,7 +128,7 @@ def _not_logged(memory: Memory) -> DataLoss:
     )
 
 
-def _named(memory: Memory) -> tuple[str, dict[str, str]]:
+def _named(memory: MemoryView) -> tuple[str, dict[str, str]]:
     kind, source_id = memory.document.kind.name, memory.document.source_id
     return f"{kind} {source_id!r}", {"kind": kind, "id": source_id}
 

@@ -9,8 +9,7 @@ from mneme.v1 import certificate_pb2, proof_service_pb2
 from mneme_server.common.canonical import Json
 from mneme_server.common.errors import InvalidArgument
 from mneme_server.edge.grpc.conversions import time_range, to_timestamp
-from mneme_server.engine.corpus.document import DocumentFilter
-from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.document import DocumentFilter, MemoryKind
 from mneme_server.features.memory.model import MEMORY
 from mneme_server.features.proof.certification import (
     AccessLevel,

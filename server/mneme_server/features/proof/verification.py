@@ -17,7 +17,7 @@ from mneme.proof.notes import Checkpoint, VerifierKey
 
 from mneme_server.common.clock import from_rfc3339
 from mneme_server.common.errors import DataLoss, InvalidArgument, NotFound, Reason
-from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.document import MemoryKind
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.proof.heads import Heads, LogHead, origin_of

@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from mneme_server.common.canonical import Json, canonical_json
 from mneme_server.engine.corpus.attributes import ATTRIBUTES
-from mneme_server.engine.corpus.document import NORMAL_IMPORTANCE, Document, Memory
+from mneme_server.engine.corpus.document import NORMAL_IMPORTANCE, Document, MemoryView
 
 SALT_BYTES = 16
 
@@ -25,7 +25,7 @@ class ItemVersion:
     content: str
 
 
-def version_of(memory: Memory) -> ItemVersion:
+def version_of(memory: MemoryView) -> ItemVersion:
     """Return a version of an item as it is now, with a new salt."""
     document = memory.document
     return salted_version(document.kind.name, document.source_id, content_of(memory))
@@ -42,13 +42,13 @@ def commitment_of(salt: bytes, content: str) -> bytes:
     return sha256(salt + content.encode()).digest()
 
 
-def content_of(memory: Memory) -> str:
+def content_of(memory: MemoryView) -> str:
     """Return what is committed to of an item: canonical JSON of its document and of what is shown
     beside it. Empty fields are left out; times are texts, as in the hash chain."""
     return canonical_json(_fields(memory.document) | _given({"details": memory.details}))
 
 
-def tells_of(content: str, memory: Memory, *, follows: bool) -> bool:
+def tells_of(content: str, memory: MemoryView, *, follows: bool) -> bool:
     """Return whether a content is that of an item as it is now.
 
     What is shown beside its document is compared where it `follows` the document: whoever changes

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mneme_server.common.errors import DataLoss
-from mneme_server.engine.corpus.document import Memory
+from mneme_server.engine.corpus.document import MemoryView
 from mneme_server.engine.corpus.tenant import OpenTenant
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.events.chain import ChainLink, ForgottenPlace
@@ -78,7 +78,7 @@ class LogWitness:
         return f"{found} of its events are recalled, and {recallable} of those in its chain can be"
 
 
-def _all_logged(unit: CorpusUnit, memories: Sequence[Memory]) -> bool:
+def _all_logged(unit: CorpusUnit, memories: Sequence[MemoryView]) -> bool:
     try:
         tree = unit.get(SqlLog).tree()
         for leaf in leaves_of(unit, memories):
@@ -88,7 +88,7 @@ def _all_logged(unit: CorpusUnit, memories: Sequence[Memory]) -> bool:
     return True
 
 
-def _against(unit: CorpusUnit, memory: Memory | None) -> str:
+def _against(unit: CorpusUnit, memory: MemoryView | None) -> str:
     if memory is None:
         return "it cannot be recalled, and was recorded so that it could be"
     try:

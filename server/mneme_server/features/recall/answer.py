@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.engine.corpus.cold_search import ColdSearch
-from mneme_server.engine.corpus.document import Document, DocumentFilter, Memory
-from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.document import Document, DocumentFilter, MemoryKind, MemoryView
 from mneme_server.engine.corpus.ports import (
     CorpusColumns,
     CorpusIndex,
@@ -157,7 +156,7 @@ def _reading(tenant: OpenTenant, *, newest: bool) -> Iterator[ReadSources]:
     with ExitStack() as lent:
         readers: list[MemoryReader] = []
 
-        def read(kind: MemoryKind, source_ids: Sequence[str]) -> Mapping[str, Memory]:
+        def read(kind: MemoryKind, source_ids: Sequence[str]) -> Mapping[str, MemoryView]:
             if not readers:
                 readers.append(lent.enter_context(tenant.reading_shown(newest=newest)))
             return readers[0].of_sources(kind, source_ids)
@@ -325,7 +324,7 @@ class SessionTurns:
         return list(dict.fromkeys(doc_id for side in sides for doc_id in side))
 
     def around(
-        self, row: int, memories: Mapping[int, Memory]
+        self, row: int, memories: Mapping[int, MemoryView]
     ) -> tuple[Sequence[Document], Sequence[Document]]:
         """Return what is before and after a row; what was removed meanwhile is left out."""
         before, after = (

@@ -10,8 +10,7 @@ from mneme.v1 import recall_service_pb2 as pb
 
 from mneme_server.common.errors import InvalidArgument
 from mneme_server.edge.grpc.conversions import struct_of_object, time_range, to_timestamp
-from mneme_server.engine.corpus.document import Document, DocumentFilter
-from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.document import Document, DocumentFilter, MemoryKind
 from mneme_server.features.events.event_types import type_named
 from mneme_server.features.recall.model import (
     RecallAnswer,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from mneme.v1 import recall_service_pb2 as pb
 
 from mneme_server.edge.grpc.call import Call
-from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.document import MemoryKind
 from mneme_server.features.recall import messages as convert
 from mneme_server.features.recall.search import Recall
 

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.engine.corpus.document import DocumentFilter
-from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.document import DocumentFilter, MemoryKind
 from mneme_server.engine.corpus.ports import CorpusIndex, Matrix, Rows, Selection
 from mneme_server.features.recall.confidence import CosineScale
 from mneme_server.features.recall.hybrid import EventSums, Ranked, by_words, fitted, gather, rank

@@ -8,14 +8,13 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from mneme_server.common.texts import composed
-from mneme_server.engine.corpus.document import Document, Memory
-from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.document import Document, MemoryKind, MemoryView
 from mneme_server.engine.corpus.words import STOP_WORDS
 from mneme_server.features.recall.model import Recalled, Term
 
 NEWER = "newer"
 
-ReadSources: TypeAlias = Callable[[MemoryKind, Sequence[str]], Mapping[str, Memory]]
+ReadSources: TypeAlias = Callable[[MemoryKind, Sequence[str]], Mapping[str, MemoryView]]
 """Returns memories of a kind by the ids of their sources."""
 COMPARED = 20
 """So many of the first results are compared with each other."""
@@ -130,9 +129,9 @@ class _Latest:
         self._known = {
             (result.document.kind, result.document.source_id): result for result in found
         }
-        self._ends: dict[tuple[MemoryKind, str], Memory] = {}
+        self._ends: dict[tuple[MemoryKind, str], MemoryView] = {}
 
-    def of(self, replaced: Recalled) -> Memory | None:
+    def of(self, replaced: Recalled) -> MemoryView | None:
         """Return it; None when nothing replaced the result."""
         kind, latest = replaced.document.kind, None
         wanted = _successor(replaced.document, replaced.details)
@@ -150,10 +149,10 @@ class _Latest:
             self._ends.update(((kind, source_id), latest) for source_id in passed)
         return latest
 
-    def _memory(self, kind: MemoryKind, source_id: str) -> Memory | None:
+    def _memory(self, kind: MemoryKind, source_id: str) -> MemoryView | None:
         known = self._known.get((kind, source_id))
         if known is not None:
-            return Memory(known.document, known.details)
+            return MemoryView(known.document, known.details)
         return self._read(kind, [source_id]).get(source_id)
 
 
@@ -162,7 +161,7 @@ def _successor(document: Document, details: Mapping[str, object]) -> str:
     return str(details.get(document.kind.successor, "")) if document.kind.successor else ""
 
 
-def _brought_in(latest: Memory, replaced: Recalled) -> Recalled:
+def _brought_in(latest: MemoryView, replaced: Recalled) -> Recalled:
     return Recalled(latest.document, replaced.score, None, latest.details)
 
 

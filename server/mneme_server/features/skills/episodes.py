@@ -12,7 +12,7 @@ from mneme_server.common.errors import AlreadyExists, NotFound
 from mneme_server.common.identity import new_id
 from mneme_server.common.pages import least_bytes
 from mneme_server.engine.corpus.document import Document, DocumentFilter
-from mneme_server.engine.corpus.importing import ImportReport, OnConflict, import_of
+from mneme_server.engine.corpus.imports import ImportReport, OnConflict, import_of
 from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
@@ -205,7 +205,7 @@ class Episodes:
 
 
 class DependentEpisodes:
-    """Episodes whose memories are deleted. Implements `engine.corpus.dependents.Dependents`."""
+    """Episodes whose memories are deleted. Implements `engine.corpus.forgetting.Dependents`."""
 
     name = "episodes"
 

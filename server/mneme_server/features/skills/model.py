@@ -11,7 +11,7 @@ from typing import Any
 
 from mneme_server.common.canonical import canonical_json
 from mneme_server.common.counting import MAX_COUNT
-from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.document import MemoryKind
 from mneme_server.statistics.distributions import Z95
 
 EPISODE = MemoryKind("episode", failed=frozenset({"failure"}))

@@ -228,7 +228,7 @@ class Skills:
 
 
 class DependentSkills:
-    """Skills whose episodes are all deleted. Implements `engine.corpus.dependents.Dependents`."""
+    """Skills whose episodes are all deleted. Implements `engine.corpus.forgetting.Dependents`."""
 
     name = "skills"
 

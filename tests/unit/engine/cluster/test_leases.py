@@ -12,7 +12,7 @@ from mneme_server.common import fairness
 from mneme_server.common.errors import Unavailable
 from mneme_server.common.fencing import Fence, LeaseLost, current
 from mneme_server.engine.cluster import leases
-from mneme_server.engine.cluster.leases import Leases
+from mneme_server.engine.cluster.leases import NodeLeases
 from mneme_server.engine.corpus.nodes import Erasure, Head
 from mneme_server.engine.scheduling.turns import TenantWorker
 
@@ -77,14 +77,14 @@ class FakeNode:
     def close(self) -> None: ...
 
 
-def leases_of(store: Store, name: str, *, on_demand: bool = False) -> Leases:
-    leases = Leases(FakeNode(store, name), "x/" if on_demand else "", on_demand=on_demand)
+def leases_of(store: Store, name: str, *, on_demand: bool = False) -> NodeLeases:
+    leases = NodeLeases(FakeNode(store, name), "x/" if on_demand else "", on_demand=on_demand)
     leases.alive(time.monotonic())
     return leases
 
 
 class Worker(TenantWorker):
-    def __init__(self, leases: Leases, *, loses: bool = False) -> None:
+    def __init__(self, leases: NodeLeases, *, loses: bool = False) -> None:
         super().__init__("test", thread="test")
         self.share(leases)
         self.fences: list[Fence | None] = []
@@ -178,7 +178,7 @@ def test_threads_that_want_a_lease_at_once_share_the_one_that_is_taken() -> None
         return take(name, tenant_id)
 
     node.take = slowly  # type: ignore[method-assign]
-    made = Leases(node)
+    made = NodeLeases(node)
     made.alive(time.monotonic())
     held: list[Fence | None] = []
     threads = [threading.Thread(target=lambda: held.append(made.hold("acme"))) for _ in range(4)]

@@ -17,8 +17,7 @@ from mneme_server.engine.corpus.attributes import (
     Tagged,
     conditions,
 )
-from mneme_server.engine.corpus.document import Document, DocumentFilter
-from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.document import Document, DocumentFilter, MemoryKind
 from mneme_server.engine.index.columns import COLUMNS, DocumentTable
 from mneme_server.engine.store.schema import documents
 

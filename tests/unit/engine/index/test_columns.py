@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from mneme_server.engine.corpus.document import Document, DocumentFilter
-from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.document import Document, DocumentFilter, MemoryKind
 from mneme_server.engine.corpus.words import name_words
 from mneme_server.engine.index import selection
 from mneme_server.engine.index.coding import author_of

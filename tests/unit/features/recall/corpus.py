@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from mneme_server.common.begun import Begun
-from mneme_server.engine.corpus.document import CONTEXT_DOCUMENTS, Document, Memory
+from mneme_server.engine.corpus.document import CONTEXT_DOCUMENTS, Document, MemoryView
 from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.index.tenant_index import TenantIndex
 from mneme_server.engine.scheduling.foreground import Foreground
@@ -79,8 +79,8 @@ class Corpus:
 
     lost = 0
 
-    def get_many(self, doc_ids: Sequence[int], *, bare: bool = False) -> Mapping[int, Memory]:
-        return {d.doc_id: Memory(d, {}) for d in self._source.documents_of(doc_ids)}
+    def get_many(self, doc_ids: Sequence[int], *, bare: bool = False) -> Mapping[int, MemoryView]:
+        return {d.doc_id: MemoryView(d, {}) for d in self._source.documents_of(doc_ids)}
 
     def sum_up(self, session: str, text: str) -> int:
         """Add the summary of a session; return its id."""

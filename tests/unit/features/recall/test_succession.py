@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mneme_server.engine.corpus.document import Document, Memory
-from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.document import Document, MemoryKind, MemoryView
 from mneme_server.features.memory.model import MEMORY
 from mneme_server.features.recall.model import Recalled
 from mneme_server.features.recall.succession import successors_first
@@ -20,13 +19,13 @@ class Chain:
         self.reads: list[str] = []
         self._ends = ends
 
-    def memory(self, number: int) -> Memory:
+    def memory(self, number: int) -> MemoryView:
         document = Document(number, MEMORY, f"m{number}", f"edition {number}", number)
-        return Memory(
+        return MemoryView(
             document, {MEMORY.successor: "" if number in self._ends else f"m{number + 1}"}
         )
 
-    def read(self, kind: MemoryKind, source_ids: Sequence[str]) -> Mapping[str, Memory]:
+    def read(self, kind: MemoryKind, source_ids: Sequence[str]) -> Mapping[str, MemoryView]:
         self.reads += source_ids
         return {source_id: self.memory(int(source_id[1:])) for source_id in source_ids}
 

@@ -38,8 +38,7 @@ from mneme_server.engine.corpus.attributes import (
     conditions,
 )
 from mneme_server.engine.corpus.cold_search import TextPage
-from mneme_server.engine.corpus.document import Document, DocumentFilter
-from mneme_server.engine.corpus.kinds import MemoryKind
+from mneme_server.engine.corpus.document import Document, DocumentFilter, MemoryKind
 from mneme_server.engine.corpus.ports import Rows, VectorBatch
 from mneme_server.engine.store.connections import Database
 from mneme_server.engine.store.corpus_source import SqlCorpusSource

@@ -8,8 +8,7 @@ import pytest
 from mneme.v1 import event_service_pb2
 from mneme_server.capability import Capability, Parts
 from mneme_server.edge.grpc.service import Service
-from mneme_server.engine.corpus.document import Document
-from mneme_server.engine.corpus.kinds import MAX_KINDS, MemoryKind
+from mneme_server.engine.corpus.document import MAX_KINDS, Document, MemoryKind
 from mneme_server.engine.store.memories import MemoryKinds
 from mneme_server.engine.store.unit import TenantSchema
 from mneme_server.features.events.event_types import EVENT

@@ -1,4 +1,4 @@
-"""Bringing in what was exported: what is written, and what becomes of ids that are taken."""
+"""Imports of what was exported: what is written, and what becomes of ids that are taken."""
 
 from __future__ import annotations
 
