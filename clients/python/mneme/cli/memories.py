@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mneme.cli import cells, files, remember
+from mneme.cli import cells, files
 from mneme.cli.app import App, Cli
 from mneme.cli.exits import InputError
 from mneme.cli.fields import Fields, option, text, texts
 from mneme.cli.files import OutputFile
 from mneme.cli.options import BestOf, Etag, Project, Query, Tags, User, Yes, free_json
 from mneme.cli.output import Column
+from mneme.cli.remember import ABOUT, DETAILS
 from mneme.cli.resources import Resource, found, inside
 from mneme.cli.times import HELP, From, To, parse_start
 from mneme.cli.values import text_of, without_empty
@@ -98,13 +99,9 @@ def update(
         Any,
         Fields(
             text=text("What it says; - reads it from standard input.", sent=text_of),
-            user_id=remember.User,
-            agent_id=remember.Agent,
-            project=remember.Project,
+            **ABOUT,
             tags=texts("Its labels from now on; repeatable.", "--tag", sent=without_empty),
-            metadata=remember.Metadata,
-            importance=remember.Importance,
-            since=remember.Since,
+            **DETAILS,
             supersedes=texts("All that it replaces; repeatable.", metavar="ID", sent=without_empty),
             etag=Etag,
         ),

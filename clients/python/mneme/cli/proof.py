@@ -19,10 +19,11 @@ from mneme._generated.choices import AccessLevelChoice, MemoryKindChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
 from mneme.cli.exits import FAILED, InputError
+from mneme.cli.fields import Fields, choice, number
 from mneme.cli.files import written
-from mneme.cli.options import Agent, Project, Session, Tags, User
+from mneme.cli.options import BestOf
 from mneme.cli.output import Column
-from mneme.cli.times import From, To
+from mneme.cli.recall import WHERE
 from mneme.cli.values import scope as parse_scope
 
 if TYPE_CHECKING:
@@ -69,43 +70,24 @@ def certify(
             " Default: memory, episode, skill.",
         ),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100)] = 12,
-    alpha: Annotated[float | None, typer.Option(min=0, max=1, help="Weight of similarity.")] = None,
-    beta: Annotated[float | None, typer.Option(min=0, max=1, help="Weight of uplift.")] = None,
-    gamma: Annotated[float | None, typer.Option(min=0, max=1, help="Weight of latency.")] = None,
-    start: From = None,
-    end: To = None,
-    agent: Agent = None,
-    session: Session = None,
-    user: User = None,
-    project: Project = None,
-    tag: Tags = None,
-    access_level: Annotated[
-        AccessLevelChoice | None,
-        typer.Option(case_sensitive=False, help="Who may see the certificate; stated in it."),
-    ] = None,
+    limit: BestOf = 12,
+    chosen: Annotated[
+        Any,
+        Fields(
+            alpha=number("Weight of similarity.", min=0, max=1),
+            beta=number("Weight of uplift.", min=0, max=1),
+            gamma=number("Weight of latency.", min=0, max=1),
+            **WHERE,
+            access_level=choice(AccessLevelChoice, "Who may see the certificate; stated in it."),
+        ),
+    ],
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write the certificate there.")
     ] = None,
 ) -> None:
     """Recall with a certificate: a signed proof of what was stored and returned."""
     with cli.connect() as client:
-        answer = client.recall_with_certificate(
-            query,
-            scopes=scope,
-            limit=limit,
-            alpha=alpha,
-            beta=beta,
-            gamma=gamma,
-            start_time=start,
-            end_time=end,
-            agent_id=agent,
-            session_id=session,
-            user_id=user,
-            project=project,
-            tags=tag,
-            access_level=access_level,
-        )
+        answer = client.recall_with_certificate(query, scopes=scope, limit=limit, **chosen)
     if out is not None:
         with written(out) as target:
             target.write(answer.certificate.json)

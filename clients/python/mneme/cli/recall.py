@@ -9,7 +9,8 @@ import typer
 from mneme._generated.choices import MemoryKindChoice, RecallModeChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
-from mneme.cli.options import Agent, MinSeverity, Project, Session, Tags, Types, User
+from mneme.cli.fields import Fields, choice, number, text
+from mneme.cli.options import Agent, BestOf, MinSeverity, Project, Session, Tags, Types, User
 from mneme.cli.output import Column
 from mneme.cli.times import From, To
 from mneme.cli.values import scope as parse_scope
@@ -25,6 +26,15 @@ _COLUMNS = (
     Column("When", optional=1, style="dim"),
     Column("Id", style="dim"),
     Column("Text", below=True, lines=3),
+)
+WHERE = Fields(
+    start_time=From,
+    end_time=To,
+    agent_id=Agent,
+    session_id=Session,
+    user_id=User,
+    project=Project,
+    tags=Tags,
 )
 _IN_CONTEXT = Column("Text", below=True, lines=12)
 _DOUBTFUL = 0.2
@@ -49,34 +59,20 @@ def recall(
             help=f"Where to look: {', '.join(get_args(MemoryKindChoice))}; repeatable.",
         ),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100)] = 10,
-    start: From = None,
-    end: To = None,
-    agent: Agent = None,
-    session: Session = None,
-    user: User = None,
-    project: Project = None,
-    tag: Tags = None,
-    type_: Types = None,
-    min_severity: MinSeverity = None,
-    name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Events of this tool, or with this name.")
-    ] = None,
-    author: Annotated[
-        str | None,
-        typer.Option(metavar="WHO", help="Said by: user, assistant, an agent, or a name."),
-    ] = None,
-    mode: Annotated[
-        RecallModeChoice | None,
-        typer.Option(case_sensitive=False, help="Search by meaning and words, or by just one."),
-    ] = None,
-    min_score: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Leave out results that score less.")
-    ] = None,
-    min_confidence: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="Show nothing that the server is less sure of."),
-    ] = None,
+    limit: BestOf = 10,
+    chosen: Annotated[
+        Any,
+        Fields(
+            **WHERE,
+            event_types=Types,
+            min_severity=MinSeverity,
+            name=text("Events of this tool, or with this name.", metavar="NAME"),
+            author=text("Said by: user, assistant, an agent, or a name.", metavar="WHO"),
+            mode=choice(RecallModeChoice, "Search by meaning and words, or by just one."),
+            min_score=number("Leave out results that score less.", min=0, max=1),
+            min_confidence=number("Show nothing that the server is less sure of.", min=0, max=1),
+        ),
+    ],
     context: Annotated[
         int,
         typer.Option(min=0, max=3, metavar="N", help="Show N events before and after each, too."),
@@ -93,20 +89,7 @@ def recall(
             query,
             scopes=scope,
             limit=limit,
-            start_time=start,
-            end_time=end,
-            agent_id=agent,
-            session_id=session,
-            user_id=user,
-            project=project,
-            tags=tag,
-            event_types=type_,
-            min_severity=min_severity,
-            name=name,
-            author=author,
-            mode=mode,
-            min_score=min_score,
-            min_confidence=min_confidence,
+            **chosen,
             context_turns=context,
             every_copy=every_copy,
             include_archived=archived,

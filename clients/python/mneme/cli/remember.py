@@ -10,37 +10,28 @@ import typer
 from mneme._generated.choices import ImportanceChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
+from mneme.cli.fields import Fields, choice, flag, option, text, texts
+from mneme.cli.options import free_json
 from mneme.cli.times import HELP, parse_start
-from mneme.cli.values import json_object, text_of
+from mneme.cli.values import text_of
 
 if TYPE_CHECKING:
     from mneme.types import InsertMemoryResponse
 
 _SHOWN = 80
 
-User = Annotated[str | None, typer.Option("--user", metavar="ID", help="The user it is about.")]
-Agent = Annotated[
-    str | None,
-    typer.Option("--agent", metavar="ID", help="The agent that remembers it; default all."),
-]
-Project = Annotated[str | None, typer.Option(metavar="NAME", help="The project it is about.")]
-Tags = Annotated[
-    list[str] | None, typer.Option("--tag", metavar="TAG", help="A label; repeatable.")
-]
-Metadata = Annotated[
-    Any, typer.Option(parser=json_object, metavar="JSON", help="Free JSON, to filter by.")
-]
-Importance = Annotated[
-    ImportanceChoice | None, typer.Option(case_sensitive=False, help="How much it matters.")
-]
-Since = Annotated[
-    datetime | None,
-    typer.Option(parser=parse_start, metavar="TIME", help=f"When it began to hold: {HELP}."),
-]
-Supersedes = Annotated[
-    list[str] | None,
-    typer.Option(metavar="ID", help="A memory that it replaces; repeatable."),
-]
+ABOUT = Fields(
+    user_id=text("The user it is about.", "--user", metavar="ID"),
+    agent_id=text("The agent that remembers it; default all.", "--agent", metavar="ID"),
+    project=text("The project it is about.", metavar="NAME"),
+)
+DETAILS = Fields(
+    metadata=free_json("Free JSON, to filter by."),
+    importance=choice(ImportanceChoice, "How much it matters."),
+    since=option(
+        datetime | None, f"When it began to hold: {HELP}.", parser=parse_start, metavar="TIME"
+    ),
+)
 
 
 def register(app: App) -> None:
@@ -54,20 +45,17 @@ def remember(
     text: Annotated[
         str, typer.Argument(metavar="TEXT", help="What to remember; - reads standard input.")
     ],
-    user: User = None,
-    agent: Agent = None,
-    project: Project = None,
-    tag: Tags = None,
-    metadata: Metadata = None,
-    importance: Importance = None,
-    since: Since = None,
-    supersedes: Supersedes = None,
-    memory_id: Annotated[
-        str | None, typer.Option("--id", metavar="ID", help="Its id; made if left out.")
-    ] = None,
-    keep_copy: Annotated[
-        bool, typer.Option("--keep-copy", help="Store it even if another says the same.")
-    ] = False,
+    memory: Annotated[
+        Any,
+        Fields(
+            **ABOUT,
+            tags=texts("A label; repeatable.", "--tag", metavar="TAG"),
+            **DETAILS,
+            supersedes=texts("A memory that it replaces; repeatable.", metavar="ID"),
+            memory_id=text("Its id; made if left out.", "--id", metavar="ID"),
+            keep_copy=flag("Store it even if another says the same.", "--keep-copy"),
+        ),
+    ],
 ) -> None:
     """Remember something, and print the memory's id.
 
@@ -75,19 +63,7 @@ def remember(
     this replaces one of them, say so with --supersedes.
     """
     with cli.connect() as client:
-        answer = client.remember(
-            text_of(text),
-            user_id=user,
-            agent_id=agent,
-            project=project,
-            tags=tag,
-            metadata=metadata,
-            importance=importance,
-            since=since,
-            supersedes=supersedes,
-            memory_id=memory_id,
-            keep_copy=keep_copy,
-        )
+        answer = client.remember(text_of(text), **memory)
     cli.out.done(answer.memory.id, answer)
     if not cli.out.as_json:
         _remark(cli, answer)
