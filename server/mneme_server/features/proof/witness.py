@@ -20,7 +20,7 @@ from mneme_server.features.proof.store.log import SqlLog
 
 
 class LogWitness:
-    """Implements `features.events.ports.Witness`.
+    """Implements `features.events.verification.Witness`.
 
     Args:
         heads: what was signed.

@@ -13,7 +13,7 @@ from mneme_server.features.operations.operations import Run
 
 
 class Busy:
-    """Stands for `OperationStore`: one method fails so many times."""
+    """Stands for `SqlOperations`: one method fails so many times."""
 
     def __init__(self, method: str, failures: int) -> None:
         self._method, self._left = method, failures

@@ -140,7 +140,7 @@ def _of_file(path: Path, *branches: Path) -> Database:
 
 
 class SqlTenants:
-    """The tenants; implements `features.admin.ports.SqlTenants` and
+    """The tenants. One that is being deleted is not there any more for `get` and `list`. Implements
     `engine.runtime.KnownTenants`."""
 
     def __init__(self, database: Database) -> None:

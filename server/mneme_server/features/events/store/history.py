@@ -196,8 +196,8 @@ class SqlHistory:
 
 
 class SqlRecordMeasures:
-    """What a tenant's record comes to, added up by the database. Implements
-    `features.events.history.RecordMeasures`."""
+    """What a tenant's record comes to, added up by the database. Events that tell of alerts are
+    left out everywhere."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
@@ -290,8 +290,7 @@ class SqlRecordMeasures:
 
 
 class SqlActivity:
-    """What sessions held, and when they were active, from a tenant's database. Implements
-    `features.events.history.ActivityReader`."""
+    """What sessions held, one event after another, and when they were active."""
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
         self._connection = connection
