@@ -1,4 +1,4 @@
-"""Every list of the API is a command, and whatever chooses what is listed is an option."""
+"""Every list of the API is a command; what chooses what is listed is an option, and is sent."""
 
 from __future__ import annotations
 
@@ -25,15 +25,30 @@ NO_OPTION = {
         "filter.min_age_days": "`--to 30d` says it",
     }
 }
-# Of options whose parsers take some texts only.
-VALUES = {"--state": "running"}
-SHARED = {
+# What options take that do not take "1", and what goes with no other option.
+VALUES = {"--state": "running", "--block-size": "2"}
+BY_PARSER = {"parse_start": "2026-01-31", "parse_end": "2026-01-31", "json_object": '{"a": 1}'}
+ALONE = {"--failures"}
+NOT_SENT = {
     *["limit", "help", "address", "local", "api_key", "tls", "ca", "insecure", "timeout"],
-    "as_json",
+    *["as_json", "yes"],
 }
 # The walks of pages, by their RPC.
 WALKS = {row.method: row.python[-1] for row in rows() if row.method.startswith("List")}
-REQUESTS = {rpc.method: rpc.request.DESCRIPTOR for rpc in RPCS}
+MADE_IDS = {rpc.method: set(rpc.made_ids) for rpc in RPCS}
+LISTS = {rpc.method: rpc for rpc in RPCS if rpc.method in WALKS}
+
+
+def _commands(group: Any, path: str = "mneme") -> Iterator[tuple[str, Any]]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _commands(command, f"{path} {name}")
+        else:
+            yield f"{path} {name}", command
+
+
+COMMANDS = dict(_commands(build_whole()))
+TABLED = [path for path, command in COMMANDS.items() if hasattr(command.callback, "methods")]
 
 
 def test_every_list_of_the_api_has_a_command() -> None:
@@ -46,35 +61,55 @@ def test_every_field_that_a_list_is_chosen_by_has_an_option(
     method: str, served: ScriptedServer
 ) -> None:
     # The first is the one that does little else.
-    path = commands_by_method()[WALKS[method]][0].split()[1:]
-    filled: set[str] = set()
-    for parameter in _command(path).params:
-        if parameter.name in SHARED:
-            continue
-        result = mneme(*path, *_typed(parameter))
-        assert result.code == 0, result.err
-        filled.update(_filled(served.last(method)))
-    fields = set(_fields(REQUESTS[method])) - {"page_size", "page_token"}
+    path = commands_by_method()[WALKS[method]][0]
+    served.on(method, _page_of_one(method))
+    filled: set[str] = set().union(*map(_filled, _sent(path, served)))
+    fields = set(_fields(LISTS[method].request.DESCRIPTOR)) - {"page_size", "page_token"}
     assert fields - filled == set(NO_OPTION.get(method, ()))
 
 
-def _command(path: list[str]) -> Any:
-    found: Any = build_whole()
-    for name in path:
-        found = found.commands[name]
-    return found
+@pytest.mark.parametrize("path", TABLED)
+def test_whatever_a_command_of_a_table_takes_is_sent(path: str, served: ScriptedServer) -> None:
+    taken = {one.name for one in COMMANDS[path].params} - NOT_SENT
+    filled: set[str] = set().union(*map(_filled, _sent(path, served)))
+    filled -= {"page_size", "update_mask"} | (MADE_IDS[served.seen[-1].method] - taken)
+    assert len(filled) == len(taken), filled
+
+
+def _page_of_one(method: str) -> Message:
+    """A page with a thing of which nothing is known."""
+    page = LISTS[method].response()
+    for field in page.DESCRIPTOR.fields:
+        if field.is_repeated and field.message_type is not None:
+            getattr(page, field.name).add()
+    return page
+
+
+def _sent(path: str, served: ScriptedServer) -> list[Message]:
+    """The requests of a command with all of its options, and with those that are used alone."""
+    line, alone = path.split()[1:], []
+    for parameter in COMMANDS[path].params:
+        if parameter.name in NOT_SENT:
+            continue
+        if ALONE & set(parameter.opts):
+            alone.append(parameter.opts[0])
+        else:
+            line += _typed(parameter)
+    for given in (line, *([*path.split()[1:], one] for one in alone)):
+        result = mneme(*given, stdin="y\n")
+        assert result.code == 0, result.err
+    return [call.request for call in served.seen]
 
 
 def _typed(parameter: Any) -> list[str]:
     flag = max(parameter.opts, key=len)
-    if parameter.is_flag:
+    if getattr(parameter, "is_flag", False):
         return [flag]
-    kind = parameter.type_descriptor
+    kind, value = parameter.type_descriptor, VALUES.get(flag, "1")
     if str(kind.annotation).startswith("typing.Literal"):
-        return [flag, kind.annotation.__args__[-1]]
-    parser = getattr(kind.parameter_info.parser, "__name__", "")
-    by_parser = {"parse_start": "2026-01-31", "parse_end": "2026-01-31", "json_object": '{"a": 1}'}
-    return [flag, VALUES.get(flag) or by_parser.get(parser) or "1"]
+        value = next(name for name in reversed(kind.annotation.__args__) if name)
+    value = BY_PARSER.get(getattr(kind.parameter_info.parser, "__name__", ""), value)
+    return [flag, value] if flag.startswith("-") else [value]
 
 
 def _fields(message: Descriptor, before: str = "") -> Iterator[str]:
@@ -87,7 +122,8 @@ def _fields(message: Descriptor, before: str = "") -> Iterator[str]:
 
 def _filled(request: Message, before: str = "") -> Iterator[str]:
     for field, value in request.ListFields():
-        if field.name == "filter":
-            yield from _filled(value, "filter.")
-        else:
+        inner = field.message_type
+        if inner is None or field.is_repeated or inner.full_name.startswith("google."):
             yield f"{before}{field.name}"
+        else:
+            yield from _filled(value, f"{before}{field.name}.")
