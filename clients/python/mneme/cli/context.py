@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
+from mneme.cli.fields import Fields
 from mneme.cli.options import Agent, Project, User, WithoutExperience
 from mneme.cli.output import Column
 from mneme.cli.times import From, To
@@ -70,11 +71,10 @@ def context(
     cli: Cli,
     *,
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="What it is about, in words.")],
-    user: User = None,
-    agent: Agent = None,
-    project: Project = None,
-    start: From = None,
-    end: To = None,
+    chosen: Annotated[
+        Any,
+        Fields(user_id=User, agent_id=Agent, project=Project, start_time=From, end_time=To),
+    ],
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=50)] = 5,
     without_experience: WithoutExperience = False,
     prompt: Annotated[
@@ -84,14 +84,7 @@ def context(
     """Show the past sessions, lessons, attempts and skills that bear on a topic, best first."""
     with cli.connect() as client:
         answer = client.get_context(
-            topic,
-            user_id=user,
-            agent_id=agent,
-            project=project,
-            start_time=start,
-            end_time=end,
-            limit=limit,
-            without_experience=without_experience,
+            topic, **chosen, limit=limit, without_experience=without_experience
         )
     if cli.out.as_json:
         cli.out.message(answer)
@@ -123,21 +116,12 @@ def context(
 def timeline(
     cli: Cli,
     *,
-    project: Project = None,
-    agent: Agent = None,
-    start: From = None,
-    end: To = None,
+    chosen: Annotated[Any, Fields(project=Project, agent_id=Agent, start_time=From, end_time=To)],
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, metavar="N")] = 20,
 ) -> None:
     """Show sessions by time, latest first, with the earlier ones each builds on."""
     with cli.connect() as client:
-        walk = client.iter_get_timeline(
-            project=project,
-            agent_id=agent,
-            start_time=start,
-            end_time=end,
-            page_size=min(limit, _PAGE),
-        )
+        walk = client.iter_get_timeline(**chosen, page_size=min(limit, _PAGE))
         entries = list(islice(walk, limit))
     if cli.out.as_json:
         for entry in entries:

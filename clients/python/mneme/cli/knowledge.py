@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,23 +13,33 @@ from mneme._generated.choices import KnowledgeTypeChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
 from mneme.cli.exits import FAILED, InputError
-from mneme.cli.options import Tags
+from mneme.cli.fields import Fields, choice, text
+from mneme.cli.options import BestOf, Query, Tags
 from mneme.cli.output import Column
 
 if TYPE_CHECKING:
     from mneme.client import MnemeClient
     from mneme.knowledge_log import LogLine
+    from mneme.types import FoundKnowledge
 
 app = App(help="The knowledge log: what was learned, by project.")
 
 _FOLLOW_S = 1.0
+
+
+def _rate(found: FoundKnowledge) -> str:
+    from mneme.knowledge_log import rate_text
+
+    return rate_text(found.entry.success_rate)
+
+
 _COLUMNS = (
-    Column("Score", style="cyan"),
-    Column("When", style="dim"),
-    Column("Project"),
-    Column("Success", right=True),
-    Column("Lesson", flexible=True),
-    Column("Context", flexible=True, style="dim"),
+    Column("Score", lambda found: cells.score(found.score), style="cyan"),
+    Column("When", lambda found: cells.when(found.entry.timestamp)[:10], style="dim"),
+    Column("Project", "entry.project"),
+    Column("Success", _rate, right=True),
+    Column("Lesson", "entry.lesson", flexible=True),
+    Column("Context", "entry.context", flexible=True, style="dim"),
 )
 
 Folder = Annotated[
@@ -94,16 +104,16 @@ def log(
 def query(
     cli: Cli,
     *,
-    text: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for, in words.")],
-    project: Annotated[
-        str | None, typer.Option("--project", "--repo", metavar="NAME", help="Of this project.")
-    ] = None,
-    type_: Annotated[
-        KnowledgeTypeChoice | None,
-        typer.Option("--type", case_sensitive=False, help="Of this kind."),
-    ] = None,
-    tag: Tags = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100)] = 5,
+    text: Query,
+    chosen: Annotated[
+        Any,
+        Fields(
+            project=text("Of this project.", "--project", "--repo", metavar="NAME"),
+            type=choice(KnowledgeTypeChoice, "Of this kind."),
+            tags=Tags,
+        ),
+    ],
+    limit: BestOf = 5,
     tokens: Annotated[
         int, typer.Option(min=1, max=100_000, help="Maximum number of tokens of the text.")
     ] = 500,
@@ -112,12 +122,8 @@ def query(
     ] = False,
 ) -> None:
     """Ask the knowledge log."""
-    from mneme.knowledge_log import rate_text
-
     with cli.connect() as client:
-        answer = client.query_knowledge(
-            text, project=project, type=type_, tags=tag, limit=limit, token_budget=tokens
-        )
+        answer = client.query_knowledge(text, **chosen, limit=limit, token_budget=tokens)
     if cli.out.as_json:
         cli.out.message(answer)
     elif markdown:
@@ -125,20 +131,7 @@ def query(
     elif not answer.entries:
         cli.out.remark(answer.markdown)
     else:
-        cli.out.table(
-            _COLUMNS,
-            [
-                (
-                    cells.score(found.score),
-                    cells.when(found.entry.timestamp)[:10],
-                    found.entry.project,
-                    rate_text(found.entry.success_rate),
-                    cells.preview(found.entry.lesson),
-                    cells.preview(found.entry.context),
-                )
-                for found in answer.entries
-            ],
-        )
+        cli.out.things(_COLUMNS, answer.entries)
 
 
 @app.command()

@@ -11,6 +11,7 @@ from mneme._generated.choices import AnalysisChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
 from mneme.cli.exits import InputError
+from mneme.cli.fields import Fields
 from mneme.cli.options import Agent, Project, Tags, User
 from mneme.cli.times import From, To
 
@@ -43,12 +44,12 @@ def reflect(
     analysis: Annotated[
         AnalysisChoice, typer.Argument(metavar="ANALYSIS", help="The analysis; see above.")
     ],
-    agent: Agent = None,
-    start: From = None,
-    end: To = None,
-    project: Project = None,
-    user: User = None,
-    tag: Tags = None,
+    chosen: Annotated[
+        Any,
+        Fields(
+            agent_id=Agent, start_time=From, end_time=To, project=Project, user_id=User, tags=Tags
+        ),
+    ],
     limit: Annotated[
         int,
         typer.Option(
@@ -83,12 +84,7 @@ def reflect(
     with cli.connect() as client:
         answer = client.reflect(
             analysis,
-            agent_id=agent,
-            start_time=start,
-            end_time=end,
-            project=project,
-            user_id=user,
-            tags=tag,
+            **chosen,
             limit=limit,
             timeout=cli.settings.timeout or _PATIENCE_S,
             **given,

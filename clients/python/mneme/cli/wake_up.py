@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
+from mneme.cli.fields import Fields
 from mneme.cli.options import Agent, Project, User, WithoutExperience
 from mneme.cli.output import Column
 
@@ -37,9 +38,7 @@ def register(app: App) -> None:
 def wake_up(
     cli: Cli,
     *,
-    project: Project = None,
-    agent: Agent = None,
-    user: User = None,
+    whose: Annotated[Any, Fields(project=Project, agent_id=Agent, user_id=User)],
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=50)] = 5,
     min_similarity: Annotated[
         float | None,
@@ -53,9 +52,7 @@ def wake_up(
     """Show what the last session left, what bears on it, and what to do next."""
     with cli.connect() as client:
         answer = client.wake_up(
-            project=project,
-            agent_id=agent,
-            user_id=user,
+            **whose,
             limit=limit,
             min_similarity=min_similarity,
             without_experience=without_experience,
