@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Annotated, Any, get_args
 
 import typer
@@ -19,7 +18,6 @@ import typer
 _ANNOTATED: Any = Annotated
 
 
-@dataclass(frozen=True, slots=True)
 class Sent:
     """Beside a parameter in its annotation: what is sent of the value that a line gave.
 
@@ -27,7 +25,8 @@ class Sent:
         of: makes it of the value; None leaves the field out.
     """
 
-    of: Callable[[Any], Any]
+    def __init__(self, of: Callable[[Any], Any]) -> None:
+        self.of = of
 
 
 class Fields(dict[str, Any]):
