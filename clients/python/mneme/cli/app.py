@@ -18,7 +18,6 @@ import typer
 
 from mneme._version import __version__
 from mneme.cli.exits import InputError
-from mneme.cli.fields import Fields
 from mneme.cli.output import Output
 
 if TYPE_CHECKING:
@@ -160,6 +159,8 @@ def settings_callback(ctx: typer.Context, *, version: bool = False, **given: Any
 
 def _with_settings(function: Callable[..., None]) -> Callable[..., None]:
     """A function as typer wants it: without the `Cli`, with the shared options."""
+    from mneme.cli.fields import Fields  # The root, which only lists, has no tables.
+
     hints = get_type_hints(function, include_extras=True)
     own: list[inspect.Parameter] = []
     tables: dict[str, Fields] = {}
