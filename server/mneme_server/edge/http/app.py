@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from importlib.resources import files
@@ -147,7 +146,7 @@ class HttpApp:
             return _no_route(request, routes)
         query = parse_query(request.scope["query_string"])
         rpc = self._rest_rpc(route, query)
-        call = HttpCall(request.headers.items(), request.peer, request.timeout_s())
+        call = HttpCall(request.metadata, request.peer, request.timeout_s())
         if route.method.client_streaming:
             return await stream_both(rpc, call, request, self._bodies)
         lines = bool(rpc.mapping.lines) and request.content_type == LINES
@@ -183,11 +182,6 @@ class HttpApp:
         if rpc is None:
             rpc = self._rpcs[kind, method.full_name] = kind(method, self._entrance)
         return cast(R, rpc)
-
-
-def quiet_libraries() -> None:
-    """Keep what any peer can cause out of the log."""
-    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
 
 
 def _check_type(request: Request, route: Route) -> None:

@@ -131,10 +131,10 @@ def serve_site(site: Site, request: Request) -> Response:
     body = asset.body
     if asset.gzipped:
         headers["vary"] = "accept-encoding"
-        if _takes_gzip(request.headers.get("accept-encoding", "")):
+        if _takes_gzip(request.header("accept-encoding")):
             headers["content-encoding"] = "gzip"
             body = asset.gzipped
-    if request.headers.get("if-none-match") == asset.etag:
+    if request.header("if-none-match") == asset.etag:
         return answer(request, b"", 304, asset.kind, headers)
     return answer(request, body, 200, asset.kind, headers)
 

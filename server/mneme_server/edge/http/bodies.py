@@ -105,7 +105,8 @@ class Bodies:
                         if inflater:  # What becomes large must not hold up the others.
                             await asyncio.sleep(0)
                     pace.grew_to(len(taken))
-                    limit.reschedule(pace.until)
+                    if limit.when() != pace.until:
+                        limit.reschedule(pace.until)
             if inflater:
                 inflater.end()
             return bytes(taken)

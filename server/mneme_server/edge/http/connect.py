@@ -25,7 +25,7 @@ from mneme_server.edge.http.answer import JSON, answer
 from mneme_server.edge.http.bodies import Bodies
 from mneme_server.edge.http.call import HttpCall, only_for_who_reads
 from mneme_server.edge.http.exchange import Rpc
-from mneme_server.edge.http.reading import parse_json
+from mneme_server.edge.http.reading import parse_object
 from mneme_server.edge.http.request import Request
 from mneme_server.edge.http.streaming import StreamForm, send_stream
 
@@ -70,10 +70,8 @@ class ConnectRpc(Rpc):
         """
         if not raw.json:
             return parse(self._from_bytes, self.method.input_type, raw.body)
-        value = parse_json(raw.body) if raw.body.strip() else {}
+        value = parse_object(raw.body)
         request = self._request()
-        if not isinstance(value, dict):
-            raise InvalidArgument("the body is not a JSON object", reason=Reason.INVALID_TYPE)
         try:
             self.fill(request, value)
         except (json_format.ParseError, ValueError, TypeError, RecursionError) as error:
@@ -146,9 +144,9 @@ async def serve_connect(rpc: ConnectRpc, request: Request, bodies: Bodies) -> Re
         why = f"it takes {accepted}" if accepted else "a stream of requests needs gRPC or NDJSON"
         raise HTTPException(415, f"{request.raw_path}: {why}", {"accept-post": accepted})
     try:
-        if request.headers.get("connect-protocol-version", "") not in ("", _VERSION):
+        if request.header("connect-protocol-version") not in ("", _VERSION):
             raise InvalidArgument(f"Connect-Protocol-Version: only {_VERSION} is spoken here")
-        call = HttpCall(request.headers.items(), request.peer, request.connect_timeout_s())
+        call = HttpCall(request.metadata, request.peer, request.connect_timeout_s())
         body = await bodies.of(rpc, call, request)
     except MnemeError as error:
         status = errors.status_of(error, request.request_id)

@@ -25,7 +25,7 @@ def check_host(request: Request) -> None:
     Raises:
         PermissionDenied: it did.
     """
-    host = request.headers.get("host", "")
+    host = request.header("host")
     if not _names_this_machine(host):
         raise PermissionDenied(
             f"the server takes calls without a key only as localhost or 127.0.0.1, not as"
@@ -41,12 +41,12 @@ def check_origin(request: Request, origins: Collection[str]) -> None:
         PermissionDenied: it may.
     """
     check_host(request)
-    host = request.headers.get("host", "")
-    origin = request.headers.get("origin", "")
+    host = request.header("host")
+    origin = request.header("origin")
     if origin in origins and origin:
         return
     own = not origin or _netloc(origin) == host.lower()
-    if not own or request.headers.get("sec-fetch-site", "") not in _SAME:
+    if not own or request.header("sec-fetch-site") not in _SAME:
         raise PermissionDenied(
             "without keys, the server takes no calls from pages of other origins; name the origin"
             " in MNEME_HTTP_ORIGINS, or ask for keys",

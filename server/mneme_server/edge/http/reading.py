@@ -59,6 +59,18 @@ def parse_json(body: bytes) -> Json:
     return value
 
 
+def parse_object(body: bytes) -> dict[str, Json]:
+    """Return the object that a body is; an empty one, where it is empty.
+
+    Raises:
+        InvalidArgument: INVALID_TYPE, it is none.
+    """
+    value = parse_json(body) if body.strip() else {}
+    if not isinstance(value, dict):
+        raise InvalidArgument("the body is not a JSON object", reason=Reason.INVALID_TYPE)
+    return value
+
+
 def _check_names(value: Json) -> None:
     """Refuse names that are long and have much in them: whoever reads it makes the path of each."""
     paths = 0

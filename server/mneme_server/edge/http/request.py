@@ -52,10 +52,18 @@ class Request(starlette.requests.Request):
         """Whether an answer in parts was begun."""
         self.raw_path: str = scope["raw_path"].decode("ascii", "replace")
         headers = MutableHeaders(scope=scope)
-        given = headers.get("x-request-id", "")
+        *_, given = "", *headers.getlist("x-request-id")
         safe = given.isascii() and given.isprintable() and 0 < len(given) <= _MAX_REQUEST_ID
         self.request_id = given if safe else secrets.token_hex(8)
         headers["x-request-id"] = self.request_id
+        self.metadata = headers.items()
+        """The headers, as a call has them."""
+        self._by_name = dict(self.metadata)
+
+    def header(self, name: str) -> str:
+        """Return a header, by its name in lower case; "" without it. Of several the last counts, as
+        of a call's metadata."""
+        return self._by_name.get(name, "")
 
     @property
     def connection(self) -> Connection:
@@ -65,7 +73,8 @@ class Request(starlette.requests.Request):
     @property
     def peer(self) -> str:
         """Where it came from."""
-        return "http:" + (join_host_port(*self.client) if self.client else "unknown")
+        client = self.scope.get("client")
+        return "http:" + (join_host_port(*client) if client else "unknown")
 
     def allow(self, *methods: str) -> None:
         """Refuse it if it has another method.
@@ -80,7 +89,7 @@ class Request(starlette.requests.Request):
     @property
     def content_type(self) -> str:
         """The type of the body, without its parameters."""
-        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        return self.header("content-type").partition(";")[0].strip().lower()
 
     @property
     def is_packed(self) -> bool:
@@ -89,7 +98,7 @@ class Request(starlette.requests.Request):
         Raises:
             HTTPException: it is packed by something else.
         """
-        encoding = self.headers.get("content-encoding", "").strip().lower()
+        encoding = self.header("content-encoding").strip().lower()
         if encoding not in ("", "identity", "gzip"):
             raise HTTPException(
                 415,
@@ -101,15 +110,15 @@ class Request(starlette.requests.Request):
     @property
     def accepts(self) -> str:
         """What the peer would like to get."""
-        return self.headers.get("accept", "").lower()
+        return self.header("accept").lower()
 
     @property
     def body_bytes(self) -> int | None:
         """How long the body is, as its head says; None where it does not."""
-        length = self.headers.get("content-length", "")
+        length = self.header("content-length")
         if length.isascii() and length.isdigit():
             return int(length[:18])
-        return None if "transfer-encoding" in self.headers else 0
+        return None if self.header("transfer-encoding") else 0
 
     def timeout_s(self) -> float | None:
         """Return how long the peer waits, from `Grpc-Timeout`; None when it does not say.
@@ -117,7 +126,7 @@ class Request(starlette.requests.Request):
         Raises:
             InvalidArgument: it says what is no time.
         """
-        given = self.headers.get("grpc-timeout", "")
+        given = self.header("grpc-timeout")
         if not given:
             return None
         found = _GRPC_TIMEOUT.fullmatch(given)
@@ -131,7 +140,7 @@ class Request(starlette.requests.Request):
         Raises:
             InvalidArgument: it says what is no time.
         """
-        given = self.headers.get("connect-timeout-ms", "")
+        given = self.header("connect-timeout-ms")
         if not given:
             return None
         if not _CONNECT_TIMEOUT.fullmatch(given):

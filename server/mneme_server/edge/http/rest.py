@@ -19,7 +19,7 @@ from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.entrance import Entrance, Serve
 from mneme_server.edge.http.call import HttpCall, only_for_who_reads
 from mneme_server.edge.http.exchange import Rpc
-from mneme_server.edge.http.reading import Reader, parse_json, read_field, read_object
+from mneme_server.edge.http.reading import Reader, parse_json, parse_object, read_field, read_object
 from mneme_server.edge.http.rest_mapping import RestMapping, mapping_of, takes_offset
 from mneme_server.edge.http.routes import EVERYTHING, FieldPath, Route, values_in
 from mneme_server.edge.http.writing import json_name, of_tenant, writer_of
@@ -134,10 +134,7 @@ class RestRpc(Rpc):
         self.query.read(given, request, texts=True)
 
     def _read_body(self, raw: RestRequest, request: Any) -> None:
-        value = parse_json(raw.body) if raw.body.strip() else {}
-        if not isinstance(value, dict):
-            raise InvalidArgument("the body is not a JSON object", reason=Reason.INVALID_TYPE)
-        self.body.read(value, request, texts=False)
+        self.body.read(parse_object(raw.body), request, texts=False)
 
     def _read_lines(self, raw: RestRequest, request: Any) -> None:
         """Read a body of which each line is an item."""
@@ -152,9 +149,7 @@ class RestRpc(Rpc):
 
     def _read_update(self, raw: RestRequest, request: Any) -> None:
         """Read what a PUT changes: the fields that it names, each of them."""
-        value = parse_json(raw.body) if raw.body.strip() else {}
-        if not isinstance(value, dict):
-            raise InvalidArgument("the body is not a JSON object", reason=Reason.INVALID_TYPE)
+        value = parse_object(raw.body)
         if raw.query:
             name = short(next(iter(raw.query)))
             raise InvalidArgument(f"{name}: a PUT has its parameters in the body", field=name)

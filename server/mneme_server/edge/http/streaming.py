@@ -161,7 +161,7 @@ def _error_event(status: Status) -> bytes:
 def _resumed(method: MethodDescriptor, raw: RestRequest, request: Request) -> RestRequest:
     """Return a request that goes on after the last event that the peer has."""
     after: str = extension(method, options_pb2.resumed_by).after
-    last = request.headers.get("last-event-id")
+    last = request.header("last-event-id")
     if after and last:
         # An `EventSource` that connects again sends it with the address that it began with.
         field = method.input_type.fields_by_name[after]

@@ -85,7 +85,7 @@ async def serve_export(rpc: ExportRpc, request: Request, bodies: Bodies) -> Resp
         kinds = ", ".join(_KINDS)
         raise HTTPException(415, f"{request.raw_path} takes {kinds}", {"accept-post": kinds})
     try:
-        call = HttpCall(request.headers.items(), request.peer, request.timeout_s())
+        call = HttpCall(request.metadata, request.peer, request.timeout_s())
         body = await bodies.of(rpc, call, request)
     except (TooLarge, TooSlow) as refusal:
         why = refusal.detail

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import ssl
 from collections.abc import Callable
@@ -14,7 +15,7 @@ import uvicorn
 from starlette.middleware.cors import CORSMiddleware
 
 from mneme_server.edge.grpc.entrance import Entrance
-from mneme_server.edge.http.app import HttpApp, quiet_libraries
+from mneme_server.edge.http.app import HttpApp
 from mneme_server.edge.http.connection import HEAD_S, BoundedProtocol, Bounds
 from mneme_server.edge.http.fair_shares import OpenConnections, Shares
 from mneme_server.edge.http.options import HttpOptions
@@ -70,7 +71,8 @@ def make_server(
         ssl_ca_certs=None if options.client_ca is None else str(options.client_ca),
         ssl_cert_reqs=ssl.CERT_NONE if options.client_ca is None else ssl.CERT_REQUIRED,
     )
-    quiet_libraries()
+    # Below that is what any peer can cause.
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     return _Server(config)
 
 

@@ -35,6 +35,13 @@ def test_a_request_keeps_the_id_that_it_came_with() -> None:
     assert request(x_request_id="mine").request_id == "mine"
 
 
+def test_of_a_header_that_comes_twice_the_last_counts_as_in_the_metadata_of_a_call() -> None:
+    asked = request(content_type=["application/json", "text/plain"], x_request_id=["one", "two"])
+    assert asked.content_type == "text/plain"
+    assert asked.request_id == "two"
+    assert dict(asked.metadata)["content-type"] == "text/plain"
+
+
 def test_a_path_is_what_travelled() -> None:
     assert request().raw_path == "/a%2Fb"
 
