@@ -1,4 +1,4 @@
-"""What the log of a tenant is made of, its keys and heads, and certificates."""
+"""The log of a tenant: its leaves, keys and heads; and certificates."""
 
 from __future__ import annotations
 
