@@ -237,7 +237,8 @@ lint-proto: $(SETUP) breaking check-generate
 	$(BIN)/buf format --diff --exit-code proto
 
 # Compared with what is committed, so that a change to a released API shows before it is merged. A
-# change that is meant names the ADR that lists it: make breaking ACCEPTED_BY=docs/adr/….md
+# change that is meant names the ADR that lists it, here or as make breaking ACCEPTED_BY=docs/adr/….md
+ACCEPTED_BY ?= docs/adr/0050-the-api-says-things-one-way.md
 breaking: $(SETUP)
 	@if [ -z "$(MAIN)" ] || ! git cat-file -e $(MAIN):proto 2>/dev/null; then \
 		echo "buf breaking: skipped, there is no main branch with an API to compare with"; \

@@ -47,7 +47,7 @@ const ANSWERS = {
   "EventService/ListSessions": () => ({ sessions: [session], totalSize: "1" }),
   "EventService/ListEvents": () => ({ events }),
   "EventService/ListAgents": () => ({ agents: [{ id: HOSTILE, name: HOSTILE }] }),
-  "EventService/VerifyEvents": () => ({ broken: [{ eventId: HOSTILE, reason: HOSTILE }] }),
+  "EventService/VerifyEvents": () => ({ brokenChains: [{ eventId: HOSTILE, reason: HOSTILE }] }),
   "RecallService/Recall": () => ({ results: [found, { ...found, sourceType: HOSTILE }] }),
   "ContextService/GetTimeline": () => ({
     entries: [{ session, summary, related: [{ sessionId: HOSTILE, similarity: 0.5 }] }],

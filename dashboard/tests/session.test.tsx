@@ -59,8 +59,10 @@ describe("a session", () => {
   });
 
   test("says which place of its chain was changed", async () => {
-    const broken = [{ sessionId: "s-1", eventId: "e2", sequence: "2", reason: "the hash differs" }];
-    serve({ ...ANSWERS, "EventService/VerifyEvents": () => ({ broken, brokenCount: "1" }) });
+    const brokenChains = [
+      { sessionId: "s-1", eventId: "e2", sequence: "2", reason: "the hash differs" },
+    ];
+    serve({ ...ANSWERS, "EventService/VerifyEvents": () => ({ brokenChains, brokenCount: "1" }) });
     open("/sessions/s-1");
     const alert = await screen.findByText("The record of this session was changed.");
     expect(alert.closest("[role=alert]")?.textContent).toContain("At place 2: the hash differs");

@@ -269,7 +269,7 @@ def test_tampering_is_found_and_the_first_broken_event_named_when(
     sql, event_id, sequence = TAMPERING[what]
     found = tampered(sql)
     assert (found.valid, found.broken_count, found.sessions_checked) == (False, 1, 2)
-    (broken,) = found.broken
+    (broken,) = found.broken_chains
     assert (broken.session_id, broken.event_id, broken.sequence) == ("s", event_id, sequence)
     assert len(broken.reason) > 10
 
@@ -284,7 +284,7 @@ def test_two_events_that_changed_places_are_found(
         connection.execute("UPDATE events SET sequence = 2 WHERE id = 'e3'")
     connection.close()
     found = tampered("UPDATE events SET sequence = 3 WHERE id = 'e2'")
-    (broken,) = found.broken
+    (broken,) = found.broken_chains
     assert (broken.session_id, broken.event_id, broken.sequence) == ("s", "e3", 2)
 
 

@@ -92,7 +92,7 @@ def test_a_damaged_event_is_named_and_hides_no_other(what: str, api: Api, tamper
     assert "Traceback" not in failure.message
 
     verified = verify(api)
-    (broken,) = verified.broken
+    (broken,) = verified.broken_chains
     assert (broken.session_id, broken.event_id, broken.sequence) == ("s", "e3", 3)
     assert verified.sessions_checked == 2
     assert verify(api, "other").valid

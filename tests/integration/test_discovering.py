@@ -185,14 +185,16 @@ def test_too_few_and_what_has_no_counterpart_is_refused_and_said(api: Api) -> No
     tell(api, told)
     answer = discover(api)
     assert answer.findings == []
-    why = {one.cause: (one.why, one.treated_count, one.control_count) for one in answer.refused}
+    why = {
+        one.cause: (one.why, one.treated_count, one.control_count) for one in answer.refused_causes
+    }
     assert why["tag:rare"] == (pb.DISCOVERY_REFUSAL_TOO_FEW, 29, 171)
     assert why["tag:mine"][0] == pb.DISCOVERY_REFUSAL_NO_OVERLAP
     assert "tag:once" not in why
     tell(api, [episode_pb2.Episode(id="more", task=EASY, reward=0.5, success=True, tags=["rare"])])
     answer = discover(api)
     assert {one.outcome for one in answer.findings} == {"reward"}
-    never = {(one.cause, one.outcome): one.why for one in answer.refused}
+    never = {(one.cause, one.outcome): one.why for one in answer.refused_causes}
     assert never["tag:rare", "success"] == pb.DISCOVERY_REFUSAL_NEVER_DIFFERS
 
 

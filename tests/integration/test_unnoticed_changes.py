@@ -177,7 +177,7 @@ def test_a_chain_that_was_changed_with_its_end_does_not_verify(
     CHAIN_CHANGES[what](behind, api.tenant_id)
     found = verify(api)
     assert not found.valid, "all chains"
-    assert found.broken[0].reason
+    assert found.broken_chains[0].reason
     assert not verify(api, "s").valid, "the session's chain"
 
 
@@ -207,7 +207,7 @@ def test_a_chain_that_was_written_anew_does_not_verify(api: Api, behind: Behind)
         f"UPDATE documents SET text = ? {mine} source_id = 'e5'", found.text, api.tenant_id
     )
     behind.tenant(f"UPDATE sessions SET head_hash = ? {mine} id = 's'", found.hash, api.tenant_id)
-    broken = verify(api, "s").broken
+    broken = verify(api, "s").broken_chains
     assert [(one.event_id, one.sequence) for one in broken] == [("e5", 5)]
     assert "is not that in the log" in broken[0].reason
 
@@ -255,7 +255,7 @@ def test_a_place_that_an_index_of_the_database_has_otherwise_is_noticed(
         with closing(sqlite3.connect(file, isolation_level=None)) as database:
             changed = database.execute(f"UPDATE events SET {what} WHERE id = 'e5'")
             assert changed.rowcount == 1
-    assert verify(api, "s").broken[0].event_id == "e5"
+    assert verify(api, "s").broken_chains[0].event_id == "e5"
     assert not verify(api).valid
 
 
@@ -295,6 +295,6 @@ def test_what_is_forgotten_leaves_chains_that_verify(server: LocalServer, api: A
     forget(server, api, session_id="other")
     forget(server, api, items=[{"kind": "event", "id": one} for one in ("e2", "e5")])
     found = verify(api)
-    assert (found.valid, found.events_forgotten) == (True, 5), found.broken
+    assert (found.valid, found.events_forgotten) == (True, 5), found.broken_chains
     record(api, event("and more", "s", id="e6"), event("anew", "other", id="o9"))
     assert verify(api).valid

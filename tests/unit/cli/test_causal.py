@@ -94,7 +94,7 @@ def test_what_is_discovered_is_shown_with_what_was_not(served: ScriptedServer) -
     alike.CopyFrom(effect)
     alike.outcome = "reward"
     answer = DiscoverResponse(
-        findings=[effect, alike], refused=[{"cause": "tag:rare", "why": 1}], refused_count=1,
+        findings=[effect, alike], refused_causes=[{"cause": "tag:rare", "why": 1}], refused_count=1,
         episode_count=1000, adjusted_for=["task", "time"], removed_count=1,
         not_adjusted_for=[{"name": "difficulty", "why": 1}, {"name": "ticket", "why": 2}],
     )  # fmt: skip

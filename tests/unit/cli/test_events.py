@@ -93,7 +93,7 @@ def test_an_intact_chain_is_reported_with_what_was_walked(served: ScriptedServer
 
 def test_a_broken_chain_is_named_and_fails(served: ScriptedServer) -> None:
     broken = BrokenChain(session_id="s1", event_id="e3", sequence=3, reason="content was changed")
-    served.on("VerifyEvents", VerifyEventsResponse(broken=[broken], broken_count=1))
+    served.on("VerifyEvents", VerifyEventsResponse(broken_chains=[broken], broken_count=1))
     result = mneme("events", "verify")
     assert result.code == 1
     assert result.lines[-1].split(maxsplit=3) == ["s1", "e3", "3", "content was changed"]

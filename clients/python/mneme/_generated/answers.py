@@ -1529,7 +1529,7 @@ class DiscoverResponse(Answer[discovery_pb2.DiscoverResponse], of=discovery_pb2.
     findings: list[DiscoveredEffect]
     """Every effect that was tested, the surest first; up to 2,000."""
 
-    refused: list[RefusedCause]
+    refused_causes: list[RefusedCause]
     """What was not estimated, those that the most episodes had first; up to 2,000."""
 
     tested_count: int
@@ -6941,7 +6941,7 @@ class VerifyEventsResponse(
     events_checked: int
     """Events walked."""
 
-    broken: list[BrokenChain]
+    broken_chains: list[BrokenChain]
     """The chains that do not verify, by session id; at most 100."""
 
     broken_count: int

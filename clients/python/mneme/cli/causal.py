@@ -193,7 +193,7 @@ def _show_findings(cli: Cli, answer: DiscoverResponse) -> None:
         why = _WHY_NOT_ADJUSTED.get(left.why, cells.name(left.why))
         cli.out.remark(f"Not adjusted for {left.name}: {why}.")
     if answer.refused_count:
-        few = sum(one.why == "too_few" for one in answer.refused)
+        few = sum(one.why == "too_few" for one in answer.refused_causes)
         cli.out.remark(
             f"Not estimated: {cells.plural(few, 'cause')} that too few episodes had or lacked, and"
             f" {answer.refused_count - few} without counterparts or differences; --json lists them."

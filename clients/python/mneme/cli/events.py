@@ -118,7 +118,7 @@ def verify(
             cli.out.line(f"intact: {walked}")
         else:
             cli.out.line(f"{cells.plural(answer.broken_count, 'broken chain')}; walked {walked}")
-            cli.out.things(_BROKEN_COLUMNS, answer.broken)
+            cli.out.things(_BROKEN_COLUMNS, answer.broken_chains)
         if answer.head_hash:
             cli.out.line(f"head {answer.head_hash}")
     if not answer.valid:

@@ -147,9 +147,9 @@ class NotAdjusted(_message.Message):
     def __init__(self, name: _Optional[str] = ..., why: _Optional[_Union[NotAdjustedReason, str]] = ...) -> None: ...
 
 class DiscoverResponse(_message.Message):
-    __slots__ = ("findings", "refused", "tested_count", "refused_count", "removed_count", "episode_count", "not_embedded_count", "adjusted_for", "truncated", "not_adjusted_for")
+    __slots__ = ("findings", "refused_causes", "tested_count", "refused_count", "removed_count", "episode_count", "not_embedded_count", "adjusted_for", "truncated", "not_adjusted_for")
     FINDINGS_FIELD_NUMBER: _ClassVar[int]
-    REFUSED_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_CAUSES_FIELD_NUMBER: _ClassVar[int]
     TESTED_COUNT_FIELD_NUMBER: _ClassVar[int]
     REFUSED_COUNT_FIELD_NUMBER: _ClassVar[int]
     REMOVED_COUNT_FIELD_NUMBER: _ClassVar[int]
@@ -159,7 +159,7 @@ class DiscoverResponse(_message.Message):
     TRUNCATED_FIELD_NUMBER: _ClassVar[int]
     NOT_ADJUSTED_FOR_FIELD_NUMBER: _ClassVar[int]
     findings: _containers.RepeatedCompositeFieldContainer[DiscoveredEffect]
-    refused: _containers.RepeatedCompositeFieldContainer[RefusedCause]
+    refused_causes: _containers.RepeatedCompositeFieldContainer[RefusedCause]
     tested_count: int
     refused_count: int
     removed_count: int
@@ -168,7 +168,7 @@ class DiscoverResponse(_message.Message):
     adjusted_for: _containers.RepeatedScalarFieldContainer[str]
     truncated: bool
     not_adjusted_for: _containers.RepeatedCompositeFieldContainer[NotAdjusted]
-    def __init__(self, findings: _Optional[_Iterable[_Union[DiscoveredEffect, _Mapping]]] = ..., refused: _Optional[_Iterable[_Union[RefusedCause, _Mapping]]] = ..., tested_count: _Optional[int] = ..., refused_count: _Optional[int] = ..., removed_count: _Optional[int] = ..., episode_count: _Optional[int] = ..., not_embedded_count: _Optional[int] = ..., adjusted_for: _Optional[_Iterable[str]] = ..., truncated: _Optional[bool] = ..., not_adjusted_for: _Optional[_Iterable[_Union[NotAdjusted, _Mapping]]] = ...) -> None: ...
+    def __init__(self, findings: _Optional[_Iterable[_Union[DiscoveredEffect, _Mapping]]] = ..., refused_causes: _Optional[_Iterable[_Union[RefusedCause, _Mapping]]] = ..., tested_count: _Optional[int] = ..., refused_count: _Optional[int] = ..., removed_count: _Optional[int] = ..., episode_count: _Optional[int] = ..., not_embedded_count: _Optional[int] = ..., adjusted_for: _Optional[_Iterable[str]] = ..., truncated: _Optional[bool] = ..., not_adjusted_for: _Optional[_Iterable[_Union[NotAdjusted, _Mapping]]] = ...) -> None: ...
 
 class StartDiscoverRequest(_message.Message):
     __slots__ = ("question", "operation_id")

@@ -428,19 +428,19 @@ class BrokenChain(_message.Message):
     def __init__(self, session_id: _Optional[str] = ..., event_id: _Optional[str] = ..., sequence: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class VerifyEventsResponse(_message.Message):
-    __slots__ = ("valid", "sessions_checked", "events_checked", "broken", "broken_count", "head_hash", "events_forgotten")
+    __slots__ = ("valid", "sessions_checked", "events_checked", "broken_chains", "broken_count", "head_hash", "events_forgotten")
     VALID_FIELD_NUMBER: _ClassVar[int]
     SESSIONS_CHECKED_FIELD_NUMBER: _ClassVar[int]
     EVENTS_CHECKED_FIELD_NUMBER: _ClassVar[int]
-    BROKEN_FIELD_NUMBER: _ClassVar[int]
+    BROKEN_CHAINS_FIELD_NUMBER: _ClassVar[int]
     BROKEN_COUNT_FIELD_NUMBER: _ClassVar[int]
     HEAD_HASH_FIELD_NUMBER: _ClassVar[int]
     EVENTS_FORGOTTEN_FIELD_NUMBER: _ClassVar[int]
     valid: bool
     sessions_checked: int
     events_checked: int
-    broken: _containers.RepeatedCompositeFieldContainer[BrokenChain]
+    broken_chains: _containers.RepeatedCompositeFieldContainer[BrokenChain]
     broken_count: int
     head_hash: str
     events_forgotten: int
-    def __init__(self, valid: _Optional[bool] = ..., sessions_checked: _Optional[int] = ..., events_checked: _Optional[int] = ..., broken: _Optional[_Iterable[_Union[BrokenChain, _Mapping]]] = ..., broken_count: _Optional[int] = ..., head_hash: _Optional[str] = ..., events_forgotten: _Optional[int] = ...) -> None: ...
+    def __init__(self, valid: _Optional[bool] = ..., sessions_checked: _Optional[int] = ..., events_checked: _Optional[int] = ..., broken_chains: _Optional[_Iterable[_Union[BrokenChain, _Mapping]]] = ..., broken_count: _Optional[int] = ..., head_hash: _Optional[str] = ..., events_forgotten: _Optional[int] = ...) -> None: ...

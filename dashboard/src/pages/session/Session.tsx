@@ -194,7 +194,7 @@ function Verified({ id, count: events }: { id: string; count: number }) {
   return (
     <div class="verified">
       <Show of={checked} lines={1}>
-        {({ valid, headHash = "", broken = [], eventsChecked, eventsForgotten }) =>
+        {({ valid, headHash = "", brokenChains = [], eventsChecked, eventsForgotten }) =>
           valid ? (
             <p>
               <Badge tone="good">Record verified</Badge>{" "}
@@ -213,7 +213,7 @@ function Verified({ id, count: events }: { id: string; count: number }) {
               <p>
                 <strong>The record of this session was changed.</strong>
               </p>
-              {broken.map((chain) => (
+              {brokenChains.map((chain) => (
                 <p key={chain.eventId}>
                   At place {count(chain.sequence)}: {chain.reason}
                 </p>

@@ -490,7 +490,7 @@ def as_fields(found: DiscoveryReport) -> JsonObject:
     ]
     return {
         "findings": findings[:MOST_LISTED],
-        "refused": refused[:MOST_LISTED],
+        "refused_causes": refused[:MOST_LISTED],
         "tested_count": len(findings),
         "refused_count": len(refused),
         "removed_count": found.removed,

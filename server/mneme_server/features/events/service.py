@@ -165,7 +165,7 @@ class EventServicer:
             valid=found.broken_count == 0,
             sessions_checked=found.sessions_checked,
             events_checked=found.events_checked,
-            broken=[
+            broken_chains=[
                 pb.BrokenChain(
                     session_id=link.session_id,
                     event_id=link.event_id,
