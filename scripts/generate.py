@@ -21,6 +21,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import google.rpc  # type: ignore[import-untyped]
+from clientgen.bare import bare
 from clientgen.reading import describe
 from clientgen.render import write
 from clientgen.telling import tell
@@ -34,10 +35,9 @@ TYPESCRIPT = ROOT / "clients/typescript/src/gen"
 _PACKAGES = ("mneme/v1", "mneme/_generated", "buf")
 OUTPUTS = (*(PYTHON / package for package in _PACKAGES), TYPESCRIPT)
 """What this script writes, and nothing else."""
-_GOOGLE = (
-    *("google/api/annotations.proto", "google/api/http.proto"),
-    *("google/rpc/code.proto", "google/rpc/error_details.proto", "google/rpc/status.proto"),
-)
+_GOOGLE = ("google/rpc/error_details.proto", "google/rpc/status.proto")
+_OPTIONS = frozenset({"mneme/v1/options.proto", "buf/validate/validate.proto"})
+"""What only options are made of, which the TypeScript code leaves out."""
 PROTOC_GEN_ES = ROOT / "clients/typescript/node_modules/.bin/protoc-gen-es"
 
 
@@ -80,7 +80,7 @@ def generate_python(image: Path, out: Path) -> None:
 
 
 def generate_typescript(image: Path, out: Path) -> None:
-    """Write protobuf-es' modules, and the client's calls and enum names, into `out`."""
+    """Write protobuf-es' modules, and the client's types and methods, into `out`."""
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     plugin = (
@@ -88,8 +88,11 @@ def generate_typescript(image: Path, out: Path) -> None:
         f"--es_out={out}",
         "--es_opt=target=ts,import_extension=js,json_types=true",
     )
-    run_protoc(f"--descriptor_set_in={image}", *plugin, *schemas())
-    # Routes, and the codes and details of errors, from the package that the server takes them from.
+    lean = image.with_name("bare.binpb")
+    lean.write_bytes(bare(image.read_bytes()))
+    read = [name for name in schemas() if name not in _OPTIONS]
+    run_protoc(f"--descriptor_set_in={lean}", *plugin, *read)
+    # The details of errors, from the package that the server takes them from.
     (googleapis,) = (Path(folder).parents[1] for folder in google.rpc.__path__)
     run_protoc(f"-I{googleapis}", *plugin, *_GOOGLE)
     write_typescript(describe(image.read_bytes()), out)

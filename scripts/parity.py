@@ -25,7 +25,7 @@ from pages import ROOT, write_or_check
 SOURCE = ROOT / "tests/contract/parity.toml"
 PAGE = ROOT / "docs/parity.md"
 OUTPUTS = (PAGE,)
-TYPESCRIPT = ROOT / "clients/typescript/src/gen/calls.ts"
+TYPESCRIPT = ROOT / "clients/typescript/src/gen/services"
 
 NO_TOOL = "no tool calls it"
 

@@ -105,8 +105,8 @@ def test_the_resources_that_the_table_names_are_served() -> None:
 
 @pytest.mark.skipif(not TYPESCRIPT.exists(), reason="there is no TypeScript client here")
 def test_the_typescript_client_has_the_methods_that_the_table_names() -> None:
-    generated = TYPESCRIPT.read_text()
-    methods = set(re.findall(r"^  (\w+): \{", generated, re.MULTILINE))
+    generated = "".join(file.read_text() for file in TYPESCRIPT.glob("*.ts"))
+    methods = set(re.findall(r"^    (\w+): \{", generated, re.MULTILINE))
     assert methods == {name for row in ROWS for name in row.typescript}
 
 

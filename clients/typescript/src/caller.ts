@@ -35,8 +35,6 @@ export interface Call {
   readonly longLived?: boolean;
   /** The fields of response and request by which a stream that broke off goes on. */
   readonly resumedBy?: { readonly place: string; readonly after: string };
-  /** The fields without which it is refused. */
-  readonly required: readonly string[];
   /** Paths of the ids that the client makes when they are left empty. */
   readonly madeIds: readonly (readonly string[])[];
   /** The resource of which a call changes the fields that its `updateMask` names. */

@@ -1,6 +1,14 @@
+import type { Connection } from "./caller.js";
 import { type ConnectionOptions, connectionOf } from "./connection.js";
 import { folderConnectionOf } from "./folder.js";
-import { type Mneme, mnemeOn, type Patience } from "./mneme.js";
+import {
+  type AnyMethods,
+  type Connected,
+  type MethodsOf,
+  openedOn,
+  type Patience,
+} from "./methods.js";
+import { type Mneme, mnemeOn } from "./mneme.js";
 
 /** Where the server is, and how patient to be with it. */
 export interface MnemeOptions extends ConnectionOptions, Patience {
@@ -31,9 +39,23 @@ export interface MnemeOptions extends ConnectionOptions, Patience {
  * @throws ConfigurationError: the options cannot be used.
  */
 export function createMneme(options: MnemeOptions = {}): Mneme {
+  return mnemeOn(() => anyConnectionOf(options), options);
+}
+
+/**
+ * Makes a client like `createMneme`'s with the methods of a few services only:
+ * `createMnemeOf([recallMethods])`.
+ *
+ * @throws ConfigurationError: the options cannot be used.
+ */
+export function createMnemeOf<S extends AnyMethods>(
+  services: readonly S[],
+  options: MnemeOptions = {},
+): Connected & MethodsOf<S> {
+  return openedOn(() => anyConnectionOf(options), services, options).client;
+}
+
+function anyConnectionOf(options: MnemeOptions): Connection {
   const { local } = options;
-  return mnemeOn(
-    () => (local === undefined ? connectionOf(options) : folderConnectionOf({ ...options, local })),
-    options,
-  );
+  return local === undefined ? connectionOf(options) : folderConnectionOf({ ...options, local });
 }

@@ -4,71 +4,28 @@ import {
   type DescField,
   type DescMessage,
   isMessage,
-  type JsonObject,
   type JsonValue,
-  type Message,
   type MessageShape,
   ScalarType,
 } from "@bufbuild/protobuf";
 import {
   type Duration,
   DurationSchema,
-  type FieldMask,
   FieldMaskSchema,
   type Timestamp,
   TimestampSchema,
   timestampFromDate,
 } from "@bufbuild/protobuf/wkt";
-import type { EnumNames, KnownNames } from "./gen/enums.js";
 import { newUlid } from "./ulid.js";
-
-/** The fields of a message as plain values; all of them may be left out. */
-export type Fields<M> = {
-  [K in Exclude<keyof M, keyof Message>]?: NamedValue<M, K, NonNullable<M[K]>> | undefined;
-};
-
-/** A field's value; where names are known, an editor completes them. */
-type NamedValue<M, K, T> = M extends { readonly $typeName: infer N extends keyof KnownNames }
-  ? K extends keyof KnownNames[N]
-    ? T extends readonly string[]
-      ? readonly KnownNames[N][K][]
-      : KnownNames[N][K]
-    : FieldValue<T>
-  : FieldValue<T>;
-
-/**
- * What a field may be given as: a Date for a time, milliseconds for a duration, field names for a
- * field mask, plain objects for JSON and for nested messages, numbers for 64-bit integers, and an
- * enum's value or its name in lower case ("message" is EventType.MESSAGE).
- */
-export type FieldValue<T> = [T] extends [Timestamp]
-  ? Date | Timestamp
-  : [T] extends [Duration]
-    ? number | Duration
-    : [T] extends [FieldMask]
-      ? readonly string[] | FieldMask
-      : [T] extends [bigint]
-        ? number | bigint
-        : [T] extends [number]
-          ? EnumValue<T>
-          : [T] extends [string | boolean | Uint8Array | JsonObject]
-            ? T
-            : [T] extends [readonly (infer Item)[]]
-              ? readonly FieldValue<Item>[]
-              : T extends Message
-                ? Fields<T> | T
-                : { [K in keyof T]: FieldValue<T[K]> };
-
-type NameOf<E> = Extract<EnumNames[keyof EnumNames], [E, string]>[1];
-/** A plain number, which alone holds -1, stays one; an enum is one of its values, or a name. */
-type EnumValue<T extends number> = -1 extends T ? T : T | NameOf<T>;
 
 type Given = Readonly<Record<string, unknown>>;
 
 const HALF_A_CHARACTER = /\p{Surrogate}/u;
 
 /**
- * Makes a message of plain values.
+ * Makes a message of plain values: a Date for a time, milliseconds for a duration, field names for
+ * a field mask, plain objects for JSON and for nested messages, numbers for 64-bit integers, and an
+ * enum's value or its name in lower case ("warning" is Severity.WARNING).
  *
  * @throws TypeError, RangeError: a value does not fit; the message names the field.
  */

@@ -11,16 +11,23 @@ import type { Connection } from "./caller.js";
 import { identified, tenantOf } from "./caller-headers.js";
 import { ConfigurationError } from "./errors.js";
 import { Freshness } from "./freshness.js";
-import { type Mneme, mnemeOn, type Patience } from "./mneme.js";
+import {
+  type AnyMethods,
+  type Connected,
+  type MethodsOf,
+  openedOn,
+  type Patience,
+} from "./methods.js";
+import { type Mneme, mnemeOn } from "./mneme.js";
 import { withTraceContext } from "./tracing.js";
 
 export type { CallOptions, Items } from "./caller.js";
 export { Choice, Chooser, type ChooserOptions, type Option, type Situation } from "./choosing.js";
 export { ConfigurationError, type FieldViolation, MnemeError, type StatusCode } from "./errors.js";
-export type { Fields } from "./fields.js";
 export * from "./gen/index.js";
 export { toJson } from "./json.js";
-export type { Mneme, RequestOf } from "./mneme.js";
+export type { Connected, MethodsOf, ServiceMethods } from "./methods.js";
+export type { Mneme } from "./mneme.js";
 export type { ResultOptions } from "./operations.js";
 export { Attempt, type AttemptOptions, tagsOf } from "./reflecting.js";
 export { Stream } from "./stream.js";
@@ -74,6 +81,19 @@ export interface HttpMnemeOptions extends Place, Patience {
  */
 export function createMneme(options: HttpMnemeOptions): Mneme {
   return mnemeOn(() => connectionOf(options), options);
+}
+
+/**
+ * Makes a client like `createMneme`'s with the methods of a few services only, of which a page
+ * loads nothing else: `createMnemeOf([recallMethods], { url })`.
+ *
+ * @throws ConfigurationError: the options cannot be used.
+ */
+export function createMnemeOf<S extends AnyMethods>(
+  services: readonly S[],
+  options: HttpMnemeOptions,
+): Connected & MethodsOf<S> {
+  return openedOn(() => connectionOf(options), services, options).client;
 }
 
 /**

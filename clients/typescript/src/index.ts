@@ -8,14 +8,14 @@ export {
   type Option,
   type Situation,
 } from "./choosing.js";
-export { createMneme, type MnemeOptions } from "./client.js";
+export { createMneme, createMnemeOf, type MnemeOptions } from "./client.js";
 export type { TlsOptions } from "./connection.js";
 export { ConfigurationError, type FieldViolation, MnemeError, type StatusCode } from "./errors.js";
-export type { Fields } from "./fields.js";
 export * from "./gen/index.js";
 export { toJson } from "./json.js";
 export { ProofInvalid, verifyConsistency, verifyInclusion } from "./merkle.js";
-export type { Mneme, RequestOf } from "./mneme.js";
+export type { Connected, MethodsOf, ServiceMethods } from "./methods.js";
+export type { Mneme } from "./mneme.js";
 export { type Checkpoint, openCheckpoint, parseVerifierKey, type VerifierKey } from "./notes.js";
 export type { ResultOptions } from "./operations.js";
 export {

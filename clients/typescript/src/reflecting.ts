@@ -1,9 +1,9 @@
 import { fitting, fittingAll } from "./fitting.js";
-import { type Reflection, StoreReflectionRequestSchema } from "./gen/mneme/v1/reflection_pb.js";
+import { limits } from "./gen/limits.js";
+import type { Reflection } from "./gen/mneme/v1/reflection_pb.js";
 import type { Mneme } from "./mneme.js";
 
 const PAST_LESSONS = 3;
-const FIELDS = StoreReflectionRequestSchema.field;
 const KEEP = "Continue with this approach";
 const CHANGE = "Try a different approach";
 // Words, not parts of them: "author", "latest" and "prefix" say nothing.
@@ -64,13 +64,13 @@ export class Attempt {
     const success = this.#partial ? ("partial" as const) : ("success" as const);
     return {
       outcome: failed ? ("failure" as const) : success,
-      whatWorked: fittingAll(FIELDS.whatWorked, this.#worked),
+      whatWorked: fittingAll(limits.whatWorked, this.#worked),
       whatDidNotWork: fittingAll(
-        FIELDS.whatDidNotWork,
+        limits.whatDidNotWork,
         failed ? [...this.#didNot, said(failed.error)] : this.#didNot,
       ),
       nextStrategy: fitting(
-        FIELDS.nextStrategy,
+        limits.nextStrategy,
         this.nextStrategy || (failed ? this.#suggestion() : KEEP),
       ),
       appliedReflectionIds: this.past.map((one) => one.id),
@@ -97,7 +97,7 @@ export async function attempt<T>(
 ): Promise<T> {
   const { sessionId, project = "", agentId = "", tags = tagsOf(task) } = options;
   const { enabled = true, autoReflect = true, includePastLessons = PAST_LESSONS } = options;
-  const taskDescription = fitting(FIELDS.taskDescription, task);
+  const taskDescription = fitting(limits.taskDescription, task);
   const current = new Attempt();
   if (enabled && includePastLessons > 0) {
     const found = await client.searchReflections({
@@ -111,7 +111,7 @@ export async function attempt<T>(
   const store = async (failed?: { readonly error: unknown }) => {
     if (enabled && autoReflect) {
       const about = { sessionId, project, agentId, taskDescription };
-      const labels = { tags: fittingAll(FIELDS.tags, tags) };
+      const labels = { tags: fittingAll(limits.tags, tags) };
       await client.storeReflection({ ...about, ...labels, ...current.conclusion(failed) });
     }
   };

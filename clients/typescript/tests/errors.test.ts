@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http2";
 import { after, before, test } from "node:test";
-import { createMneme, type Mneme, toMilliseconds } from "@mneme/client";
+import { createMneme, type Mneme, type NewEventInit, toMilliseconds } from "@mneme/client";
 import { failure } from "./support/failing.js";
 import { Server } from "./support/server.js";
 
@@ -26,7 +26,7 @@ test("a broken rule names the field and the reason", async () => {
 });
 
 test("every broken field is listed", async () => {
-  const events = [{ sessionId: "s" }, { eventType: "message" as const }];
+  const events = [{ sessionId: "s" } as NewEventInit, { eventType: "message" } as NewEventInit];
   const error = await failure(client.recordEvents({ events }));
   const fields = error.violations.map((violation) => violation.field);
   assert.ok(fields.includes("events[0].event_type"), fields.join());

@@ -52,17 +52,17 @@ test("the package works where it is installed, with its types", () => {
   writeFileSync(join(consumer, "package.json"), '{ "type": "module" }');
   writeFileSync(
     join(consumer, "main.ts"),
-    `import { createMneme, MnemeError, type RequestOf } from "@mneme/client";
-const request: RequestOf<"recall"> = { query: "x", scopes: ["event", "lesson"] };
+    `import { createMneme, MnemeError, type RecallRequestInit } from "@mneme/client";
+const request: RecallRequestInit = { query: "x", scopes: ["event", "lesson"] };
 const client = createMneme({ retries: 0, address: "127.0.0.1:9" });
 const answer = await client.recall(request).catch((error: MnemeError) => error);
 console.log(answer instanceof MnemeError ? answer.code : answer.results[0]?.score.toFixed());
 // @ts-expect-error: a query is required.
-const empty: RequestOf<"recall"> = {};
+const empty: RecallRequestInit = {};
 // @ts-expect-error: there is no such kind of memory.
-const unknown: RequestOf<"recall"> = { query: "x", scopes: ["evnt"] };
+const unknown: RecallRequestInit = { query: "x", scopes: ["evnt"] };
 // @ts-expect-error: a limit is a number.
-const text: RequestOf<"recall"> = { query: "x", limit: "3" };
+const text: RecallRequestInit = { query: "x", limit: "3" };
 void [empty, unknown, text];
 `,
   );

@@ -213,7 +213,8 @@ test("lessons are kept, found, changed, moved and archived", async () => {
   assert.equal(changed.lesson?.title, "Tags are never moved");
   assert.equal(changed.lesson?.content, "Use a new number after a failed release.");
   const exported = await all(client.exportLessons());
-  const copies = exported.map((one) => ({ ...one.lesson, id: "copy", title: "A copy" }));
+  const lessons = exported.flatMap((one) => one.lesson ?? []);
+  const copies = lessons.map((one) => ({ ...one, id: "copy", title: "A copy" }));
   const imported = await client.importLessons({ lessons: copies, onConflict: "skip" });
   assert.equal(imported.createdCount, 1);
   assert.equal((await client.listLessons({ filter: { category: "release" } })).totalSize, 2n);

@@ -115,7 +115,7 @@ test("an error of the caller's own generator comes back as it is", async () => {
 test("a refused stream ends although its source still waits", async () => {
   const never = new Promise<never>(() => undefined);
   async function* events() {
-    yield { ...said("refused", "one"), eventType: undefined };
+    yield { ...said("refused", "one"), eventType: "" };
     yield await never;
   }
   const error = await failure(client.recordAll(events(), { timeoutMs: 20_000 }));

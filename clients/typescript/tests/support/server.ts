@@ -5,7 +5,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { createMneme, type Mneme, type MnemeOptions, type RequestOf } from "@mneme/client";
+import {
+  type CreateApiKeyRequestInit,
+  createMneme,
+  type Mneme,
+  type MnemeOptions,
+} from "@mneme/client";
 import { createMneme as createOverHttp } from "@mneme/client/http";
 import { REPOSITORY } from "./paths.js";
 
@@ -107,7 +112,7 @@ export class Server {
   }
 
   /** The secret of a new key of a new tenant. */
-  async newKey(key: Partial<RequestOf<"createApiKey">> = {}): Promise<string> {
+  async newKey(key: Partial<CreateApiKeyRequestInit> = {}): Promise<string> {
     this.#made += 1;
     const admin = this.admin();
     const tenantId = `tenant-${this.#made}`;
