@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 def _always() -> bool:
@@ -14,7 +15,7 @@ def _always() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun(Generic[T]):
+class Begun(Generic[T_co]):
     """Called once, by the thread that began it, it waits and returns what came of it.
 
     Args:
@@ -22,9 +23,21 @@ class Begun(Generic[T]):
         is_ready: whether there is nothing to wait for any more. By default there never was.
     """
 
-    result: Callable[[], T]
+    result: Callable[[], T_co]
     is_ready: Callable[[], bool] = _always
 
-    def __call__(self) -> T:
+    def __call__(self) -> T_co:
         """Return the result, or raise what it raised."""
         return self.result()
+
+
+def repeatable(begun: Begun[T]) -> Begun[T]:
+    """Return the same work for who asks for its result several times: it is kept."""
+    known: list[T] = []
+
+    def result() -> T:
+        if not known:
+            known.append(begun())
+        return known[0]
+
+    return Begun(result, lambda: bool(known) or begun.is_ready())

@@ -13,8 +13,8 @@ from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
-from mneme_server.engine.corpus.cold_search import ColdQuestion
 from mneme_server.engine.corpus.document import DocumentFilter
+from mneme_server.engine.corpus.ports import Question
 from mneme_server.engine.index import cold_search
 from mneme_server.engine.index.cold_search import ColdTenantIndex
 from mneme_server.engine.store.postgres.scanning import PostgresScan
@@ -283,10 +283,8 @@ def test_building_ends_though_questions_never_do(
     monkeypatch.setattr(cold_search, "_PATIENCE_S", 0.1)
     assert recall(there, "heron").partial
     memory = other.application.runtime.tenants.open_tenants()[0]
-    waiting = memory.cold_index
-    assert waiting is not None
-    with waiting.search_store(ColdQuestion("heron", DocumentFilter(), lambda: None)) as found:
-        assert found is not None
+    with memory.searching(Question("heron", DocumentFilter(), lambda: None)) as search:
+        assert not search.whole
         building.set()
         eventually(lambda: memory.cold_index is None, "the index was not built")
     assert not recall(there, "heron").partial

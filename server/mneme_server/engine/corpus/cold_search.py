@@ -5,11 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from mneme_server.engine.corpus.document import Document, DocumentFilter, MemoryKind
-from mneme_server.engine.corpus.ports import CorpusIndex, Matrix, Rows, VectorBatch
+from mneme_server.engine.corpus.ports import (
+    CorpusSearch,
+    MemoryReader,
+    Question,
+    Rows,
+    VectorBatch,
+)
 
 
 class TextPage(NamedTuple):
@@ -51,42 +56,6 @@ class Scan(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ColdQuestion:
-    """What is asked: `vectors` waits for that of the text (1, d); None where there is none."""
-
-    text: str
-    filter: DocumentFilter
-    vectors: Callable[[], Matrix | None]
-
-
-class ColdSearch(Protocol):
-    """What was found of a question in a store."""
-
-    @property
-    def index(self) -> CorpusIndex:
-        """An index of the candidates alone."""
-        ...
-
-    @property
-    def count(self) -> int:
-        """Documents that were looked through."""
-        ...
-
-    @property
-    def anything(self) -> bool:
-        """Whether there are documents of the kinds that were asked for."""
-        ...
-
-    def take_in(self, document: Document) -> None:
-        """Have the index hold another document, too."""
-        ...
-
-    def take_in_around(self, doc_ids: Sequence[int], reach: int) -> None:
-        """Have it hold what is up to `reach` places from these in their sessions, too."""
-        ...
-
-
 class ColdIndex(Protocol):
     """An index that is not built yet."""
 
@@ -95,9 +64,19 @@ class ColdIndex(Protocol):
         """Set once it is built, or will not be."""
         ...
 
-    def search_store(self, question: ColdQuestion) -> AbstractContextManager[ColdSearch | None]:
+    def search_store(
+        self,
+        question: Question,
+        pending: int,
+        reading: Callable[[], AbstractContextManager[MemoryReader]],
+    ) -> AbstractContextManager[CorpusSearch | None]:
         """Look a question up in the store itself, and lend what was found; one after the other.
         None where the index was built meanwhile.
+
+        Args:
+            question: what is asked.
+            pending: how many documents wait for their embedding.
+            reading: lends what reads memories as the store has them now.
 
         Raises:
             Unavailable: the store cannot be reached.

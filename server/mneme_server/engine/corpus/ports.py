@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -264,6 +265,62 @@ class CorpusIndex(Protocol):
     def remove(self, doc_ids: Sequence[int]) -> None:
         """Remove documents and their vectors. Unknown ids are ignored."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked: `vectors` waits for that of the text (1, d); None where there is none."""
+
+    text: str
+    filter: DocumentFilter
+    vectors: Callable[[], Matrix | None]
+
+
+class CorpusSearch(Protocol):
+    """What one question is searched in: a tenant's index or, while there is none yet, one of what
+    its store has that bears on the question."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether the index holds all there is, not candidates alone."""
+        ...
+
+    @property
+    def index(self) -> CorpusIndex:
+        """The index, the same throughout. Raises Unavailable as `OpenTenant.index` does."""
+        ...
+
+    @property
+    def pending(self) -> int:
+        """Documents that wait for their embedding: those may be missed."""
+        ...
+
+    def count_of(self, selection: Selection) -> int:
+        """Return how many documents there are of those that a selection of the index is of."""
+        ...
+
+    def has(self, kinds: Collection[MemoryKind]) -> bool:
+        """Tell whether there are documents of these kinds; of any, where none are named."""
+        ...
+
+    def row_of(self, document: Document, filter_: DocumentFilter, selection: Selection) -> int:
+        """Return the row of a document that is stored; -1 where the filter, which made the
+        selection, does not let it through."""
+        ...
+
+    def hold_around(self, doc_ids: Sequence[int], reach: int) -> None:
+        """Have the index hold what is up to `reach` places from these in their sessions, too."""
+        ...
+
+    def reading_shown(self) -> AbstractContextManager[MemoryReader]:
+        """Lend what reads memories as they are shown: as fresh as the index, or more."""
+        ...
+
+
+def selected_row(index: CorpusIndex, document: Document, selection: Selection) -> int:
+    """Return the row of a document that is selected; -1 of any other."""
+    row = int(index.columns.rows_of(np.array([document.doc_id]))[0])
+    return row if 0 <= row < len(selection.mask) and selection.mask[row] else -1
 
 
 class TextEmbedder(Protocol):

@@ -10,9 +10,10 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Generic, Protocol
+from functools import cached_property, partial
+from typing import Any, Generic, Protocol
 
 import structlog
 
@@ -22,10 +23,18 @@ from mneme_server.common.errors import NotFound, Reason, Unavailable
 from mneme_server.engine.corpus.backlog import Backlog
 from mneme_server.engine.corpus.cache import ManagedIndex, Steps, do_at_once
 from mneme_server.engine.corpus.cold_search import ColdIndex
+from mneme_server.engine.corpus.document import Document, DocumentFilter, MemoryKind
 from mneme_server.engine.corpus.feed import FeedRow, Position
 from mneme_server.engine.corpus.freshness import FOLLOWED_S, Freshness
 from mneme_server.engine.corpus.live_index import LiveIndex
-from mneme_server.engine.corpus.ports import CorpusIndex, MemoryReader
+from mneme_server.engine.corpus.ports import (
+    CorpusIndex,
+    CorpusSearch,
+    MemoryReader,
+    Question,
+    Selection,
+    selected_row,
+)
 from mneme_server.engine.corpus.projection import Projection, ShownMemories
 from mneme_server.engine.corpus.tenant_store import TenantStore, U_co
 
@@ -206,6 +215,25 @@ class OpenTenant(FollowedTenant, Generic[U_co]):
             reason=Reason.INITIALIZATION_FAILED,
             retry_after_s=1.0,
         )
+
+    @contextmanager
+    def searching(self, question: Question) -> Iterator[CorpusSearch]:
+        """Lend what a question is searched in for the block: the index or, while it is not built
+        yet, one of what the store has that bears on the question.
+
+        Raises:
+            Unavailable: there is no index, and the store cannot be reached.
+            Abandoned: nobody waits for the call any more.
+        """
+        cold_index = self.cold_index
+        if cold_index is not None:
+            reading = partial(self.reading_shown, newest=True)
+            with cold_index.search_store(question, self.pending, reading) as found:
+                if found is not None:
+                    yield found
+                    return
+            self.wait_until_built()
+        yield IndexSearch(self)
 
     @property
     def recallable_count(self) -> int:
@@ -457,6 +485,45 @@ class OpenTenant(FollowedTenant, Generic[U_co]):
             self._store.close()
 
 
+class IndexSearch:
+    """A search of a tenant's index. Implements `CorpusSearch`.
+
+    Args:
+        tenant: the tenant.
+    """
+
+    whole = True
+
+    def __init__(self, tenant: OpenTenant[Any]) -> None:
+        self._tenant = tenant
+        self.reading_shown = tenant.reading_shown
+
+    @cached_property
+    def index(self) -> CorpusIndex:
+        """See `CorpusSearch`: the one that is in use when it is asked for first."""
+        return self._tenant.index
+
+    @property
+    def pending(self) -> int:
+        """See `CorpusSearch`."""
+        return self._tenant.pending
+
+    def count_of(self, selection: Selection) -> int:
+        """See `CorpusSearch`."""
+        return selection.count
+
+    def has(self, kinds: Collection[MemoryKind]) -> bool:
+        """See `CorpusSearch`."""
+        return self.index.select(DocumentFilter(kinds=frozenset(kinds))).count > 0
+
+    def row_of(self, document: Document, filter_: DocumentFilter, selection: Selection) -> int:
+        """See `CorpusSearch`."""
+        return selected_row(self.index, document, selection)
+
+    def hold_around(self, doc_ids: Sequence[int], reach: int) -> None:
+        """See `CorpusSearch`: it holds them."""
+
+
 class OpenTenants(Protocol[U_co]):
     """Where use cases get a tenant from."""
 
@@ -474,7 +541,7 @@ class TenantsAtOnce(OpenTenants[U_co], Protocol[U_co]):
     """Which also lend one that has no index yet."""
 
     def open_at_once(self, tenant_id: str) -> AbstractContextManager[OpenTenant[U_co]]:
-        """As `open`, also while the index is being built; see `OpenTenant.cold_index`."""
+        """As `open`, also while the index is being built; see `OpenTenant.searching`."""
         ...
 
 

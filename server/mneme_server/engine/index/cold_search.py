@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +14,19 @@ from pathlib import Path
 import numpy as np
 
 from mneme_server.common import deadline, interpreter
-from mneme_server.engine.corpus.cold_search import ColdQuestion, Scan
-from mneme_server.engine.corpus.document import Document, DocumentFilter
+from mneme_server.engine.corpus.cold_search import Scan
+from mneme_server.engine.corpus.document import Document, DocumentFilter, MemoryKind
 from mneme_server.engine.corpus.feed import START, FeedRow, Position
-from mneme_server.engine.corpus.ports import CorpusSource, Rows, Scores, VectorBatch
+from mneme_server.engine.corpus.ports import (
+    CorpusSource,
+    MemoryReader,
+    Question,
+    Rows,
+    Scores,
+    Selection,
+    VectorBatch,
+    selected_row,
+)
 from mneme_server.engine.index import scratch
 from mneme_server.engine.index.graph import inner_products
 from mneme_server.engine.index.prefix_match import best, matching
@@ -106,7 +115,12 @@ class ColdTenantIndex(TenantIndex):
         return True
 
     @contextmanager
-    def search_store(self, question: ColdQuestion) -> Iterator[StoreColdSearch | None]:
+    def search_store(
+        self,
+        question: Question,
+        pending: int,
+        reading: Callable[[], AbstractContextManager[MemoryReader]],
+    ) -> Iterator[ColdSearch | None]:
         """See `ColdIndex`."""
         interpreter.leave_turn()  # It mostly waits for the database.
         with deadline.holding(self._turn):
@@ -115,7 +129,7 @@ class ColdTenantIndex(TenantIndex):
                 return
             self._quiet.clear()
             try:
-                with open_cold_search(
+                with candidates_of(
                     question,
                     self._scan,
                     self._rows,
@@ -123,8 +137,8 @@ class ColdTenantIndex(TenantIndex):
                     dimensions=self._dimensions,
                     settings=self._settings,
                     log=self._log,
-                ) as found:
-                    yield found
+                ) as (index, count):
+                    yield ColdSearch(question, index, count, pending, reading, self._scan)
             finally:
                 self._quiet.set()
                 self._asked.set()
@@ -203,8 +217,8 @@ class _PatientSource:
 
 
 @contextmanager
-def open_cold_search(
-    question: ColdQuestion,
+def candidates_of(
+    question: Question,
     scan: Scan,
     source: CorpusSource,
     *,
@@ -212,9 +226,9 @@ def open_cold_search(
     dimensions: int,
     settings: IndexSettings,
     log: IndexLog,
-) -> Iterator[StoreColdSearch]:
-    """Look a question up in the store and lend what was found: candidates by words and by meaning,
-    and a small index of these alone, which is searched as any other."""
+) -> Iterator[tuple[TenantIndex, int]]:
+    """Look a question up in the store and lend a small index of what was found by words and by
+    meaning, which is searched as any other; and how many documents were looked through."""
     with ThreadPoolExecutor(1, thread_name_prefix="cold-search") as pool:
         reading = pool.submit(copy_context().run, _by_words, question, scan)
         near, cosines = _by_meaning(question, scan)
@@ -235,9 +249,7 @@ def open_cold_search(
         )
         try:
             index.abandon()
-            count = passed.size
-            anything = count > 0 or scan.has(question.filter.kinds)
-            yield StoreColdSearch(index, count, anything, scan)
+            yield index, passed.size
         finally:
             index.discard()
     finally:
@@ -245,20 +257,39 @@ def open_cold_search(
 
 
 @dataclass(frozen=True, slots=True)
-class StoreColdSearch:
-    """Implements `engine.corpus.cold_search.ColdSearch`."""
+class ColdSearch:
+    """A search of candidates: what bears on the question, out of `count` documents in the store
+    that its filter lets through. Implements `CorpusSearch`."""
 
+    question: Question
     index: TenantIndex
     count: int
-    anything: bool
+    pending: int
+    reading_shown: Callable[[], AbstractContextManager[MemoryReader]]
     scan: Scan
 
-    def take_in(self, document: Document) -> None:
-        """See `ColdSearch`."""
-        self.index.add_documents([document])
+    @property
+    def whole(self) -> bool:
+        """See `CorpusSearch`."""
+        return False
 
-    def take_in_around(self, doc_ids: Sequence[int], reach: int) -> None:
-        """See `ColdSearch`."""
+    def count_of(self, selection: Selection) -> int:
+        """See `CorpusSearch`: the selection is of the question's filter."""
+        return self.count
+
+    def has(self, kinds: Collection[MemoryKind]) -> bool:
+        """See `CorpusSearch`."""
+        return self.scan.has(kinds)
+
+    def row_of(self, document: Document, filter_: DocumentFilter, selection: Selection) -> int:
+        """See `CorpusSearch`. It may be stored, and is only no candidate yet."""
+        if self.index.columns.rows_of(np.array([document.doc_id], np.int64))[0] < 0:
+            self.index.add_documents([document])
+            selection = self.index.select(filter_)
+        return selected_row(self.index, document, selection)
+
+    def hold_around(self, doc_ids: Sequence[int], reach: int) -> None:
+        """See `CorpusSearch`."""
         near = self.scan.with_neighbours(doc_ids, reach)
         rows = self.index.columns.rows_of(np.array([one.doc_id for one in near], np.int64))
         self.index.add_documents([one for one, row in zip(near, rows, strict=True) if row < 0])
@@ -315,13 +346,13 @@ def _wanted(filter_: DocumentFilter) -> int:
     return _CANDIDATES_FILTERED if filter_.author else CANDIDATES
 
 
-def _by_words(question: ColdQuestion, scan: Scan) -> tuple[Rows, Rows]:
+def _by_words(question: Question, scan: Scan) -> tuple[Rows, Rows]:
     """Return the documents that pass, and those whose words match best."""
     with closing(scan.texts(question.filter, MOST_TEXTS)) as pages:
         return matching(question.text, pages, _wanted(question.filter))
 
 
-def _by_meaning(question: ColdQuestion, scan: Scan) -> tuple[Rows, Scores]:
+def _by_meaning(question: Question, scan: Scan) -> tuple[Rows, Scores]:
     """Return all documents that have a vector, and their cosines; none where they are too many."""
     ids, cosines = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
     few = not scan.more_than(MOST_VECTORS)  # While the question's vector is being computed.

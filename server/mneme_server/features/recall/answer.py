@@ -12,16 +12,15 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.engine.corpus.cold_search import ColdSearch
 from mneme_server.engine.corpus.document import Document, DocumentFilter, MemoryKind, MemoryView
 from mneme_server.engine.corpus.ports import (
     CorpusColumns,
     CorpusIndex,
+    CorpusSearch,
     MemoryReader,
     Rows,
     Selection,
 )
-from mneme_server.engine.corpus.tenant import OpenTenant
 from mneme_server.features.recall.copies import CopyKeys, copies_of
 from mneme_server.features.recall.hybrid import Ranked
 from mneme_server.features.recall.model import (
@@ -60,34 +59,54 @@ _SKIPPED = 100
 """Documents of other kinds, users or projects that are passed over on the way to a turn."""
 
 
-def answer_of(
-    tenant: OpenTenant,
-    index: CorpusIndex,
-    query: RecallQuery,
-    selection: Selection,
-    candidates: Ranked,
-    *,
-    pending: int,
-    copies: CopyKeys | None,
-    rerank: Rerank | None,
-    confidence: float | None,
-    cold: ColdSearch | None = None,
-) -> RecallAnswer:
-    """Read the best candidates and return them, with what is to be said of them.
+@dataclass(slots=True)
+class Results:
+    """The best of the candidates, read, in the order in which they are shown.
 
-    `pending` is how many waited to be embedded before the search: those that were embedded during
-    it may have been missed. `copies` are the candidates' keys, of which the repeated ones have
-    copies; None: all are shown. `cold` is what the index is of, where it is of candidates alone.
+    Attributes:
+        found: the results, and behind them what may take the place of one.
+        rows: the row of each, by id of its document.
+        copied: the rows that stand for others, too.
+        groups: places of results that say almost the same, each in order.
+        enough: how many of the candidates reach `min_score`.
+        lost: how many could not be read.
+        reranking: whether a reranker put them in order: then each keeps the score it had before.
+    """
+
+    found: Sequence[Recalled]
+    rows: dict[int, int]
+    copied: set[int]
+    groups: Groups
+    enough: int
+    lost: int
+    reranking: Reranking | None
+
+
+def rerank(
+    corpus: CorpusSearch,
+    query: RecallQuery,
+    candidates: Ranked,
+    copies: CopyKeys | None,
+    order: Rerank | None,
+) -> Results:
+    """Read the best candidates and put them in the order in which they are shown.
+
+    Args:
+        corpus: what was searched.
+        query: what is asked.
+        candidates: what was found, the best first.
+        copies: their keys, of which the repeated ones have copies; None: all are shown.
+        order: a reranker, which orders the first of them; None without.
     """
     enough = int(np.count_nonzero(candidates.scores >= query.min_score))
-    wanted = query.limit if rerank is None else max(query.limit, RERANKED)
+    wanted = query.limit if order is None else max(query.limit, RERANKED)
     places, copied = _best(candidates, enough, wanted, copies)
-    row_of = _rows_by_id(index, candidates.rows[places])
-    doc_ids = list(row_of)
-    with tenant.reading_shown(newest=cold is not None) as reader:
+    rows = _rows_by_id(corpus.index, candidates.rows[places])
+    doc_ids = list(rows)
+    with corpus.reading_shown() as reader:
         memories = reader.get_many(doc_ids, bare=query.bare)
         lost = reader.lost
-    results = [
+    found = [
         Recalled(
             document=memories[doc_id].document,
             score=score,
@@ -104,61 +123,89 @@ def answer_of(
         )
         if doc_id in memories  # It may have been removed since it was found.
     ]
-    results, groups, reranking = _in_order(results, query, rerank)
-    shown = results[: query.limit]
-    _link(shown, groups)
+    found, groups, reranking = _in_order(found, query, order)
+    return Results(found, rows, copied, groups, enough, lost, reranking)
+
+
+def answer_of(
+    corpus: CorpusSearch,
+    query: RecallQuery,
+    selection: Selection,
+    candidates: Ranked,
+    results: Results,
+    *,
+    pending: int,
+    confidence: float | None,
+) -> RecallAnswer:
+    """Return the first results, with what belongs to them and what is to be said of them.
+
+    `pending` is how many waited to be embedded before the search: those that were embedded during
+    it may have been missed.
+    """
+    shown = list(results.found[: query.limit])
+    _link(shown, results.groups)
 
     def passes(document: Document) -> bool:
-        mask, row = selection.mask, _row_of(index, document)
-        if row < 0 and cold is not None:  # It may be stored, and is only no candidate.
-            cold.take_in(document)
-            mask, row = index.select(query.filter).mask, _row_of(index, document)
-        row_of[document.doc_id] = row
-        return 0 <= row < len(mask) and bool(mask[row])
+        row = corpus.row_of(document, query.filter, selection)
+        if row >= 0:
+            results.rows[document.doc_id] = row
+        return row >= 0
 
-    with _reading(tenant, newest=cold is not None) as read:
+    with _reading(corpus) as read:
         shown = successors_first(
             shown,
-            results,
+            results.found,
             read,
             passes,
             limit=query.limit,
-            own_scores=reranking is Reranking.DONE,
+            own_scores=results.reranking is Reranking.DONE,
         )
-    rows = [row_of[result.document.doc_id] for result in shown]
+    rows = [results.rows[result.document.doc_id] for result in shown]
     for result, row in zip(shown, rows, strict=True):
-        if row in copied:
-            result.copies = copies_of(index, row, selection)
+        if row in results.copied:
+            result.copies = copies_of(corpus.index, row, selection)
     if query.turns and shown:
-        _add_turns(tenant, index, query, shown, rows, cold=cold)
+        _add_turns(corpus, query, shown, rows)
     return RecallAnswer(
         results=shown,
         outcome=RecallOutcome.FOUND if shown else RecallOutcome.NOTHING_ABOVE_MIN_SCORE,
-        searched_count=selection.count if cold is None else cold.count,
-        total=max(enough, len(shown)),
+        searched_count=corpus.count_of(selection),
+        total=max(results.enough, len(shown)),
         pending_count=pending,
         capped=candidates.capped,
         words_only=query.mode == RecallMode.HYBRID and candidates.words_only,
-        partial=lost > 0 or index.partial or cold is not None,
-        reranking=reranking,
+        partial=results.lost > 0 or corpus.index.partial or not corpus.whole,
+        reranking=results.reranking,
         confidence=confidence,
         scale=_scale(candidates) if query.explain else None,
     )
 
 
-def _row_of(index: CorpusIndex, document: Document) -> int:
-    return int(index.columns.rows_of(np.array([document.doc_id]))[0])
+def answer_of_nothing(
+    corpus: CorpusSearch, query: RecallQuery, selection: Selection, *, pending: int
+) -> RecallAnswer:
+    """Return the answer where nothing is selected; `pending` as in `answer_of`."""
+    count = corpus.count_of(selection)
+    if count:  # Of candidates alone: none of these is one.
+        why = RecallOutcome.NOTHING_ABOVE_MIN_SCORE
+    elif corpus.has(query.filter.kinds):
+        why = RecallOutcome.NOTHING_MATCHES_FILTERS
+    else:
+        why = RecallOutcome.NOTHING_STORED
+    if corpus.whole:
+        return RecallAnswer((), why, 0, confidence=0.0)
+    return RecallAnswer((), why, count, pending_count=pending, partial=True)
 
 
 @contextmanager
-def _reading(tenant: OpenTenant, *, newest: bool) -> Iterator[ReadSources]:
+def _reading(corpus: CorpusSearch) -> Iterator[ReadSources]:
     """Lend what reads memories by their sources; a transaction is begun when it reads the first."""
     with ExitStack() as lent:
         readers: list[MemoryReader] = []
 
         def read(kind: MemoryKind, source_ids: Sequence[str]) -> Mapping[str, MemoryView]:
             if not readers:
-                readers.append(lent.enter_context(tenant.reading_shown(newest=newest)))
+                readers.append(lent.enter_context(corpus.reading_shown()))
             return readers[0].of_sources(kind, source_ids)
 
         yield read
@@ -185,7 +232,7 @@ def _rows_by_id(index: CorpusIndex, rows: Rows) -> dict[int, int]:
 
 
 def _in_order(
-    results: list[Recalled], query: RecallQuery, rerank: Rerank | None
+    results: list[Recalled], query: RecallQuery, order: Rerank | None
 ) -> tuple[list[Recalled], Groups, Reranking | None]:
     """Return the results in the order in which they are shown, those of them that say almost the
     same, and whether a reranker ordered them: then each keeps the score it had before.
@@ -193,11 +240,11 @@ def _in_order(
     groups = _versions(results, query)
     picked = picked_by(query.text)
     results = _newest_first(results, groups, picked)
-    if rerank is None or not results:
+    if order is None or not results:
         return results, groups, None
-    order, reranking = rerank([result.document.text for result in results[:RERANKED]])
-    if order is not None:
-        results = [*(results[place] for place in order), *results[RERANKED:]]
+    places, reranking = order([result.document.text for result in results[:RERANKED]])
+    if places is not None:
+        results = [*(results[place] for place in places), *results[RERANKED:]]
         groups = _versions(results, query)
         results = _newest_first(results, groups, picked, own_scores=True)
     return results, groups, reranking
@@ -247,22 +294,16 @@ def _link(results: Sequence[Recalled], groups: Groups) -> None:
 
 
 def _add_turns(
-    tenant: OpenTenant,
-    index: CorpusIndex,
-    query: RecallQuery,
-    results: Sequence[Recalled],
-    rows: Sequence[int],
-    *,
-    cold: ColdSearch | None,
+    corpus: CorpusSearch, query: RecallQuery, results: Sequence[Recalled], rows: Sequence[int]
 ) -> None:
     """Add what was said around each of the results, which have these rows."""
-    if cold is not None:
-        cold.take_in_around([result.document.doc_id for result in results], query.turns)
+    corpus.hold_around([result.document.doc_id for result in results], query.turns)
+    index = corpus.index
     allowed = index.select(
         DocumentFilter(user_id=query.filter.user_id, project=query.filter.project)
     )
-    turns = SessionTurns.around_rows(index.columns, rows, query.turns, allowed, whole=cold is None)
-    with tenant.reading_shown(newest=cold is not None) as reader:
+    turns = SessionTurns.around_rows(index.columns, rows, query.turns, allowed, whole=corpus.whole)
+    with corpus.reading_shown() as reader:
         memories = reader.get_many(turns.doc_ids)
     for result, row in zip(results, rows, strict=True):
         result.before, result.after = turns.around(row, memories)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mneme_server.engine.corpus.ports import CorpusColumns, CorpusIndex, Rows, Selection
+from mneme_server.features.recall.hybrid import Ranked
 from mneme_server.features.recall.ranking import Ints, firsts
 
 _MIX = np.int64(-7046029254386353131)
 """An odd number of 64 bits: what it multiplies is spread over all of them."""
 _CROWDED = 0.5
 _FEWEST = 20
+_TIMES_CROWDED = 3
+"""How often what is found is looked at for copies; each time but the first costs a search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,37 @@ class CopyKeys:
         ordered = numbers[order]
         first = firsts(ordered)
         return cls(numbers, np.sort(order[first]), ordered[~first])
+
+
+class Crowding:
+    """The near-copies among what is found, and the room that they leave for the rest.
+
+    Args:
+        index: the tenant's.
+        every_copy: copies are results like any other.
+
+    Attributes:
+        keys: of what was found last, with the numbers that were repeated at any time; None where
+            every copy is wanted.
+    """
+
+    def __init__(self, index: CorpusIndex, *, every_copy: bool) -> None:
+        self._index = index
+        self._every_copy = every_copy
+        self._repeated: list[Ints] = []
+        self.keys: CopyKeys | None = None
+
+    def rest_of(self, selection: Selection, found: Ranked) -> Selection | None:
+        """Return what is to be searched next, a selection without the copies of what was found in
+        it; None where they leave room for the rest."""
+        if self._every_copy:
+            return None
+        keys = CopyKeys.of(keys_of(self._index.columns, found.rows))
+        self._repeated.append(keys.repeated)
+        self.keys = replace(keys, repeated=np.concatenate(self._repeated))
+        if not found.capped or len(self._repeated) == _TIMES_CROWDED:
+            return None
+        return uncrowded(self._index, found.rows, keys, selection)
 
 
 def keys_of(columns: CorpusColumns, rows: Rows) -> Ints:

@@ -72,6 +72,17 @@ class Ranked:
 
 
 @dataclass(frozen=True, slots=True)
+class OneSided:
+    """What one of the indexes found: its hits, what these are ranked by, their scores and their
+    cosines, (n,), NaN where there is none."""
+
+    hits: Hits
+    basis: Floats
+    scores: Floats
+    similarity: Floats
+
+
+@dataclass(frozen=True, slots=True)
 class EventSums:
     """What the events of the candidates' sessions come to: `sums` (n,), and their evidence."""
 
@@ -91,6 +102,8 @@ class CandidateSet:
     """As the model has it, (n,)."""
     capped: bool
     words_only: bool
+    events: EventSums | None = None
+    """Of summaries of sessions: what these hold."""
 
 
 def search_hybrid(
@@ -98,10 +111,9 @@ def search_hybrid(
     query: str,
     embedding: Callable[[], Matrix | None],
     selection: Selection,
-    weights: RankingWeights,
     *,
     scale: CosineScale = USUAL,
-) -> Ranked:
+) -> CandidateSet:
     """Return what bears on `query`; `embedding` waits for its vector (1, d).
 
     Without a vector, memories rank and score as those do that are not embedded yet.
@@ -112,8 +124,7 @@ def search_hybrid(
     lexical = by_words(index, query, reading, selection)
     vectors = embedding()
     vector = None if vectors is None else vectors[0]
-    found = gather(index, reading, vector, lexical, selection, scale=scale)
-    return rank(index, found, weights)
+    return gather(index, reading, vector, lexical, selection, scale=scale)
 
 
 def by_words(
@@ -172,14 +183,22 @@ def gather(
     )
 
 
-def rank(
-    index: CorpusIndex,
-    found: CandidateSet,
-    weights: RankingWeights,
-    events: EventSums | None = None,
-) -> Ranked:
-    """Return the candidates, the best first."""
-    rows, candidates, reading = found.rows, found.candidates, found.reading
+def fuse(index: CorpusIndex, found: CandidateSet | OneSided, weights: RankingWeights) -> Ranked:
+    """Return what was found, the best first: by the sum of its terms or, where one index alone was
+    searched, by what that has it ranked by."""
+    if isinstance(found, OneSided):
+        return _one_sided(index, found)
+    return _summed(index, found, weights)
+
+
+def _one_sided(index: CorpusIndex, found: OneSided) -> Ranked:
+    columns, rows = index.columns, found.hits.rows
+    order = ranked(found.basis, columns.timestamp_us[rows], columns.doc_id[rows])
+    return Ranked(rows[order], found.scores[order], found.similarity[order], full(found.hits))
+
+
+def _summed(index: CorpusIndex, found: CandidateSet, weights: RankingWeights) -> Ranked:
+    rows, candidates, reading, events = found.rows, found.candidates, found.reading, found.events
     weights = fitted(found, weights)
     terms = measure(candidates, None if events is None else events.sums)
     matches = evidence(candidates, reading.words)

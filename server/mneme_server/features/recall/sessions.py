@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,15 @@ from numpy.typing import NDArray
 from mneme_server.engine.corpus.document import DocumentFilter, MemoryKind
 from mneme_server.engine.corpus.ports import CorpusIndex, Matrix, Rows, Selection
 from mneme_server.features.recall.confidence import CosineScale
-from mneme_server.features.recall.hybrid import EventSums, Ranked, by_words, fitted, gather, rank
+from mneme_server.features.recall.hybrid import (
+    CandidateSet,
+    EventSums,
+    Ranked,
+    by_words,
+    fitted,
+    fuse,
+    gather,
+)
 from mneme_server.features.recall.query import read_query_for
 from mneme_server.features.recall.ranking import (
     NO_SESSION,
@@ -45,11 +54,12 @@ def search_sessions(
     parts: frozenset[MemoryKind],
     weights: RankingWeights,
     scale: CosineScale,
-) -> Ranked:
-    """Return the selected memories, each of which sums up a session, the best first.
+) -> CandidateSet:
+    """Return candidates among the selected memories, each of which sums up a session.
 
-    Each is ranked by its own terms and by `events`: the sum of its session's best event and half
-    that of the second-best, on average. Events are ranked as if they were searched for themselves.
+    Each is to be ranked by its own terms and by `events`: the sum of its session's best event and
+    half that of the second-best, on average. Events are ranked as if they were searched for
+    themselves.
     A summary that has no events to sum up stands for them.
 
     Args:
@@ -68,7 +78,7 @@ def search_sessions(
     vectors = embedding()
     vector = None if vectors is None else vectors[0]
     found = gather(index, reading, vector, words, held, scale=scale, count=EVENTS_PER_SIDE)
-    best = rank(index, found, weights)
+    best = fuse(index, found, weights)
     place = _summaries(index, selection)
     sessions, sums = _sums(index, best)
     more = place[sessions]
@@ -80,7 +90,7 @@ def search_sessions(
     of_rows = by_session[index.columns.session[found.rows]]
     own = total(measure(found.candidates), fitted(found, weights))
     events = EventSums(np.where(np.isnan(of_rows), own, of_rows), best.evidence)
-    return rank(index, found, weights, events)
+    return replace(found, events=events)
 
 
 def _events_of(index: CorpusIndex, selection: Selection, parts: frozenset[MemoryKind]) -> Selection:

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from mneme_server.common.begun import Begun
 from mneme_server.engine.corpus.document import CONTEXT_DOCUMENTS, Document, MemoryView
-from mneme_server.engine.corpus.ports import Matrix
+from mneme_server.engine.corpus.ports import Matrix, Question
+from mneme_server.engine.corpus.tenant import IndexSearch
 from mneme_server.engine.index.tenant_index import TenantIndex
 from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.context.model import SESSION
@@ -72,6 +73,10 @@ class Corpus:
     @contextmanager
     def open(self, tenant_id: str) -> Iterator[Corpus]:
         yield self
+
+    @contextmanager
+    def searching(self, question: Question) -> Iterator[IndexSearch]:
+        yield IndexSearch(self)  # type: ignore[arg-type]
 
     @contextmanager
     def reading_shown(self, *, newest: bool = False) -> Iterator[Corpus]:
