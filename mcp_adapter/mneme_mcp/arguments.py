@@ -15,7 +15,17 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import cache, partial
 from types import UnionType
-from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Union,
+    get_args,
+    get_origin,
+)
 
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
 from mneme.days import moment
@@ -52,6 +62,20 @@ class Nested(BaseModel):
         }
 
 
+class Place(NamedTuple):
+    """Where what is given for an argument goes.
+
+    Args:
+        path: among the parameters of the client's method.
+        negated: it says the opposite.
+        optional: what is empty is sent, too.
+    """
+
+    path: str
+    negated: bool
+    optional: bool
+
+
 class UnknownArguments(ValueError):
     """A call gave arguments that the tool does not have."""
 
@@ -60,7 +84,11 @@ class Arguments(ArgModelBase):
     """The arguments of a tool; subclasses say which spelling their schema shows."""
 
     model_config = ConfigDict(
-        extra="forbid", populate_by_name=True, str_strip_whitespace=True, allow_inf_nan=False
+        extra="forbid",
+        populate_by_name=True,
+        str_strip_whitespace=True,
+        allow_inf_nan=False,
+        defer_build=True,
     )
 
     synonyms: ClassVar[Mapping[str, str]] = {}
@@ -68,6 +96,14 @@ class Arguments(ArgModelBase):
 
     holders: ClassVar[Mapping[str, str]] = {}
     """Paths in a request of the API, and the arguments that are given for what is there."""
+
+    places: ClassVar[Mapping[str, Place]] = {}
+    """Where what is given for the fields goes that are offered (`mneme_mcp.offers`)."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """An argument that is offered."""
 
     @model_validator(mode="before")
     @classmethod
@@ -117,6 +153,21 @@ class Arguments(ArgModelBase):
                 argument = self.shown_name(field) + part.removeprefix(name)
                 return ".".join([argument, *parts[number + 1 :]])
         return path
+
+    def request(self) -> dict[str, Any]:
+        """What was given for parameters of the client's method, by their names."""
+        sent: dict[str, Any] = {}
+        for field, place in self.places.items():
+            value = getattr(self, field)
+            value = not value if place.negated else value
+            if value is None or not (value or place.optional):
+                continue
+            *outer, last = place.path.split(".")
+            message = sent
+            for part in outer:
+                message = message.setdefault(part, {})
+            message[last] = value
+        return sent
 
     @classmethod
     def schema_for_hosts(cls) -> dict[str, Any]:

@@ -8,10 +8,13 @@ from typing import Any
 _DEFINITIONS = "#/$defs/"
 # A format would have hosts refuse the dates that the models take for their midnights.
 _LEFT_OUT = ("title", "format", "minLength", "maxLength")
+_BOUNDS = ("minimum", "maximum")
+_FAR = 1_000_000
+"""Nobody gets to a bound from here on unawares."""
 
 
 def tidy(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The same schema without titles, lengths, null alternatives and references.
+    """The same schema without titles, lengths, far bounds, null alternatives and references.
 
     What accepts null accepts the argument's absence too, so nothing that a caller needs is lost; a
     text that is too long is answered with how long it may be.
@@ -33,6 +36,8 @@ def _tidied(node: Any, definitions: Mapping[str, Any]) -> Any:
     result = {}
     for key, value in node.items():
         if key in _LEFT_OUT or (key == "default" and _says_nothing(value)):
+            continue
+        if key in _BOUNDS and abs(value) >= _FAR:
             continue
         if key in ("properties", "patternProperties"):
             result[key] = {name: _tidied(inner, definitions) for name, inner in value.items()}

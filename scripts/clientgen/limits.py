@@ -12,7 +12,7 @@ _ONE_LINE = r"^[^\x00-\x1f\x7f]*$"
 _NO_NUL = r"^[^\x00]*$"
 _ANY = frozenset({"", _NO_NUL})
 _ENDS = {"gt": "more than", "gte": "at least", "lt": "less than", "lte": "at most"}
-_NUMBERS = frozenset({"int32", "int64", "uint32", "uint64", "float", "double"})
+NUMBERS = frozenset({"int32", "int64", "uint32", "uint64", "float", "double"})
 _EXACT_IN_DOUBLE = 2**53 - 1
 _POWERS_FROM = 10**9
 
@@ -43,7 +43,7 @@ def _parts(field: FieldDescriptor, rules: Any, *, from_one: bool = False) -> Ite
     own: Any = getattr(rules, kind) if kind else None
     if kind == "string":
         yield from _text(own)
-    elif kind in _NUMBERS:
+    elif kind in NUMBERS:
         yield from _range(own, from_one=from_one)
     elif kind == "repeated":
         yield from _entries(field, own)

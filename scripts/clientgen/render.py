@@ -10,6 +10,7 @@ from pathlib import Path
 from google.protobuf.descriptor import Descriptor
 
 from clientgen.description import Api, Field, Rpc, Service
+from clientgen.parameters import parameters_module
 from clientgen.shapes import answers_module, fields_module
 from clientgen.signature import Signature, item_type, module_of, signature
 
@@ -31,6 +32,7 @@ def write(api: Api, package: Path) -> None:
     (package / "fields.py").write_text(fields_module(api))
     (package / "answers.py").write_text(answers_module(api))
     (package / "choices.py").write_text(_choices(api))
+    (package / "parameters.py").write_text(parameters_module(api, HEADER))
     (package / "comments.json").write_text(
         json.dumps(api.comments, ensure_ascii=False, indent=0, sort_keys=True) + "\n"
     )

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
 from mneme import to_dict
-from pydantic import Field
 
-from mneme_mcp.arguments import EndTime, SnakeArguments, Time, Word
+from mneme_mcp.arguments import SnakeArguments
+from mneme_mcp.offers import Offer, offers
 from mneme_mcp.outputs import Name, SnakeOutput
 from mneme_mcp.text import STRUCTURED_HAS_ALL, Item, listing
 from mneme_mcp.tool import Call, Reply, ToolSpec
@@ -15,18 +13,16 @@ from mneme_mcp.tool import Call, Reply, ToolSpec
 _TEXT_TOKENS = 800
 
 
+@offers(
+    "list_alert_history",
+    rule_id="Only of this rule.",
+    state="triggered: only alerts that still are; ok: only resolved ones.",
+    from_="At or after.",
+    to=...,
+    limit=Offer("Maximum alerts.", default=20, most=200),
+)
 class HistoryArguments(SnakeArguments):
     """Which alerts."""
-
-    rule_id: Annotated[str, Field(description="Only of this rule.")] = ""
-    state: Annotated[
-        Literal["", "ok", "triggered"],
-        Word,
-        Field(description="triggered: only alerts that still are; ok: only resolved ones."),
-    ] = ""
-    from_: Annotated[Time | None, Field(alias="from", description="At or after.")] = None
-    to: Annotated[EndTime | None, Field(description="To; a day is included.")] = None
-    limit: Annotated[int, Field(ge=1, le=200, description="Maximum alerts.")] = 20
 
 
 class AlertOutput(SnakeOutput):
@@ -55,15 +51,7 @@ class HistoryOutput(SnakeOutput):
 
 async def history(call: Call, given: HistoryArguments) -> Reply:
     """Answer `alert_history`."""
-    answer = to_dict(
-        await call.client.list_alert_history(
-            rule_id=given.rule_id,
-            state=given.state or None,
-            start_time=given.from_,
-            end_time=given.to,
-            page_size=given.limit,
-        )
-    )
+    answer = to_dict(await call.client.list_alert_history(**given.request()))
     alerts = [AlertOutput.model_validate(one) for one in answer["entries"]]
     found = HistoryOutput(alerts=alerts, total=answer["total_size"])
     if not alerts:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Any
 
 from mneme import to_dict
-from pydantic import Field
 
-from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, Labels, SnakeArguments, TokenBudget
+from mneme_mcp.arguments import SnakeArguments
+from mneme_mcp.offers import TOKENS, offers
 from mneme_mcp.outputs import SnakeOutput
 from mneme_mcp.text import Item, counted, listing
 from mneme_mcp.tool import Call, Reply, ToolSpec
@@ -32,22 +32,22 @@ class CertifiedOutput(SnakeOutput):
     minimal: bool = False
 
 
+@offers(
+    "recall_with_certificate",
+    query="The question, in words.",
+    limit=...,
+    alpha=...,
+    beta="Weight of the causal uplift.",
+    gamma="Weight of the latency.",
+    project=...,
+    user_id=...,
+    tags=...,
+    token_budget=TOKENS,
+)
 class CertificateArguments(SnakeArguments):
     """What is asked, and how results are weighed."""
 
     synonyms = {"k": "limit"}
-
-    query: Annotated[
-        str, Field(min_length=1, max_length=8192, description="The question, in words.")
-    ]
-    limit: Annotated[int, Field(ge=1, le=100, description="Maximum results.")] = 12
-    alpha: Annotated[float, Field(ge=0, le=1, description="Weight of the similarity.")] = 0.7
-    beta: Annotated[float, Field(ge=0, le=1, description="Weight of the causal uplift.")] = 0.2
-    gamma: Annotated[float, Field(ge=0, le=1, description="Weight of the latency.")] = 0.1
-    project: Annotated[str | None, Field(description="Only of this project.")] = None
-    user_id: Annotated[str | None, Field(description="Only of this user.")] = None
-    tags: Annotated[Labels, Field(description="Only with all of these labels.")] = []
-    token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
 
 
 class CertificateOutput(SnakeOutput):
@@ -64,18 +64,7 @@ class CertificateOutput(SnakeOutput):
 
 async def recall(call: Call, given: CertificateArguments) -> Reply:
     """Answer `recall_with_certificate`."""
-    answer = to_dict(
-        await call.client.recall_with_certificate(
-            given.query,
-            limit=given.limit,
-            alpha=given.alpha,
-            beta=given.beta,
-            gamma=given.gamma,
-            project=given.project,
-            user_id=given.user_id,
-            tags=given.tags,
-        )
-    )
+    answer = to_dict(await call.client.recall_with_certificate(**given.request()))
     found = [_result(one) for one in answer["results"]]
     output = CertificateOutput(
         results=found,

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from mneme import to_dict
-from pydantic import Field
 
-from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, CamelArguments, EndTime, Time, TokenBudget
+from mneme_mcp.arguments import CamelArguments
+from mneme_mcp.offers import TOKENS, offers
 from mneme_mcp.outputs import CamelOutput, Name
 from mneme_mcp.text import fit
 from mneme_mcp.tool import Call, Reply, ToolSpec
@@ -17,27 +15,20 @@ from mneme_mcp.tools.reflections import ReflectionOutput, found_reflection
 NOTHING = "No relevant past context found"
 
 
+@offers(
+    "get_context",
+    query='What you are about to do or were asked, e.g. "database migrations".',
+    user_id='Only for this user, e.g. "user123".',
+    agent_id=...,
+    project='Only of this project, e.g. "shop-api".',
+    from_="Active at or after.",
+    to=...,
+    limit="Sessions at most, 1 to 50.",
+    without_experience=...,
+    token_budget=TOKENS,
+)
 class ContextArguments(CamelArguments):
     """What context is needed."""
-
-    query: Annotated[
-        str,
-        Field(
-            min_length=1,
-            max_length=8192,
-            description='What you are about to do or were asked, e.g. "database migrations".',
-        ),
-    ]
-    user_id: Annotated[str | None, Field(description='Only for this user, e.g. "user123".')] = None
-    agent_id: Annotated[str | None, Field(description="Only of this agent.")] = None
-    project: Annotated[str | None, Field(description='Only of this project, e.g. "shop-api".')] = (
-        None
-    )
-    from_: Annotated[Time | None, Field(alias="from", description="Active at or after.")] = None
-    to: Annotated[EndTime | None, Field(description="To; a day is included.")] = None
-    limit: Annotated[int, Field(ge=1, le=50, description="Sessions at most, 1 to 50.")] = 5
-    without_experience: Annotated[bool, Field(description="Leave out episodes and skills.")] = False
-    token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
 
 
 class KeyEvent(CamelOutput):
@@ -101,18 +92,7 @@ class ContextOutput(CamelOutput):
 
 async def context(call: Call, given: ContextArguments) -> Reply:
     """Answer `agentlens_context`."""
-    answer = to_dict(
-        await call.client.get_context(
-            given.query,
-            user_id=given.user_id,
-            agent_id=given.agent_id,
-            project=given.project,
-            start_time=given.from_,
-            end_time=given.to,
-            limit=given.limit,
-            without_experience=given.without_experience,
-        )
-    )
+    answer = to_dict(await call.client.get_context(**given.request()))
     found = ContextOutput(
         sessions=[ContextSession.model_validate(one) for one in answer["sessions"]],
         lessons=[found_lesson(one) for one in answer["lessons"]],

@@ -5,21 +5,13 @@ For agents whose host records nothing: what is logged here is what recall and re
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, cast
+from typing import cast
 
 from mneme import to_dict
 from mneme.types import NewEventFields
-from pydantic import Field
 
-from mneme_mcp.arguments import (
-    DEFAULT_TOKEN_BUDGET,
-    CamelArguments,
-    EndTime,
-    Labels,
-    Time,
-    TokenBudget,
-    Word,
-)
+from mneme_mcp.arguments import CamelArguments
+from mneme_mcp.offers import TOKENS, Offer, offers
 from mneme_mcp.outputs import CamelOutput, Free, Name
 from mneme_mcp.text import Item, counted, listing
 from mneme_mcp.tool import Call, Reply, ToolSpec
@@ -45,50 +37,35 @@ class SessionOutput(CamelOutput):
     api_names = {"id": "session_id"}
 
 
+@offers(
+    "start_session",
+    session_id='Your own id for it, e.g. "fix-login-2026-05-01"; one is made if left out.',
+    agent_id='Who you are, e.g. "coder-1".',
+    agent_name="Your display name.",
+    user_id='The user it serves, e.g. "user123".',
+    project='What it works on, e.g. "shop-api".',
+    tags='Labels, e.g. ["bugfix"].',
+    metadata=...,
+)
 class StartArguments(CamelArguments):
     """A session to start."""
-
-    session_id: Annotated[
-        str,
-        Field(
-            description='Your own id for it, e.g. "fix-login-2026-05-01"; one is made if left out.'
-        ),
-    ] = ""
-    agent_id: Annotated[str, Field(description='Who you are, e.g. "coder-1".')] = ""
-    agent_name: Annotated[str, Field(description="Your display name.")] = ""
-    user_id: Annotated[str, Field(description='The user it serves, e.g. "user123".')] = ""
-    project: Annotated[str, Field(description='What it works on, e.g. "shop-api".')] = ""
-    tags: Annotated[Labels, Field(description='Labels, e.g. ["bugfix"].')] = []
-    metadata: Annotated[dict[str, Any], Field(description="Free JSON.")] = {}
 
 
 async def start(call: Call, given: StartArguments) -> Reply:
     """Answer `agentlens_session_start`."""
-    answer = await call.client.start_session(
-        session_id=given.session_id or None,
-        agent_id=given.agent_id,
-        agent_name=given.agent_name,
-        user_id=given.user_id,
-        project=given.project,
-        tags=given.tags,
-        metadata=given.metadata or None,
-    )
+    answer = await call.client.start_session(**given.request())
     session = SessionOutput.model_validate(to_dict(answer.session))
     return Reply(f"Session {session.session_id} started. Pass its id in later calls.", session)
 
 
+@offers("end_session", session_id=..., status=...)
 class EndArguments(CamelArguments):
     """A session to end."""
-
-    session_id: Annotated[str, Field(min_length=1, description="The session.")]
-    status: Annotated[Literal["completed", "error"], Word, Field(description="How it ended.")] = (
-        "completed"
-    )
 
 
 async def end(call: Call, given: EndArguments) -> Reply:
     """Answer `agentlens_session_end`."""
-    answer = await call.client.end_session(given.session_id, status=given.status)
+    answer = await call.client.end_session(**given.request())
     session = SessionOutput.model_validate(to_dict(answer.session))
     text = (
         f"Session {session.session_id} ended ({session.status}): "
@@ -97,55 +74,31 @@ async def end(call: Call, given: EndArguments) -> Reply:
     return Reply(text, session)
 
 
+@offers(
+    "NewEvent",
+    session_id="The session; created if unknown.",
+    event_type="What happened: tool_call, tool_response, tool_error, llm_call, llm_response, "
+    "message, error, custom, or a name of your own.",
+    text='What to remember it by, e.g. "Booking failed: the card was declined". '
+    "Made from the other fields if left out.",
+    name='The tool, or what happened, e.g. "pytest".',
+    error="The error's message, for tool_error and error.",
+    severity="Default info; error for errors.",
+    payload='Free JSON, e.g. {"arguments": {"path": "a.py"}}.',
+    metadata="More free JSON.",
+    agent_id=...,
+    call_id="Links a tool's call with its answer.",
+    model="The model, for llm_*.",
+    input_tokens="Tokens read.",
+    output_tokens="Tokens written.",
+    cost_usd="Cost in US dollars.",
+    event_id=Offer("Your own id for it, so that retries do no harm.", at="id"),
+    timestamp="When; default now.",
+)
 class LogArguments(CamelArguments):
     """An event to record."""
 
     synonyms = {"type": "event_type", "tool": "name", "tool_name": "name", "id": "event_id"}
-
-    session_id: Annotated[str, Field(min_length=1, description="The session; created if unknown.")]
-    event_type: Annotated[
-        str,
-        Field(
-            min_length=1,
-            description="What happened: tool_call, tool_response, tool_error, llm_call, "
-            "llm_response, message, error, custom, or a name of your own.",
-        ),
-    ]
-    text: Annotated[
-        str,
-        Field(
-            description='What to remember it by, e.g. "Booking failed: the card was declined". '
-            "Made from the other fields if left out."
-        ),
-    ] = ""
-    name: Annotated[str, Field(description='The tool, or what happened, e.g. "pytest".')] = ""
-    error: Annotated[str, Field(description="The error's message, for tool_error and error.")] = ""
-    severity: Annotated[
-        Literal["", "debug", "info", "warn", "error", "critical"],
-        Word,
-        Field(description="Default info; error for errors."),
-    ] = ""
-    payload: Annotated[
-        dict[str, Any], Field(description='Free JSON, e.g. {"arguments": {"path": "a.py"}}.')
-    ] = {}
-    metadata: Annotated[dict[str, Any], Field(description="More free JSON.")] = {}
-    agent_id: Annotated[str, Field(description="Who acted; empty: the session's agent.")] = ""
-    call_id: Annotated[str, Field(description="Links a tool's call with its answer.")] = ""
-    model: Annotated[str, Field(description="The model, for llm_*.")] = ""
-    input_tokens: Annotated[int, Field(ge=0, description="Tokens read.")] = 0
-    output_tokens: Annotated[int, Field(ge=0, description="Tokens written.")] = 0
-    cost_usd: Annotated[float, Field(ge=0, description="Cost in US dollars.")] = 0
-    event_id: Annotated[
-        str, Field(description="Your own id for it, so that retries do no harm.")
-    ] = ""
-    timestamp: Annotated[Time | None, Field(description="When; default now.")] = None
-
-    def event(self) -> NewEventFields:
-        """The event as the API takes it: only what was given."""
-        values = {name: getattr(self, name) for name in type(self).model_fields}
-        values["id"] = values.pop("event_id")
-        given = {name: value for name, value in values.items() if value not in ("", None, {}, 0)}
-        return cast("NewEventFields", given)
 
 
 class LogOutput(CamelOutput):
@@ -158,7 +111,8 @@ class LogOutput(CamelOutput):
 
 async def log(call: Call, given: LogArguments) -> Reply:
     """Answer `agentlens_log_event`."""
-    answer = to_dict(await call.client.record_events([given.event()]))
+    event = cast("NewEventFields", given.request())
+    answer = to_dict(await call.client.record_events([event]))
     receipt = answer["receipts"][0]
     logged = LogOutput(
         event_id=receipt["id"],
@@ -168,28 +122,24 @@ async def log(call: Call, given: LogArguments) -> Reply:
     return Reply(f"Recorded {given.event_type} {logged.event_id}.", logged)
 
 
+@offers(
+    "list_events",
+    session_id=...,
+    agent_id=...,
+    event_types='Only of these types, e.g. ["tool_error", "error"].',
+    name="Only of this tool or name.",
+    min_severity="Only events this severe or worse.",
+    from_=...,
+    to=...,
+    oldest_first=Offer("Oldest first.", at="descending", negated=True),
+    limit=Offer("Maximum events.", default=20),
+    page_token="nextPageToken of the previous page.",
+    token_budget=TOKENS,
+)
 class QueryArguments(CamelArguments):
     """Which events."""
 
     synonyms = {"tool": "name", "tool_name": "name", "event_type": "event_types"}
-
-    session_id: Annotated[str | None, Field(description="Only of this session.")] = None
-    agent_id: Annotated[str | None, Field(description="Only of this agent.")] = None
-    event_types: Annotated[
-        Labels, Field(description='Only of these types, e.g. ["tool_error", "error"].')
-    ] = []
-    name: Annotated[str, Field(description="Only of this tool or name.")] = ""
-    min_severity: Annotated[
-        Literal["", "debug", "info", "warn", "error", "critical"],
-        Word,
-        Field(description="Only events this severe or worse."),
-    ] = ""
-    from_: Annotated[Time | None, Field(alias="from", description="At or after.")] = None
-    to: Annotated[EndTime | None, Field(description="To; a day is included.")] = None
-    oldest_first: Annotated[bool, Field(description="Oldest first.")] = False
-    limit: Annotated[int, Field(ge=1, le=1000, description="Maximum events.")] = 20
-    page_token: Annotated[str, Field(description="nextPageToken of the previous page.")] = ""
-    token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
 
 
 class EventOutput(CamelOutput):
@@ -218,20 +168,7 @@ class QueryOutput(CamelOutput):
 
 async def query(call: Call, given: QueryArguments) -> Reply:
     """Answer `agentlens_query_events`."""
-    answer = to_dict(
-        await call.client.list_events(
-            session_id=given.session_id,
-            agent_id=given.agent_id,
-            event_types=given.event_types,
-            name=given.name,
-            min_severity=given.min_severity or None,
-            start_time=given.from_,
-            end_time=given.to,
-            descending=not given.oldest_first,
-            page_size=given.limit,
-            page_token=given.page_token,
-        )
-    )
+    answer = to_dict(await call.client.list_events(**given.request()))
     found = QueryOutput.model_validate(answer)
     if not found.events:
         found.message = "No events found. Try fewer filters."

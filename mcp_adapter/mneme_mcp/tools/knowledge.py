@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from mneme import to_dict
 from mneme.knowledge_log import rate_of
 from mneme.visible import QUOTED
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from mneme_mcp.arguments import Labels, SnakeArguments, Time, Word
+from mneme_mcp.arguments import SnakeArguments
+from mneme_mcp.offers import Offer, offers
 from mneme_mcp.outputs import Name, SnakeOutput
 from mneme_mcp.text import count_tokens
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
-Kind = Literal["error", "success", "pattern"]
 _QUOTED_TOKENS = count_tokens(QUOTED)
 
 
@@ -49,48 +49,31 @@ class Entry(SnakeOutput):
     score: float | None = None
 
 
+@offers(
+    "log_knowledge",
+    project='The project: the repository\'s name, "shop-api".',
+    event_type=Offer(
+        "error: took more than one attempt; success: a solution that works; "
+        "pattern: a rule to reuse.",
+        at="type",
+    ),
+    context='What was being attempted, e.g. "npm install failed with EACCES".',
+    lesson='What was learned, e.g. "always verify ownership before npm operations".',
+    command='The exact command, e.g. "sudo chown -R $USER . && npm ci".',
+    success_rate=(
+        Annotated[
+            str, AfterValidator(_rate), Field(description='How often it worked, e.g. "9/10".')
+        ],
+        "",
+    ),
+    tags='Labels, e.g. ["npm", "permissions"].',
+    agent_id="Who learned it.",
+    timestamp='When, e.g. "2026-10-31T04:58:01Z"; default now.',
+)
 class LogArguments(SnakeArguments):
     """A line to log."""
 
     synonyms = {"type": "event_type"}
-
-    project: Annotated[
-        str,
-        Field(min_length=1, description='The project: the repository\'s name, "shop-api".'),
-    ]
-    event_type: Annotated[
-        Kind,
-        Word,
-        Field(
-            description="error: took more than one attempt; success: a solution that works; "
-            "pattern: a rule to reuse."
-        ),
-    ]
-    context: Annotated[
-        str,
-        Field(
-            min_length=1,
-            description='What was being attempted, e.g. "npm install failed with EACCES".',
-        ),
-    ]
-    lesson: Annotated[
-        str,
-        Field(
-            min_length=1,
-            description='What was learned, e.g. "always verify ownership before npm operations".',
-        ),
-    ]
-    command: Annotated[
-        str, Field(description='The exact command, e.g. "sudo chown -R $USER . && npm ci".')
-    ] = ""
-    success_rate: Annotated[
-        str, AfterValidator(_rate), Field(description='How often it worked, e.g. "9/10".')
-    ] = ""
-    tags: Annotated[Labels, Field(description='Labels, e.g. ["npm", "permissions"].')] = []
-    agent_id: Annotated[str, Field(description="Who learned it.")] = ""
-    timestamp: Annotated[
-        Time | None, Field(description='When, e.g. "2026-10-31T04:58:01Z"; default now.')
-    ] = None
 
 
 class LogOutput(SnakeOutput):
@@ -103,43 +86,26 @@ class LogOutput(SnakeOutput):
 async def log(call: Call, given: LogArguments) -> Reply:
     """Answer `memory_log`."""
     answer = to_dict(
-        await call.client.log_knowledge(
-            given.project,
-            given.event_type,
-            context=given.context,
-            lesson=given.lesson,
-            command=given.command,
-            success_rate=rate_of(given.success_rate),
-            tags=given.tags,
-            agent_id=given.agent_id,
-            timestamp=given.timestamp,
-        )
+        await call.client.log_knowledge(**given.request(), success_rate=rate_of(given.success_rate))
     )
     logged = LogOutput.model_validate(answer)
     what = "Already logged" if logged.duplicate else "Logged"
     return Reply(f"{what}: {logged.entry.lesson} (id {logged.entry.id})", logged)
 
 
+@offers(
+    "query_knowledge",
+    query='In plain words, e.g. "npm install fails with permission error".',
+    project="Only this project.",
+    event_type=Offer("Only this kind.", at="type"),
+    tags="With all these labels.",
+    limit="Maximum entries.",
+    token_budget=(Annotated[int, Field(ge=50, le=100_000, description="Most tokens")], 500),
+)
 class QueryArguments(SnakeArguments):
     """What experience is wanted."""
 
     synonyms = {"type": "event_type"}
-
-    query: Annotated[
-        str,
-        Field(
-            min_length=1,
-            max_length=8192,
-            description='In plain words, e.g. "npm install fails with permission error".',
-        ),
-    ]
-    project: Annotated[str | None, Field(description="Only this project.")] = None
-    event_type: Annotated[
-        Literal["", "error", "success", "pattern"], Word, Field(description="Only this kind.")
-    ] = ""
-    tags: Annotated[Labels, Field(description="With all these labels.")] = []
-    limit: Annotated[int, Field(ge=1, le=100, description="Maximum entries.")] = 5
-    token_budget: Annotated[int, Field(ge=50, le=100_000, description="Most tokens")] = 500
 
 
 class QueryOutput(SnakeOutput):
@@ -155,12 +121,7 @@ async def query(call: Call, given: QueryArguments) -> Reply:
     """Answer `memory_query`."""
     answer = to_dict(
         await call.client.query_knowledge(
-            given.query,
-            project=given.project,
-            type=given.event_type or None,
-            tags=given.tags,
-            limit=given.limit,
-            token_budget=given.token_budget - _QUOTED_TOKENS,
+            **given.request(), token_budget=given.token_budget - _QUOTED_TOKENS
         )
     )
     found = QueryOutput.model_validate(

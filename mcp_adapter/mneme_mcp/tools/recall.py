@@ -9,15 +9,8 @@ from mneme import to_dict
 from mneme.types import MemoryKindChoice
 from pydantic import Field
 
-from mneme_mcp.arguments import (
-    DEFAULT_TOKEN_BUDGET,
-    CamelArguments,
-    EndTime,
-    Labels,
-    Time,
-    TokenBudget,
-    Word,
-)
+from mneme_mcp.arguments import CamelArguments, Word
+from mneme_mcp.offers import TOKENS, offers
 from mneme_mcp.outputs import CamelOutput, Free, Name
 from mneme_mcp.text import Item, counted, day, listing
 from mneme_mcp.tool import Call, Reply, ToolSpec
@@ -33,62 +26,32 @@ else:
     Scope = Literal[("all", *_SCOPES)]
 
 
+@offers(
+    "recall",
+    query="What you want to know or are about to do, in plain words, e.g. "
+    '"authentication issues" or "how did we fix the flaky payment test".',
+    scope=(Annotated[Scope, Word, Field(description='Where to look, e.g. "lessons".')], "all"),
+    agent_id='Only of this agent, e.g. "coder-1".',
+    session_id=...,
+    user_id='Only for this user, e.g. "user123".',
+    project='Only of this project, e.g. "shop-api".',
+    tags='Only with all of these labels, e.g. ["billing"].',
+    event_types='Only events of these types, e.g. ["tool_error"].',
+    min_severity=...,
+    name="Only events of this tool or name.",
+    author='Only what this author said: "user", "assistant", or a name.',
+    from_='At or after, e.g. "2026-01-01".',
+    to=...,
+    limit=...,
+    min_score=...,
+    min_confidence="Return nothing when less sure than this.",
+    context_turns="How many events around each to add.",
+    token_budget=TOKENS,
+)
 class RecallArguments(CamelArguments):
     """What to recall."""
 
     synonyms = {"scopes": "scope", "tool": "name", "tool_name": "name", "event_type": "event_types"}
-
-    query: Annotated[
-        str,
-        Field(
-            min_length=1,
-            max_length=8192,
-            description="What you want to know or are about to do, in plain words, e.g. "
-            '"authentication issues" or "how did we fix the flaky payment test".',
-        ),
-    ]
-    scope: Annotated[
-        Scope,
-        Word,
-        Field(description='Where to look, e.g. "lessons"; default all.'),
-    ] = "all"
-    agent_id: Annotated[str | None, Field(description='Only of this agent, e.g. "coder-1".')] = None
-    session_id: Annotated[str | None, Field(description="Only of this session.")] = None
-    user_id: Annotated[str | None, Field(description='Only for this user, e.g. "user123".')] = None
-    project: Annotated[str | None, Field(description='Only of this project, e.g. "shop-api".')] = (
-        None
-    )
-    tags: Annotated[
-        Labels, Field(description='Only with all of these labels, e.g. ["billing"].')
-    ] = []
-    event_types: Annotated[
-        Labels, Field(description='Only events of these types, e.g. ["tool_error"].')
-    ] = []
-    min_severity: Annotated[
-        Literal["", "debug", "info", "warn", "error", "critical"],
-        Word,
-        Field(description="Only events this severe or worse."),
-    ] = ""
-    name: Annotated[str, Field(description="Only events of this tool or name.")] = ""
-    author: Annotated[
-        str, Field(description='Only what this author said: "user", "assistant", or a name.')
-    ] = ""
-    from_: Annotated[
-        Time | None,
-        Field(alias="from", description='At or after, e.g. "2026-01-01".'),
-    ] = None
-    to: Annotated[EndTime | None, Field(description="To; a day is included.")] = None
-    limit: Annotated[int, Field(ge=1, le=100, description="Maximum results, 1 to 100.")] = 10
-    min_score: Annotated[
-        float, Field(ge=0, le=1, description="Leave out results that score lower, 0 to 1.")
-    ] = 0
-    min_confidence: Annotated[
-        float, Field(ge=0, le=1, description="Return nothing when less sure than this.")
-    ] = 0
-    context_turns: Annotated[
-        int, Field(ge=0, le=3, description="How many events around each to add.")
-    ] = 0
-    token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
 
 
 class Turn(CamelOutput):
@@ -145,23 +108,8 @@ async def recall(call: Call, given: RecallArguments) -> Reply:
     """Answer `agentlens_recall`."""
     answer = to_dict(
         await call.client.recall(
-            given.query,
+            **given.request(),
             scopes=None if given.scope == "all" else [_SCOPES[given.scope]],
-            agent_id=given.agent_id,
-            session_id=given.session_id,
-            user_id=given.user_id,
-            project=given.project,
-            tags=given.tags,
-            event_types=given.event_types,
-            min_severity=given.min_severity or None,
-            name=given.name,
-            author=given.author,
-            start_time=given.from_,
-            end_time=given.to,
-            limit=given.limit,
-            min_score=given.min_score,
-            min_confidence=given.min_confidence,
-            context_turns=given.context_turns,
         )
     )
     found = RecallOutput.model_validate(answer | {"query": given.query})

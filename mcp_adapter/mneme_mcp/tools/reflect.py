@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any
 
 from mneme import to_dict
+from mneme.parameters import METHODS
 from pydantic import Field
 
-from mneme_mcp.arguments import (
-    DEFAULT_TOKEN_BUDGET,
-    CamelArguments,
-    EndTime,
-    Labels,
-    Time,
-    TokenBudget,
-    Word,
-)
+from mneme_mcp.arguments import CamelArguments
+from mneme_mcp.offers import TOKENS, Offer, offers
 from mneme_mcp.outputs import CamelOutput, Free, Name
 from mneme_mcp.spelling import to_camel, to_snake
 from mneme_mcp.text import counted, day, whole
@@ -23,52 +17,48 @@ from mneme_mcp.tool import Call, Reply, ToolSpec
 
 _TIMEOUT_S = 300.0
 
-AnalysisName = Literal[
-    "error_patterns",
-    "tool_sequences",
-    "cost_analysis",
-    "performance_trends",
-    "session_comparison",
-]
 
-
+@offers(
+    "reflect",
+    analysis=Offer(
+        "error_patterns: which errors recur, what precedes and what resolved them. "
+        "tool_sequences: which sequences of tools are common, and which precede failure. "
+        "cost_analysis: what was spent on what. performance_trends: success, latency, errors "
+        "over time. session_comparison: recent sessions against earlier ones; success by task, "
+        "tag, project, agent, user.",
+        required=True,
+    ),
+    agent_id='Only of this agent, e.g. "coder-1".',
+    user_id="Only for this user.",
+    project="Only on this project.",
+    tags="Only with all of these labels.",
+    from_=...,
+    to=...,
+    params=(
+        Annotated[
+            dict[str, Any],
+            Field(
+                description='More for one analysis, e.g. {"model": "claude-opus-4-6"} for '
+                'cost_analysis, {"tool": "edit_file"} or {"minCount": 2} for error_patterns, '
+                '{"minSupport": 5} for tool_sequences, {"bucket": "week"} for trends, '
+                '{"recentDays": 7} for session_comparison.'
+            ),
+        ],
+        {},
+    ),
+    limit="Maximum findings of each kind.",
+    details=(
+        Annotated[
+            bool, Field(description="Also return the analysis's full tables in structured form.")
+        ],
+        False,
+    ),
+    token_budget=TOKENS,
+)
 class ReflectArguments(CamelArguments):
     """What to analyse."""
 
-    holders = dict.fromkeys(get_args(AnalysisName), "params")
-
-    analysis: Annotated[
-        AnalysisName,
-        Word,
-        Field(
-            description="error_patterns: which errors recur, what precedes and what resolved them. "
-            "tool_sequences: which sequences of tools are common, and which precede failure. "
-            "cost_analysis: what was spent on what. performance_trends: success, latency, errors "
-            "over time. session_comparison: recent sessions against earlier ones; success by task, "
-            "tag, project, agent, user."
-        ),
-    ]
-    agent_id: Annotated[str | None, Field(description='Only of this agent, e.g. "coder-1".')] = None
-    user_id: Annotated[str | None, Field(description="Only for this user.")] = None
-    project: Annotated[str | None, Field(description="Only on this project.")] = None
-    tags: Annotated[Labels, Field(description="Only with all of these labels.")] = []
-    from_: Annotated[Time | None, Field(alias="from", description="At or after.")] = None
-    to: Annotated[EndTime | None, Field(description="To; a day is included.")] = None
-    params: Annotated[
-        dict[str, Any],
-        Field(
-            description='More for one analysis, e.g. {"model": "claude-opus-4-6"} for '
-            'cost_analysis, {"tool": "edit_file"} or {"minCount": 2} for error_patterns, '
-            '{"minSupport": 5} for tool_sequences, {"bucket": "week"} for trends, '
-            '{"recentDays": 7} for session_comparison.'
-        ),
-    ] = {}
-    limit: Annotated[int, Field(ge=1, le=100, description="Maximum findings of each kind.")] = 10
-    details: Annotated[
-        bool,
-        Field(description="Also return the analysis's full tables in structured form."),
-    ] = False
-    token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
+    holders = dict.fromkeys(METHODS["reflect"]["analysis"].choices, "params")
 
 
 class Insight(CamelOutput):
@@ -119,18 +109,7 @@ async def reflect(call: Call, given: ReflectArguments) -> Reply:
     asked: dict[str, Any] = {given.analysis: params} if params else {}
     answer = to_dict(
         await call.waiting_for(
-            call.client.reflect(
-                given.analysis,
-                agent_id=given.agent_id,
-                user_id=given.user_id,
-                project=given.project,
-                tags=given.tags,
-                start_time=given.from_,
-                end_time=given.to,
-                limit=given.limit,
-                timeout=_TIMEOUT_S,
-                **asked,
-            ),
+            call.client.reflect(**given.request(), **asked, timeout=_TIMEOUT_S),
             f"analysing {given.analysis.replace('_', ' ')}",
         )
     )

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Any
 
 from mneme import to_dict
-from mneme.types import ReflectionFilterFields
-from pydantic import Field
 
-from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, CamelArguments, Labels, TokenBudget, Word
+from mneme_mcp.arguments import CamelArguments
+from mneme_mcp.offers import TOKENS, Offer, offers
 from mneme_mcp.outputs import CamelOutput, Name
 from mneme_mcp.text import counted, quoted, quoted_lines
 from mneme_mcp.tool import Call, Reply, ToolSpec
-
-Outcome = Annotated[Literal["success", "partial", "failure"], Word]
 
 
 class ReflectionOutput(CamelOutput):
@@ -44,40 +41,25 @@ def found_reflection(found: Mapping[str, Any]) -> ReflectionOutput:
     return ReflectionOutput.model_validate({**found["reflection"], "score": found["score"]})
 
 
+@offers(
+    "store_reflection",
+    session_id='The session of the attempt, e.g. "s-42".',
+    task_description='What you attempted, e.g. "Parse CSV file".',
+    outcome=...,
+    next_strategy=Offer('What to do next time, e.g. "Use csv-parse library".', required=True),
+    attempt_number="Which attempt it was, from 1; counted if left out.",
+    what_worked='E.g. ["Handled edge cases from library docs"].',
+    what_did_not_work='E.g. ["Regex failed on quoted fields"].',
+    project='The project, e.g. "shop-api".',
+    agent_id="The agent.",
+    tags='Labels, e.g. ["parsing"].',
+    related_entity_ids="Ids of what it is about.",
+    applied_reflection_ids="Ids of reflections you were shown before; they count as reused.",
+)
 class StoreArguments(CamelArguments):
     """A reflection to store."""
 
     synonyms = {"task": "task_description", "query": "task_description"}
-
-    session_id: Annotated[
-        str, Field(min_length=1, description='The session of the attempt, e.g. "s-42".')
-    ]
-    task_description: Annotated[
-        str,
-        Field(min_length=1, description='What you attempted, e.g. "Parse CSV file".'),
-    ]
-    outcome: Annotated[Outcome, Field(description="How it ended.")]
-    next_strategy: Annotated[
-        str,
-        Field(description='What to do next time, e.g. "Use csv-parse library".'),
-    ]
-    attempt_number: Annotated[
-        int, Field(ge=0, description="Which attempt it was, from 1; counted if left out.")
-    ] = 0
-    what_worked: Annotated[
-        list[str], Field(description='E.g. ["Handled edge cases from library docs"].')
-    ] = []
-    what_did_not_work: Annotated[
-        list[str], Field(description='E.g. ["Regex failed on quoted fields"].')
-    ] = []
-    project: Annotated[str, Field(description='The project, e.g. "shop-api".')] = ""
-    agent_id: Annotated[str, Field(description="The agent.")] = ""
-    tags: Annotated[Labels, Field(description='Labels, e.g. ["parsing"].')] = []
-    related_entity_ids: Annotated[list[str], Field(description="Ids of what it is about.")] = []
-    applied_reflection_ids: Annotated[
-        list[str],
-        Field(description="Ids of reflections you were shown before; they count as reused."),
-    ] = []
 
 
 class StoreOutput(CamelOutput):
@@ -89,22 +71,7 @@ class StoreOutput(CamelOutput):
 
 async def store(call: Call, given: StoreArguments) -> Reply:
     """Answer `reflection_store`."""
-    answer = to_dict(
-        await call.client.store_reflection(
-            given.session_id,
-            given.task_description,
-            outcome=given.outcome,
-            next_strategy=given.next_strategy,
-            attempt_number=given.attempt_number,
-            what_worked=given.what_worked,
-            what_did_not_work=given.what_did_not_work,
-            project=given.project,
-            agent_id=given.agent_id,
-            tags=given.tags,
-            related_entity_ids=given.related_entity_ids,
-            applied_reflection_ids=given.applied_reflection_ids,
-        )
-    )
+    answer = to_dict(await call.client.store_reflection(**given.request()))
     stored = StoreOutput.model_validate(answer)
     one = stored.reflection
     text = f"Stored reflection {one.id}: attempt {one.attempt_number}, {one.outcome}."
@@ -113,34 +80,35 @@ async def store(call: Call, given: StoreArguments) -> Reply:
     return Reply(text, stored)
 
 
+@offers(
+    "list_reflections",
+    session_id=Offer('The session, e.g. "s-42".', required=True),
+    limit=Offer("Maximum reflections.", default=5, most=100),
+    token_budget=TOKENS,
+)
 class GetArguments(CamelArguments):
     """Whose reflections."""
 
-    session_id: Annotated[str, Field(min_length=1, description='The session, e.g. "s-42".')]
-    limit: Annotated[int, Field(ge=1, le=100, description="Maximum reflections.")] = 5
-    token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
 
-
+@offers(
+    "search_reflections",
+    project=Offer('The project, e.g. "shop-api".', required=True),
+    query=Offer(
+        "The task at hand; similar ones are found by meaning, e.g. "
+        '"Debug login timeout issues". Without it: the newest.',
+        at="task_description",
+        default="",
+    ),
+    outcome_filter=Offer('Only with these outcomes, e.g. ["failure"].', at="filter.outcomes"),
+    tags=...,
+    session_id=...,
+    limit=...,
+    token_budget=TOKENS,
+)
 class SearchArguments(CamelArguments):
     """Which reflections."""
 
     synonyms = {"outcome": "outcome_filter", "outcomes": "outcome_filter"}
-
-    project: Annotated[str, Field(min_length=1, description='The project, e.g. "shop-api".')]
-    query: Annotated[
-        str,
-        Field(
-            description="The task at hand; similar ones are found by meaning, e.g. "
-            '"Debug login timeout issues". Without it: the newest.'
-        ),
-    ] = ""
-    outcome_filter: Annotated[
-        list[Outcome], Field(description='Only with these outcomes, e.g. ["failure"].')
-    ] = []
-    tags: Annotated[Labels, Field(description="Only with all of these labels.")] = []
-    session_id: Annotated[str | None, Field(description="Only of this session.")] = None
-    limit: Annotated[int, Field(ge=1, le=100, description="Maximum reflections.")] = 5
-    token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
 
 
 class ReflectionsOutput(CamelOutput):
@@ -154,33 +122,25 @@ class ReflectionsOutput(CamelOutput):
 async def get(call: Call, given: GetArguments) -> Reply:
     """Answer `reflection_get`."""
     nothing = f"No reflections found for the session {given.session_id}."
-    return await _newest(call, {"session_id": given.session_id}, given, nothing)
+    return await _newest(call, given, nothing)
 
 
 async def search(call: Call, given: SearchArguments) -> Reply:
     """Answer `reflection_search`."""
-    wanted: Any = {
-        "project": given.project,
-        "session_id": given.session_id,
-        "outcomes": given.outcome_filter,
-        "tags": given.tags,
-    }
+
     nothing = (
         f"No reflections found for the project {given.project} with these filters. Store one "
         "with reflection_store after an attempt."
     )
     if not given.query:
-        return await _newest(call, wanted, given, nothing)
-    answer = to_dict(
-        await call.client.search_reflections(given.query, filter=wanted, limit=given.limit)
-    )
+        return await _newest(call, given, nothing)
+    answer = to_dict(await call.client.search_reflections(**given.request()))
     reflections = [found_reflection(found) for found in answer["results"]]
     return _reply(reflections, int(answer["searched_count"]), answer["prompt"], given, nothing)
 
 
-async def _newest(
-    call: Call, wanted: ReflectionFilterFields, given: GetArguments | SearchArguments, nothing: str
-) -> Reply:
+async def _newest(call: Call, given: GetArguments | SearchArguments, nothing: str) -> Reply:
+    wanted = given.request()["filter"]
     answer = to_dict(await call.client.list_reflections(filter=wanted, page_size=given.limit))
     reflections = [ReflectionOutput.model_validate(one) for one in answer["reflections"]]
     return _reply(reflections, int(answer["total_size"]), answer["prompt"], given, nothing)
@@ -201,11 +161,13 @@ def _reply(
     return Reply(text, output, given.token_budget)
 
 
+@offers(
+    "summarize_reflections",
+    project=Offer('The project, e.g. "shop-api".', required=True),
+    session_id="Only of this session.",
+)
 class SummaryArguments(CamelArguments):
     """What to summarize."""
-
-    project: Annotated[str, Field(min_length=1, description='The project, e.g. "shop-api".')]
-    session_id: Annotated[str | None, Field(description="Only of this session.")] = None
 
 
 class Theme(CamelOutput):
@@ -231,9 +193,7 @@ class SummaryOutput(CamelOutput):
 
 async def summary(call: Call, given: SummaryArguments) -> Reply:
     """Answer `reflection_summary`."""
-    answer = to_dict(
-        await call.client.summarize_reflections(project=given.project, session_id=given.session_id)
-    )
+    answer = to_dict(await call.client.summarize_reflections(**given.request()))
     failures = [Theme.model_validate(one) for one in answer["common_failures"]]
     strategies = [Theme.model_validate(one) for one in answer["effective_strategies"]]
     output = SummaryOutput(

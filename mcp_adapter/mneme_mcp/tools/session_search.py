@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from mneme import to_dict
-from pydantic import Field
 
-from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, EndTime, SnakeArguments, Time, TokenBudget
+from mneme_mcp.arguments import SnakeArguments
+from mneme_mcp.offers import TOKENS, Offer, offers
 from mneme_mcp.outputs import Name, SnakeOutput
 from mneme_mcp.text import Item, day, listing
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
 
+@offers(
+    "search_sessions",
+    query='In plain words, e.g. "JWT validation".',
+    project=...,
+    agent_id=...,
+    user_id=...,
+    from_='Active at or after, e.g. "2026-01-01".',
+    to=...,
+    limit=Offer(default=5),
+    min_score=...,
+    token_budget=TOKENS,
+)
 class SearchArguments(SnakeArguments):
     """Which sessions."""
-
-    query: Annotated[
-        str,
-        Field(min_length=1, max_length=8192, description='In plain words, e.g. "JWT validation".'),
-    ]
-    project: Annotated[str | None, Field(description="Only on this project.")] = None
-    agent_id: Annotated[str | None, Field(description="Only of this agent.")] = None
-    user_id: Annotated[str | None, Field(description="Only for this user.")] = None
-    from_: Annotated[
-        Time | None, Field(alias="from", description='Active at or after, e.g. "2026-01-01".')
-    ] = None
-    to: Annotated[EndTime | None, Field(description="To; a day is included.")] = None
-    limit: Annotated[int, Field(ge=1, le=100, description="Maximum sessions.")] = 5
-    min_score: Annotated[
-        float, Field(ge=0, le=1, description="Leave out sessions that score lower, 0 to 1.")
-    ] = 0
-    token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
 
 
 class FoundSession(SnakeOutput):
@@ -60,18 +53,7 @@ class SearchOutput(SnakeOutput):
 
 async def search(call: Call, given: SearchArguments) -> Reply:
     """Answer `semantic_session_search`."""
-    answer = to_dict(
-        await call.client.search_sessions(
-            given.query,
-            project=given.project,
-            agent_id=given.agent_id,
-            user_id=given.user_id,
-            start_time=given.from_,
-            end_time=given.to,
-            limit=given.limit,
-            min_score=given.min_score,
-        )
-    )
+    answer = to_dict(await call.client.search_sessions(**given.request()))
     results = [
         FoundSession.model_validate(
             {**one["session"], **one["summary"], "score": one["score"]}

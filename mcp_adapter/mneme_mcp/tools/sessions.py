@@ -10,7 +10,8 @@ from mneme import to_dict
 from mneme.visible import QUOTED, visible_line
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
-from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, Nested, SnakeArguments, TokenBudget, Word
+from mneme_mcp.arguments import Nested, SnakeArguments, Word
+from mneme_mcp.offers import TOKENS, offers
 from mneme_mcp.outputs import SnakeOutput
 from mneme_mcp.text import quoted
 from mneme_mcp.tool import Call, Reply, ToolSpec
@@ -246,24 +247,17 @@ async def sleep(call: Call, given: SleepArguments) -> Reply:
     return Reply(f"{text}\n{said}".rstrip(), stored)
 
 
+@offers(
+    "wake_up",
+    project='The project, e.g. "shop-api"; default: the last one.',
+    agent_id="Only of this agent; left out: of all.",
+    user_id="Only of sessions for this user; left out: of all.",
+    limit="Related sessions at most.",
+    without_experience=...,
+    token_budget=TOKENS,
+)
 class WakeUpArguments(SnakeArguments):
     """Where to pick up."""
-
-    project: Annotated[
-        str | None,
-        Field(description='The project, e.g. "shop-api"; default: the last one.'),
-    ] = None
-    agent_id: Annotated[str | None, Field(description="Only of this agent; left out: of all.")] = (
-        None
-    )
-    user_id: Annotated[
-        str | None, Field(description="Only of sessions for this user; left out: of all.")
-    ] = None
-    limit: Annotated[int, Field(ge=1, le=50, description="Related sessions at most.")] = 5
-    without_experience: Annotated[
-        bool, Field(description="Leave out what episodes and skills suggest.")
-    ] = False
-    token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
 
 
 class Related(SnakeOutput):
@@ -303,15 +297,7 @@ class WakeUpOutput(SnakeOutput):
 
 async def wake_up(call: Call, given: WakeUpArguments) -> Reply:
     """Answer `wake_up`."""
-    answer = to_dict(
-        await call.client.wake_up(
-            project=given.project,
-            agent_id=given.agent_id,
-            user_id=given.user_id,
-            limit=given.limit,
-            without_experience=given.without_experience,
-        )
-    )
+    answer = to_dict(await call.client.wake_up(**given.request()))
     summary = answer.get("last_summary") or {}
     woken = WakeUpOutput.model_validate(
         answer | {"last_session_summary": summary.get("summary", "")}
