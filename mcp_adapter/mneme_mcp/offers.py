@@ -54,7 +54,7 @@ class Offer:
         kind: what it is given as.
         default: what it is where it is left out.
         required: it must be given.
-        most: the greatest number.
+        most: the greatest number, where it is less than the API's.
         negated: it says the opposite of the parameter.
     """
 
@@ -129,6 +129,8 @@ def _field(name: str, path: str, parameter: Parameter, offer: Offer) -> tuple[An
     bounds: dict[str, Any] = {}
     if parameter.many or parameter.kind == "text":
         bounds = {"min_length": 1 if required else None, "max_length": parameter.most}
+        if not required:
+            bounds["json_schema_extra"] = _without_length
     elif parameter.kind in ("integer", "number"):
         most = parameter.most if offer.most is None else offer.most
         bounds = {"ge": parameter.least, "le": most}
@@ -137,6 +139,11 @@ def _field(name: str, path: str, parameter: Parameter, offer: Offer) -> tuple[An
     alias = name.strip("_") if name.endswith("_") else None
     about = offer.about or (_A_DAY_IS_PART if ends else _words(parameter.about))
     return kind, Field(alias=alias, description=about, **bounds)
+
+
+def _without_length(schema: dict[str, Any]) -> None:
+    """Leave out how many labels and ids there may be, which nobody comes near to."""
+    schema.pop("maxItems", None)
 
 
 def _words(about: str) -> str:

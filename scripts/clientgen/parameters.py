@@ -16,6 +16,7 @@ from clientgen.signature import SCALARS
 
 _SENTENCE = re.compile(r"(.*?[.!?])(?:\s+[A-Z`]|\n|$)", re.DOTALL)
 _KINDS = {"bool": "flag", "float": "number", "int": "integer"}
+_TEXT = FieldDescriptor.CPPTYPE_STRING
 _WELL_KNOWN = {"Timestamp": "time", "Struct": "json"}
 
 
@@ -68,11 +69,14 @@ def _facts(field: Field) -> Iterator[tuple[str, Any]]:
     yield "optional", descriptor.has_presence and descriptor.message_type is None
     kind = rules.WhichOneof("type") if rules else None
     own: Any = getattr(rules, kind) if rules and kind else None
-    if kind == "repeated" and own.items.HasField("string"):
-        own, kind = own.items.string, "string"
-    if kind == "string":
-        yield "prose", descriptor.is_repeated and bool(re.search(own.pattern, "a\nb"))
-        yield "most", None if descriptor.is_repeated else own.max_len
+    if kind == "repeated":
+        yield (
+            "prose",
+            descriptor.cpp_type == _TEXT and bool(re.search(own.items.string.pattern, "a\nb")),
+        )
+        yield "most", own.max_items
+    elif kind == "string":
+        yield "most", own.max_len
     elif kind in NUMBERS:
         yield from _bounds(own, from_one=bool(default) and not descriptor.has_presence)
     yield "default", _default(descriptor, default)

@@ -10,6 +10,7 @@ from mneme.types import AlertConditionChoice, AlertRuleFields, AlertScopeFields,
 from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
 from mneme_mcp.arguments import EndTime, Labels, SnakeArguments, Time, Word
+from mneme_mcp.offers import Offer, offers
 from mneme_mcp.outputs import Name, SnakeOutput
 from mneme_mcp.text import counted, quoted_lines
 from mneme_mcp.tool import Call, Reply, ToolSpec
@@ -201,27 +202,24 @@ async def update(call: Call, given: UpdateArguments) -> Reply:
     return _rule("Changed.", to_dict(answer)["rule"])
 
 
+@offers("delete_alert_rule", rule_id="The rule's id.")
 class DeleteArguments(SnakeArguments):
     """A rule to delete."""
-
-    rule_id: RuleId
 
 
 async def delete(call: Call, given: DeleteArguments) -> Reply:
     """Answer `alert_delete`."""
-    answer = await call.client.delete_alert_rule(given.rule_id)
+    answer = await call.client.delete_alert_rule(**given.request())
     return _rule("Deleted; its history stays.", to_dict(answer)["rule"])
 
 
+@offers(
+    "list_alert_rules",
+    state="Only rules in this state; empty: all.",
+    limit=Offer("Maximum rules.", most=200),
+)
 class ListArguments(SnakeArguments):
     """Which rules."""
-
-    state: Annotated[
-        Literal["", "ok", "triggered"],
-        Word,
-        Field(description="Only rules in this state; empty: all."),
-    ] = ""
-    limit: Annotated[int, Field(ge=1, le=200, description="Maximum rules.")] = 50
 
 
 class ListOutput(SnakeOutput):
@@ -233,9 +231,7 @@ class ListOutput(SnakeOutput):
 
 async def list_rules(call: Call, given: ListArguments) -> Reply:
     """Answer `alert_list`."""
-    answer = to_dict(
-        await call.client.list_alert_rules(state=given.state or None, page_size=given.limit)
-    )
+    answer = to_dict(await call.client.list_alert_rules(**given.request()))
     rules = [RuleOutput.model_validate(one) for one in answer["rules"]]
     found = ListOutput(rules=rules, total=answer["total_size"])
     if not rules:

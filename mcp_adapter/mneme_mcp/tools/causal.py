@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, cast
+from typing import Any, cast
 
 from mneme import to_dict
-from pydantic import Field
+from mneme.types import DiscoverRequestFields
 
-from mneme_mcp.arguments import Labels, SnakeArguments
+from mneme_mcp.arguments import SnakeArguments
+from mneme_mcp.offers import Offer, offers
 from mneme_mcp.outputs import SnakeOutput
 from mneme_mcp.text import STRUCTURED_HAS_ALL, Item, counted, listing
 from mneme_mcp.tool import Call, Reply, ToolSpec
@@ -18,30 +19,22 @@ _TOKENS = 800
 _KEPT = ("created", "updated", "unchanged", "kept")
 """What becomes of an effect that was discovered."""
 
-Name = Annotated[
-    str,
-    Field(
-        min_length=1,
-        max_length=300,
-        description="A label, or memory:ID, episode:ID, skill:ID, tag:NAME, tool:NAME.",
-    ),
-]
-Share = Annotated[float, Field(ge=0, le=1)]
+NAME = "A label, or memory:ID, episode:ID, skill:ID, tag:NAME, tool:NAME."
 
 
+@offers(
+    "add_edge",
+    cause=NAME,
+    effect=NAME,
+    uplift=Offer("How much more of the effect the cause brings, e.g. 0.25.", required=True),
+    confidence="How sure that is.",
+    sample_size=...,
+    evidence_ids="Ids of what supports it.",
+    mechanism="Why the cause has this effect.",
+    metadata=...,
+)
 class AddEdgeArguments(SnakeArguments):
     """What changes what."""
-
-    cause: Name
-    effect: Name
-    uplift: Annotated[
-        float, Field(description="How much more of the effect the cause brings, e.g. 0.25.")
-    ]
-    confidence: Annotated[Share, Field(description="How sure that is.")] = 0.95
-    sample_size: Annotated[int, Field(ge=0, description="How many observations it rests on.")] = 0
-    evidence_ids: Annotated[Labels, Field(description="Ids of what supports it.")] = []
-    mechanism: Annotated[str, Field(description="Why the cause has this effect.")] = ""
-    metadata: Annotated[dict[str, Any], Field(description="Free JSON.")] = {}
 
 
 class AddEdgeOutput(SnakeOutput):
@@ -56,37 +49,24 @@ class AddEdgeOutput(SnakeOutput):
 
 async def add_edge(call: Call, given: AddEdgeArguments) -> Reply:
     """Answer `causal_add_edge`."""
-    answer = to_dict(
-        await call.client.add_edge(
-            given.cause,
-            given.effect,
-            uplift=given.uplift,
-            confidence=given.confidence,
-            sample_size=given.sample_size,
-            evidence_ids=given.evidence_ids,
-            mechanism=given.mechanism,
-            metadata=given.metadata or None,
-        )
-    )
+    answer = to_dict(await call.client.add_edge(**given.request()))
     edge = answer["edge"]
     made = AddEdgeOutput.model_validate({**edge, "edge_id": edge["id"]})
     return Reply(f"Added: {made.cause} → {made.effect} (edge {made.edge_id}).", made)
 
 
+@offers(
+    "query_effects",
+    cause="Find what follows from this.",
+    effect="Find what leads to this.",
+    min_confidence="Leave out chains less sure than this.",
+    min_uplift="Leave out smaller uplifts, whether they help or harm.",
+    limit=...,
+)
 class QueryArguments(SnakeArguments):
     """From where to where."""
 
     synonyms = {"k": "limit"}
-
-    cause: Annotated[str, Field(max_length=300, description="Find what follows from this.")] = ""
-    effect: Annotated[str, Field(max_length=300, description="Find what leads to this.")] = ""
-    min_confidence: Annotated[Share, Field(description="Leave out chains less sure than this.")] = (
-        0.5
-    )
-    min_uplift: Annotated[
-        float, Field(ge=0, description="Leave out smaller uplifts, whether they help or harm.")
-    ] = 0.0
-    limit: Annotated[int, Field(ge=1, le=100, description="Maximum chains.")] = 10
 
 
 class ChainOutput(SnakeOutput):
@@ -109,15 +89,7 @@ class QueryOutput(SnakeOutput):
 
 async def query(call: Call, given: QueryArguments) -> Reply:
     """Answer `causal_query`."""
-    answer = to_dict(
-        await call.client.query_effects(
-            cause=given.cause,
-            effect=given.effect,
-            min_confidence=given.min_confidence,
-            min_uplift=given.min_uplift,
-            limit=given.limit,
-        )
-    )
+    answer = to_dict(await call.client.query_effects(**given.request()))
     chains = [
         ChainOutput.model_validate(
             {**one, "path": [one["cause"], *(edge["effect"] for edge in one["path"])]}
@@ -142,26 +114,18 @@ async def query(call: Call, given: QueryArguments) -> Reply:
     return Reply(text, output, _TOKENS)
 
 
+@offers(
+    "DiscoverRequest",
+    min_attempts="Leave out causes that fewer attempts had.",
+    min_success_rate="Share that must succeed with the cause (or without, if it harms).",
+    min_confidence="Leave out effects less sure than this.",
+    dry_run="Only say what would be kept.",
+    adjust_for='Metadata known before the attempt, e.g. ["difficulty", "tag:hard"].',
+    project="Only attempts on this project.",
+    tags="Only attempts with all of these labels.",
+)
 class DiscoverArguments(SnakeArguments):
     """Which effects are worth knowing."""
-
-    min_attempts: Annotated[
-        int, Field(ge=1, le=1_000_000, description="Leave out causes that fewer attempts had.")
-    ] = 3
-    min_success_rate: Annotated[
-        Share,
-        Field(description="Share that must succeed with the cause (or without, if it harms)."),
-    ] = 0.6
-    min_confidence: Annotated[
-        Share, Field(description="Leave out effects less sure than this.")
-    ] = 0.7
-    dry_run: Annotated[bool, Field(description="Only say what would be kept.")] = False
-    adjust_for: Annotated[
-        Labels,
-        Field(description='Metadata known before the attempt, e.g. ["difficulty", "tag:hard"].'),
-    ] = []
-    project: Annotated[str | None, Field(description="Only attempts on this project.")] = None
-    tags: Annotated[Labels, Field(description="Only attempts with all of these labels.")] = []
 
 
 class EffectOutput(SnakeOutput):
@@ -229,14 +193,7 @@ def _said(found: Sequence[EffectOutput]) -> list[tuple[str, str]]:
 
 async def discover(call: Call, given: DiscoverArguments) -> Reply:
     """Answer `learner_discover`."""
-    question: Any = {
-        "filter": {"project": given.project, "tags": given.tags},
-        "adjust_for": given.adjust_for,
-        "min_attempts": given.min_attempts,
-        "min_success_rate": given.min_success_rate,
-        "min_confidence": given.min_confidence,
-        "dry_run": given.dry_run,
-    }
+    question = cast("DiscoverRequestFields", given.request())
     running = await call.client.start_discover(question=question)
     answer = cast(
         "Mapping[str, Any]",

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Any
 
 from mneme import to_dict
-from pydantic import Field
 
-from mneme_mcp.arguments import SnakeArguments, Word
+from mneme_mcp.arguments import SnakeArguments
+from mneme_mcp.offers import Offer, offers
 from mneme_mcp.outputs import SnakeOutput
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
 _MB = 2**20
-_Cache = Annotated[Literal["embeddings", "search", "patterns"], Word]
 
 
+@offers(
+    "init_memory",
+    model="The embedding model that you expect.",
+    dimension="The dimension that you expect.",
+    reset="Erase everything, after a backup. Needs scope admin.",
+    confirm_tenant=Offer("With reset: the tenant's id.", at="confirm_tenant_id"),
+)
 class InitArguments(SnakeArguments):
     """What the memory should be."""
 
     synonyms = {"confirm": "confirm_tenant", "confirm_tenant_id": "confirm_tenant"}
-
-    model: Annotated[str, Field(description="The embedding model that you expect.")] = ""
-    dimension: Annotated[int, Field(ge=0, description="The dimension that you expect.")] = 0
-    reset: Annotated[
-        bool, Field(description="Erase everything, after a backup. Needs scope admin.")
-    ] = False
-    confirm_tenant: Annotated[str, Field(description="With reset: the tenant's id.")] = ""
 
 
 class InitStats(SnakeOutput):
@@ -56,14 +55,7 @@ class InitOutput(SnakeOutput):
 
 async def init(call: Call, given: InitArguments) -> Reply:
     """Answer `agentdb_init`."""
-    answer = to_dict(
-        await call.client.init_memory(
-            model=given.model,
-            dimension=given.dimension,
-            reset=given.reset,
-            confirm_tenant_id=given.confirm_tenant,
-        )
-    )
+    answer = to_dict(await call.client.init_memory(**given.request()))
     database, counts, embeddings = answer["database"], answer["counts"], answer["embeddings"]
     ready = InitOutput(
         db_path=database["path"],
@@ -89,15 +81,13 @@ async def init(call: Call, given: InitArguments) -> Reply:
     return Reply(text, ready)
 
 
+@offers(
+    "get_memory_stats",
+    include_distribution="Also say how often labels and metadata keys occur.",
+    include_quality="Also say the average reward, success rate and confidence.",
+)
 class StatsArguments(SnakeArguments):
     """What to tell besides."""
-
-    include_distribution: Annotated[
-        bool, Field(description="Also say how often labels and metadata keys occur.")
-    ] = False
-    include_quality: Annotated[
-        bool, Field(description="Also say the average reward, success rate and confidence.")
-    ] = False
 
 
 class Database(SnakeOutput):
@@ -165,11 +155,7 @@ class StatsOutput(SnakeOutput):
 
 async def stats(call: Call, given: StatsArguments) -> Reply:
     """Answer `agentdb_stats`."""
-    answer = to_dict(
-        await call.client.get_memory_stats(
-            include_distribution=given.include_distribution, include_quality=given.include_quality
-        )
-    )
+    answer = to_dict(await call.client.get_memory_stats(**given.request()))
     database, counts, embeddings = answer["database"], answer["counts"], answer["embeddings"]
     index, told = answer["index"], answer.get("distribution")
     totals = {f"total_{name}": count for name, count in counts.items()}
@@ -244,18 +230,16 @@ async def db_stats(call: Call, _: NoArguments) -> Reply:
     return Reply("\n".join(lines), found)
 
 
+@offers(
+    "clear_cache",
+    cache_types=Offer("Caches to clear.", at="caches", default=["embeddings"]),
+    vacuum="Also free the space that deleted rows took.",
+    older_than_days="Only what is older than this many days.",
+)
 class ClearArguments(SnakeArguments):
     """What to clear."""
 
     synonyms = {"caches": "cache_types"}
-
-    cache_types: Annotated[list[_Cache], Field(description="Caches to clear.")] = ["embeddings"]
-    vacuum: Annotated[bool, Field(description="Also free the space that deleted rows took.")] = (
-        False
-    )
-    older_than_days: Annotated[
-        float, Field(ge=0, le=3_650_000, description="Only what is older than this many days.")
-    ] = 0
 
 
 class ClearedCounts(SnakeOutput):
@@ -279,9 +263,7 @@ async def clear(call: Call, given: ClearArguments) -> Reply:
     """Answer `agentdb_clear_cache`."""
     answer = to_dict(
         await call.client.clear_cache(
-            caches=list(dict.fromkeys(given.cache_types)),
-            vacuum=given.vacuum,
-            older_than_days=given.older_than_days,
+            **given.request() | {"caches": list(dict.fromkeys(given.cache_types))}
         )
     )
     counts = dict.fromkeys(ClearedCounts.model_fields, 0)

@@ -9,10 +9,11 @@ from pydantic import Field
 
 from mneme_mcp.arguments import Nested, SnakeArguments
 from mneme_mcp.learned import Value
+from mneme_mcp.offers import Offer, offers
 from mneme_mcp.outputs import SnakeOutput
 from mneme_mcp.text import counted
 from mneme_mcp.tool import Call, Reply, ToolSpec
-from mneme_mcp.tools.learning import IF_MISSING, LearningSessionId
+from mneme_mcp.tools.learning import IF_MISSING, SESSION
 
 _MS = 1_000
 
@@ -43,32 +44,21 @@ class Step(Nested):
         }
 
 
+@offers(
+    "record_experience",
+    session_id=SESSION,
+    trajectory=Offer(
+        "The steps of an episode, in order. Leave next_state out where it is the "
+        "state of the next step.",
+        at="steps",
+        kind=list[Step],
+    ),
+    trajectory_id="Your own id for it: sent again, it changes nothing. Made if left out.",
+    metadata='Notes about it, e.g. {"task": "login", "success": true}; nothing is '
+    "learned from them.",
+)
 class RecordArguments(SnakeArguments):
     """What was done."""
-
-    holders = {"steps": "trajectory"}
-
-    session_id: LearningSessionId
-    trajectory: Annotated[
-        list[Step],
-        Field(
-            min_length=1,
-            max_length=1_000,
-            description="The steps of an episode, in order. Leave next_state out where it is the "
-            "state of the next step.",
-        ),
-    ]
-    trajectory_id: Annotated[
-        str,
-        Field(description="Your own id for it: sent again, it changes nothing. Made if left out."),
-    ] = ""
-    metadata: Annotated[
-        dict[str, Any],
-        Field(
-            description='Notes about it, e.g. {"task": "login", "success": true}; nothing is '
-            "learned from them."
-        ),
-    ] = {}
 
 
 class RecordOutput(SnakeOutput):
@@ -85,10 +75,7 @@ class RecordOutput(SnakeOutput):
 async def record(call: Call, given: RecordArguments) -> Reply:
     """Answer `experience_record`."""
     answer = await call.client.record_experience(
-        given.session_id,
-        [step.request() for step in given.trajectory],
-        trajectory_id=given.trajectory_id or None,
-        metadata=given.metadata or None,
+        **given.request() | {"steps": [step.request() for step in given.trajectory]}
     )
     output = RecordOutput(
         session_id=given.session_id,
@@ -104,27 +91,14 @@ async def record(call: Call, given: RecordArguments) -> Reply:
     return Reply(text, output)
 
 
+@offers(
+    "train",
+    session_id=SESSION,
+    num_steps="Learning steps to take.",
+    batch_size="How many transitions each step learns from; 0: as the session's config says.",
+)
 class TrainArguments(SnakeArguments):
     """How long to learn."""
-
-    session_id: LearningSessionId
-    num_steps: Annotated[
-        int,
-        Field(
-            ge=1,
-            le=1_000_000,
-            description="Learning steps to take.",
-        ),
-    ] = 1
-    batch_size: Annotated[
-        int,
-        Field(
-            ge=0,
-            le=4_096,
-            description="How many transitions each step learns from; 0: as the session's config "
-            "says.",
-        ),
-    ] = 0
 
 
 class TrainMetrics(SnakeOutput):
@@ -168,9 +142,7 @@ async def train(call: Call, given: TrainArguments) -> Reply:
     """Answer `learning_train`."""
     last = None
     losses, values, norms = _Mean(), _Mean(), _Mean()
-    async for message in call.client.train(
-        given.session_id, num_steps=given.num_steps, batch_size=given.batch_size
-    ):
+    async for message in call.client.train(**given.request()):
         # Its figures are means since the message before.
         fresh = message.updates - (last.updates if last is not None else 0)
         losses.add(message.loss, fresh)

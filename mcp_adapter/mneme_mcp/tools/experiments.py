@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Any
 
 from mneme import to_dict
 from mneme.visible import visible_line
-from pydantic import Field
 
 from mneme_mcp.arguments import SnakeArguments
+from mneme_mcp.offers import Offer, offers
 from mneme_mcp.outputs import SnakeOutput
 from mneme_mcp.text import counted
 from mneme_mcp.tool import Call, Reply, ToolSpec
-from mneme_mcp.tools.causal import Name
+from mneme_mcp.tools.causal import NAME
 
-ExperimentId = Annotated[str, Field(min_length=1, max_length=200, description="The experiment.")]
-Subject = Annotated[
-    str,
-    Field(
-        min_length=1,
-        max_length=200,
-        description="Whom or what it is about: a task, a session, a user.",
-    ),
-]
+_SUBJECT = "Whom or what it is about: a task, a session, a user."
 
 
+@offers(
+    "create_experiment",
+    name="The experiment's name.",
+    cause=NAME,
+    effect=NAME,
+    description="What you expect, and why.",
+    experiment_id="Your own id for it; one is made if empty.",
+)
 class CreateArguments(SnakeArguments):
     """What to compare."""
-
-    name: Annotated[str, Field(min_length=1, max_length=200, description="The experiment's name.")]
-    cause: Name
-    effect: Name
-    description: Annotated[str, Field(description="What you expect, and why.")] = ""
-    experiment_id: Annotated[
-        str, Field(max_length=200, description="Your own id for it; one is made if empty.")
-    ] = ""
 
 
 class CreateOutput(SnakeOutput):
@@ -46,30 +38,19 @@ class CreateOutput(SnakeOutput):
 
 async def create(call: Call, given: CreateArguments) -> Reply:
     """Answer `causal_experiment_create`."""
-    answer = to_dict(
-        await call.client.create_experiment(
-            given.name,
-            given.cause,
-            effect=given.effect,
-            description=given.description,
-            experiment_id=given.experiment_id,
-        )
-    )
+    answer = to_dict(await call.client.create_experiment(**given.request()))
     made = CreateOutput(experiment_id=answer["experiment"]["id"])
     return Reply(f"Created the experiment {made.experiment_id}.", made)
 
 
+@offers(
+    "assign_treatment",
+    experiment_id=...,
+    subject=_SUBJECT,
+    stratum="A group to balance within, e.g. one project or one agent.",
+)
 class AssignArguments(SnakeArguments):
     """Whom to assign."""
-
-    experiment_id: ExperimentId
-    subject: Subject
-    stratum: Annotated[
-        str,
-        Field(
-            max_length=200, description="A group to balance within, e.g. one project or one agent."
-        ),
-    ] = ""
 
 
 class AssignOutput(SnakeOutput):
@@ -81,22 +62,20 @@ class AssignOutput(SnakeOutput):
 
 async def assign(call: Call, given: AssignArguments) -> Reply:
     """Answer `causal_experiment_assign`."""
-    answer = to_dict(
-        await call.client.assign_treatment(
-            given.experiment_id, given.subject, stratum=given.stratum
-        )
-    )
+    answer = to_dict(await call.client.assign_treatment(**given.request()))
     arm = AssignOutput.model_validate(answer)
     said = "gets the cause" if arm.treatment else "goes without the cause"
     return Reply(f"{given.subject} {said}.", arm)
 
 
+@offers(
+    "record_observation",
+    experiment_id=...,
+    subject=Offer(_SUBJECT, required=True),
+    outcome=Offer("1 for success, 0 for failure, or any number.", required=True),
+)
 class ObserveArguments(SnakeArguments):
     """What came of a subject."""
-
-    experiment_id: ExperimentId
-    subject: Subject
-    outcome: Annotated[float, Field(description="1 for success, 0 for failure, or any number.")]
 
 
 class ObserveOutput(SnakeOutput):
@@ -109,19 +88,14 @@ class ObserveOutput(SnakeOutput):
 
 async def observe(call: Call, given: ObserveArguments) -> Reply:
     """Answer `causal_experiment_observe`."""
-    answer = to_dict(
-        await call.client.record_observation(
-            given.experiment_id, outcome=given.outcome, subject=given.subject
-        )
-    )
+    answer = to_dict(await call.client.record_observation(**given.request()))
     made = ObserveOutput.model_validate({**answer, "observations": answer["observation_count"]})
     return Reply(f"Recorded; {counted(made.observations, 'observation')} now.", made)
 
 
+@offers("analyze_experiment", experiment_id=...)
 class AnalyzeArguments(SnakeArguments):
     """Which experiment."""
-
-    experiment_id: ExperimentId
 
 
 class AnalyzeOutput(SnakeOutput):

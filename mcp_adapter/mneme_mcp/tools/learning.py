@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Any
 
 from mneme.types import ActionScore
-from pydantic import Field
 
 from mneme_mcp.arguments import SnakeArguments
-from mneme_mcp.learned import SpaceValue, Value, plain, words
+from mneme_mcp.learned import plain, words
+from mneme_mcp.offers import Offer, offers
 from mneme_mcp.outputs import Free, SnakeOutput
 from mneme_mcp.text import counted
 from mneme_mcp.tool import Call, Reply, ToolSpec
@@ -19,47 +19,25 @@ IF_MISSING = "learning_start_session starts a session; learning_predict returns 
 _MOST_ACTIONS = 20
 _MS = 1_000
 
-LearningSessionId = Annotated[str, Field(min_length=1, description="The learning session.")]
+SESSION = "The learning session."
 
 
+@offers(
+    "start_learning_session",
+    session_id="Your own id; an existing session is resumed. One is made if left out.",
+    algorithm="thompson and linucb learn from tens of rewards which option is best, one "
+    "step at a time. For tasks of several steps: q_learning, sarsa (tables) or, on servers "
+    "that have them, dqn, actor_critic, ppo, a3c, ddpg, sac, td3, decision_transformer.",
+    config='The algorithm\'s settings, e.g. {"epsilon": 0.1, "learning_rate": 0.1, '
+    '"discount_factor": 0.99, "batch_size": 32}; what is left out has its default.',
+    state_space='Which states there are; left out: any objects. {"type": "discrete", "n": '
+    '4}, {"type": "box", "low": [0, 0], "high": [1, 1]}, {"type": "dict", "spaces": {…}}.',
+    action_space="Which actions there are; left out: texts or objects as they are first "
+    'seen. {"type": "discrete", "labels": ["short", "long"]}.',
+    seed="Seed of everything random.",
+)
 class StartArguments(SnakeArguments):
     """What is to learn."""
-
-    session_id: Annotated[
-        str,
-        Field(description="Your own id; an existing session is resumed. One is made if left out."),
-    ] = ""
-    algorithm: Annotated[
-        str,
-        Field(
-            min_length=1,
-            description="thompson and linucb learn from tens of rewards which option is best, one "
-            "step at a time. For tasks of several steps: q_learning, sarsa (tables) or, on servers "
-            "that have them, dqn, actor_critic, ppo, a3c, ddpg, sac, td3, decision_transformer.",
-        ),
-    ]
-    config: Annotated[
-        dict[str, Any],
-        Field(
-            description='The algorithm\'s settings, e.g. {"epsilon": 0.1, "learning_rate": 0.1, '
-            '"discount_factor": 0.99, "batch_size": 32}; what is left out has its default.'
-        ),
-    ] = {}
-    state_space: Annotated[
-        SpaceValue | None,
-        Field(
-            description='Which states there are; left out: any objects. {"type": "discrete", "n": '
-            '4}, {"type": "box", "low": [0, 0], "high": [1, 1]}, {"type": "dict", "spaces": {…}}.'
-        ),
-    ] = None
-    action_space: Annotated[
-        SpaceValue | None,
-        Field(
-            description="Which actions there are; left out: texts or objects as they are first "
-            'seen. {"type": "discrete", "labels": ["short", "long"]}.'
-        ),
-    ] = None
-    seed: Annotated[int, Field(ge=0, le=2**53 - 1, description="Seed of everything random.")] = 0
 
 
 class Progress(SnakeOutput):
@@ -83,14 +61,7 @@ class StartOutput(SnakeOutput):
 
 async def start(call: Call, given: StartArguments) -> Reply:
     """Answer `learning_start_session`."""
-    answer = await call.client.start_learning_session(
-        given.algorithm,
-        session_id=given.session_id or None,
-        config=given.config or None,
-        state_space=given.state_space,
-        action_space=given.action_space,
-        seed=given.seed,
-    )
+    answer = await call.client.start_learning_session(**given.request())
     session = answer.session
     output = StartOutput(
         session_id=session.id,
@@ -111,25 +82,20 @@ async def start(call: Call, given: StartArguments) -> Reply:
     return Reply(text, output)
 
 
+@offers(
+    "predict",
+    session_id=SESSION,
+    state='The situation, e.g. {"task_type": "auth", "complexity": 0.8}.',
+    exploration_mode=Offer(
+        "true: choose so as to learn; false: choose the best so far.", at="explore"
+    ),
+    allowed_actions="Choose among these; left out: among all known actions.",
+    target_return="decision_transformer: the sum of rewards to aim for.",
+)
 class PredictArguments(SnakeArguments):
     """The situation."""
 
     synonyms = {"explore": "exploration_mode"}
-
-    session_id: LearningSessionId
-    state: Annotated[
-        Value, Field(description='The situation, e.g. {"task_type": "auth", "complexity": 0.8}.')
-    ]
-    exploration_mode: Annotated[
-        bool, Field(description="true: choose so as to learn; false: choose the best so far.")
-    ] = False
-    allowed_actions: Annotated[
-        list[Value],
-        Field(description="Choose among these; left out: among all known actions."),
-    ] = []
-    target_return: Annotated[
-        float | None, Field(description="decision_transformer: the sum of rewards to aim for.")
-    ] = None
 
 
 class Chosen(SnakeOutput):
@@ -164,13 +130,7 @@ class PredictOutput(SnakeOutput):
 async def predict(call: Call, given: PredictArguments) -> Reply:
     """Answer `learning_predict`."""
     began = time.perf_counter()
-    answer = await call.client.predict(
-        given.session_id,
-        given.state,
-        explore=given.exploration_mode,
-        allowed_actions=given.allowed_actions,
-        target_return=given.target_return,
-    )
+    answer = await call.client.predict(**given.request())
     made = answer.prediction
     output = PredictOutput(
         session_id=given.session_id,
@@ -206,30 +166,21 @@ def _q_values(scores: Sequence[ActionScore]) -> list[float]:
     return known if len(known) == len(scores) else []
 
 
+@offers(
+    "feedback",
+    session_id="Needed if prediction_id is left out.",
+    prediction_id="The prediction you followed; state and action are then known.",
+    state="The situation, if prediction_id is left out.",
+    action='What was done, e.g. {"strategy": "oauth2"}.',
+    reward=Offer("How good it was, usually from -1 to 1.", required=True),
+    next_state="Where it led; leave it out in tasks of one step.",
+    done=Offer("Whether the episode ended here.", at="terminated"),
+    truncated="Whether it was cut short, e.g. by a step limit.",
+)
 class FeedbackArguments(SnakeArguments):
     """What came of an action."""
 
     synonyms = {"terminated": "done"}
-
-    session_id: Annotated[str, Field(description="Needed if prediction_id is left out.")] = ""
-    prediction_id: Annotated[
-        str,
-        Field(description="The prediction you followed; state and action are then known."),
-    ] = ""
-    state: Annotated[
-        Value | None, Field(description="The situation, if prediction_id is left out.")
-    ] = None
-    action: Annotated[
-        Value | None, Field(description='What was done, e.g. {"strategy": "oauth2"}.')
-    ] = None
-    reward: Annotated[float, Field(description="How good it was, usually from -1 to 1.")]
-    next_state: Annotated[
-        Value | None, Field(description="Where it led; leave it out in tasks of one step.")
-    ] = None
-    done: Annotated[bool, Field(description="Whether the episode ended here.")] = False
-    truncated: Annotated[
-        bool, Field(description="Whether it was cut short, e.g. by a step limit.")
-    ] = False
 
 
 class FeedbackMetrics(SnakeOutput):
@@ -252,16 +203,7 @@ class FeedbackOutput(SnakeOutput):
 
 async def feedback(call: Call, given: FeedbackArguments) -> Reply:
     """Answer `learning_feedback`."""
-    answer = await call.client.feedback(
-        session_id=given.session_id,
-        prediction_id=given.prediction_id,
-        state=given.state,
-        action=given.action,
-        reward=given.reward,
-        next_state=given.next_state,
-        terminated=given.done,
-        truncated=given.truncated,
-    )
+    answer = await call.client.feedback(**given.request())
     output = FeedbackOutput(
         session_id=given.session_id,
         transition_stored=True,

@@ -4,37 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Annotated
 
 from mneme import to_dict
 from mneme.types import LearningMetrics
-from pydantic import Field
 
 from mneme_mcp.arguments import SnakeArguments
+from mneme_mcp.offers import Offer, offers
 from mneme_mcp.outputs import Free, SnakeOutput
 from mneme_mcp.text import counted
 from mneme_mcp.tool import Call, Reply, ToolSpec
-from mneme_mcp.tools.learning import IF_MISSING, LearningSessionId
+from mneme_mcp.tools.learning import IF_MISSING, SESSION
 
 # The algorithm is taught anew for it.
 _EVALUATION_S = 120.0
 _MS = 1_000
 
 
+@offers(
+    "get_metrics",
+    session_id=SESSION,
+    window_size="Episodes that moving averages cover.",
+    evaluate="Also say what the learned policy would have earned, and how sure that "
+    "is; takes longer.",
+)
 class MetricsArguments(SnakeArguments):
     """Which session."""
-
-    session_id: LearningSessionId
-    window_size: Annotated[
-        int, Field(ge=1, le=10_000, description="Episodes that moving averages cover.")
-    ] = 100
-    evaluate: Annotated[
-        bool,
-        Field(
-            description="Also say what the learned policy would have earned, and how sure that "
-            "is; takes longer."
-        ),
-    ] = False
 
 
 class Metrics(SnakeOutput):
@@ -62,10 +56,8 @@ class MetricsOutput(SnakeOutput):
 async def metrics(call: Call, given: MetricsArguments) -> Reply:
     """Answer `learning_metrics`."""
     answer = await call.client.get_metrics(
-        given.session_id,
-        window_size=given.window_size,
+        **given.request(),
         history_size=1,
-        evaluate=given.evaluate,
         timeout=_EVALUATION_S if given.evaluate else None,
     )
     found = answer.metrics
@@ -96,19 +88,22 @@ def _standing(found: LearningMetrics) -> str:
     )
 
 
+@offers(
+    "end_learning_session",
+    session_id=SESSION,
+    save_model=Offer(
+        "Export a file; what was learned is kept in any case.",
+        at="skip_export",
+        default=True,
+        negated=True,
+    ),
+    create_skill=Offer(
+        "Turn it into a skill if it did well enough.", at="skip_skill", default=True, negated=True
+    ),
+    min_performance="The mean reward it needs to become a skill.",
+)
 class EndArguments(SnakeArguments):
     """How to end it."""
-
-    session_id: LearningSessionId
-    save_model: Annotated[
-        bool, Field(description="Export a file; what was learned is kept in any case.")
-    ] = True
-    create_skill: Annotated[
-        bool, Field(description="Turn it into a skill if it did well enough.")
-    ] = True
-    min_performance: Annotated[
-        float, Field(description="The mean reward it needs to become a skill.")
-    ] = 0.7
 
 
 class FinalMetrics(SnakeOutput):
@@ -135,12 +130,7 @@ class EndOutput(SnakeOutput):
 
 async def end(call: Call, given: EndArguments) -> Reply:
     """Answer `learning_end_session`."""
-    answer = await call.client.end_learning_session(
-        given.session_id,
-        skip_export=not given.save_model,
-        min_performance=given.min_performance,
-        skip_skill=not given.create_skill,
-    )
+    answer = await call.client.end_learning_session(**given.request())
     found = answer.metrics
     output = EndOutput(
         session_id=answer.session.id,

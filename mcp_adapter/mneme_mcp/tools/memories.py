@@ -11,6 +11,7 @@ from mneme import to_dict
 from pydantic import BeforeValidator, Field, model_validator
 
 from mneme_mcp.arguments import Labels, Nested, SnakeArguments, Time
+from mneme_mcp.offers import Offer, offers
 from mneme_mcp.outputs import Free, SnakeOutput
 from mneme_mcp.text import STRUCTURED_HAS_ALL, Item, counted, day, listing
 from mneme_mcp.tool import Call, Reply, ToolSpec
@@ -77,26 +78,26 @@ class Found(SnakeOutput):
     since: str = ""
 
 
+@offers(
+    "search_memories",
+    query="What to look for.",
+    limit=...,
+    min_score="Leave out memories whose cosine similarity is lower.",
+    filters=(
+        Annotated[
+            Filters, Field(description='E.g. {"tags": ["auth"], "metadata": {"priority": "high"}}.')
+        ],
+        Filters(),
+    ),
+    user_id=...,
+    project=...,
+    rerank="Also rank higher what causal edges show to be helpful.",
+)
 class SearchArguments(SnakeArguments):
     """What to look for."""
 
     synonyms = {"k": "limit"}
     holders = {"filter.any_tags": "filters.tags", "filter.metadata": "filters.metadata"}
-
-    query: Annotated[str, Field(min_length=1, max_length=8192, description="What to look for.")]
-    limit: Annotated[int, Field(ge=1, le=100, description="Maximum memories.")] = 10
-    min_score: Annotated[
-        float, Field(ge=0, le=1, description="Leave out memories whose cosine similarity is lower.")
-    ] = 0.0
-    filters: Annotated[
-        Filters,
-        Field(description='E.g. {"tags": ["auth"], "metadata": {"priority": "high"}}.'),
-    ] = Filters()
-    user_id: Annotated[str | None, Field(description="About this user.")] = None
-    project: Annotated[str | None, Field(description="About this project.")] = None
-    rerank: Annotated[
-        bool, Field(description="Also rank higher what causal edges show to be helpful.")
-    ] = False
 
 
 class SearchStats(SnakeOutput):
@@ -120,17 +121,9 @@ class SearchOutput(SnakeOutput):
 
 async def search(call: Call, given: SearchArguments) -> Reply:
     """Answer `agentdb_search`."""
-    answer = to_dict(
-        await call.client.search_memories(
-            given.query,
-            limit=given.limit,
-            min_similarity=given.min_score,
-            rerank=given.rerank,
-            filter={
-                **given.filters.request(), "user_id": given.user_id, "project": given.project,
-            },  # type: ignore[arg-type]
-        )
-    )  # fmt: skip
+    request = given.request()
+    picked = request.pop("filter", {}) | given.filters.request()
+    answer = to_dict(await call.client.search_memories(**request, filter=picked))
     results = [found_memory(one) for one in answer["results"]]
     found = SearchOutput(
         query=given.query,
@@ -161,6 +154,16 @@ async def search(call: Call, given: SearchArguments) -> Reply:
     )
 
 
+@offers(
+    "delete_memories",
+    vector_ids=Offer("Ids of memories to delete.", at="memory_ids"),
+    filters=(
+        Annotated[DeleteFilters, Field(description='And all that match, e.g. {"tags": ["temp"]}.')],
+        DeleteFilters(),
+    ),
+    cascade="Also delete episodes, skills and causal edges that rest on them.",
+    dry_run="Only say what would be deleted.",
+)
 class DeleteArguments(SnakeArguments):
     """What to delete."""
 
@@ -170,17 +173,6 @@ class DeleteArguments(SnakeArguments):
         "filter.end_time": "filters.before_timestamp",
         "filter": "filters",
     }
-
-    vector_ids: Annotated[
-        Labels, Field(max_length=1000, description="Ids of memories to delete.")
-    ] = []
-    filters: Annotated[
-        DeleteFilters, Field(description='And all that match, e.g. {"tags": ["temp"]}.')
-    ] = DeleteFilters()
-    cascade: Annotated[
-        bool, Field(description="Also delete episodes, skills and causal edges that rest on them.")
-    ] = False
-    dry_run: Annotated[bool, Field(description="Only say what would be deleted.")] = False
 
     @model_validator(mode="after")
     def _names_some(self) -> DeleteArguments:
@@ -213,10 +205,8 @@ async def delete(call: Call, given: DeleteArguments) -> Reply:
     began = time.perf_counter()
     answer = to_dict(
         await call.client.delete_memories(
-            memory_ids=given.vector_ids,
-            filter=given.filters.request(),  # type: ignore[arg-type]
-            dry_run=given.dry_run,
-            cascade=given.cascade,
+            **given.request(),
+            filter=given.filters.request(),
         )
     )
     done = DeleteOutput(

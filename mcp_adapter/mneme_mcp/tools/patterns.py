@@ -12,6 +12,7 @@ from pydantic import Field
 
 from mneme_mcp.arguments import Labels, SnakeArguments, Word
 from mneme_mcp.failures import Refused
+from mneme_mcp.offers import Offer, offers
 from mneme_mcp.outputs import Free, SnakeOutput
 from mneme_mcp.text import STRUCTURED_HAS_ALL, Item, counted, listing, quoted_lines
 from mneme_mcp.tool import Call, Reply, ToolSpec
@@ -19,7 +20,7 @@ from mneme_mcp.tool import Call, Reply, ToolSpec
 _TEXT_TOKENS = 800
 _VERDICT = re.compile(r"verdicts\[(\d+)\]")
 PatternType = Literal["regex", "semantic", "structural"]
-Name = Annotated[str, Field(min_length=1, max_length=200, description="The pattern's name.")]
+
 
 _DATA = {
     "regex": ({"regex": "expression"}, '{"regex": "ID-\\\\d+"}'),
@@ -35,6 +36,24 @@ _DATA = {
 """What a pattern of each type is made of: names here and in the API, and an example."""
 
 
+@offers(
+    "store_pattern",
+    name="The pattern's name.",
+    description=...,
+    pattern_type=(Annotated[PatternType, Word, Field(description="What it matches by.")], ...),
+    pattern_data=(
+        Annotated[
+            dict[str, Any],
+            Field(
+                description=(
+                    '{"regex": …} in RE2\'s syntax; {"text": …, "threshold": 0.5} for a meaning; '
+                    'or {"schema": a JSON Schema, "target": "metadata" or "text"}.'
+                )
+            ),
+        ],
+        ...,
+    ),
+)
 class StoreArguments(SnakeArguments):
     """A pattern to store."""
 
@@ -43,19 +62,6 @@ class StoreArguments(SnakeArguments):
         for kind, (names, _) in _DATA.items()
         for here, there in names.items()
     }
-
-    name: Name
-    description: Annotated[str, Field(max_length=2000, description="What it is for.")] = ""
-    pattern_type: Annotated[PatternType, Word, Field(description="What it matches by.")]
-    pattern_data: Annotated[
-        dict[str, Any],
-        Field(
-            description=(
-                '{"regex": …} in RE2\'s syntax; {"text": …, "threshold": 0.5} for a meaning; or '
-                '{"schema": a JSON Schema, "target": "metadata" or "text"}.'
-            )
-        ),
-    ]
 
 
 class StoreOutput(SnakeOutput):
@@ -77,13 +83,8 @@ async def store(call: Call, given: StoreArguments) -> Reply:
         said = f"of a {given.pattern_type} pattern {wrong}; give for example {example}"
         raise Refused(f"pattern_data {said}.", "INVALID_PARAMETER", fields=[("pattern_data", said)])
     definition = {names[name]: value for name, value in given.pattern_data.items()}
-    answer = to_dict(
-        await call.client.store_pattern(
-            given.name,
-            description=given.description,
-            **{given.pattern_type: definition},  # type: ignore[arg-type]
-        )
-    )
+    pattern = {**given.request(), given.pattern_type: definition}
+    answer = to_dict(await call.client.store_pattern(**pattern))
     kind, data = _definition(answer["pattern"])
     stored = StoreOutput(
         pattern_id=answer["pattern"]["id"],
@@ -101,16 +102,18 @@ def _definition(pattern: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     return kind, {name: pattern[kind][there] for name, there in names.items()}
 
 
+@offers(
+    "search_pattern",
+    pattern_name=Offer(at="name"),
+    limit=...,
+    extract_matches=Offer(
+        "Also return what they match, and where.", at="omit_matches", default=True, negated=True
+    ),
+)
 class SearchArguments(SnakeArguments):
     """Which pattern to look for."""
 
     synonyms = {"k": "limit", "name": "pattern_name"}
-
-    pattern_name: Name
-    limit: Annotated[int, Field(ge=1, le=100, description="Maximum memories.")] = 10
-    extract_matches: Annotated[
-        bool, Field(description="Also return what they match, and where.")
-    ] = True
 
 
 class Matched(SnakeOutput):
@@ -141,11 +144,7 @@ class SearchOutput(SnakeOutput):
 
 async def search(call: Call, given: SearchArguments) -> Reply:
     """Answer `agentdb_pattern_search`."""
-    answer = to_dict(
-        await call.client.search_pattern(
-            given.pattern_name, limit=given.limit, omit_matches=not given.extract_matches
-        )
-    )
+    answer = to_dict(await call.client.search_pattern(**given.request()))
     results = [
         Matched(
             vector_id=one["memory"]["id"],
@@ -175,12 +174,11 @@ async def search(call: Call, given: SearchArguments) -> Reply:
     )
 
 
+@offers("get_pattern_stats", pattern_name=Offer("Only this pattern; empty: all.", at="name"))
 class StatsArguments(SnakeArguments):
     """Whose statistics."""
 
     synonyms = {"name": "pattern_name"}
-
-    pattern_name: Annotated[str, Field(description="Only this pattern; empty: all.")] = ""
 
 
 class PatternStats(SnakeOutput):
@@ -204,7 +202,7 @@ class StatsOutput(SnakeOutput):
 
 async def stats(call: Call, given: StatsArguments) -> Reply:
     """Answer `agentdb_pattern_stats`."""
-    answer = await call.client.get_pattern_stats(name=given.pattern_name, page_size=1000)
+    answer = await call.client.get_pattern_stats(**given.request(), page_size=1000)
     return _told([_stats(one) for one in to_dict(answer)["stats"]])
 
 
@@ -236,14 +234,22 @@ def _stats(one: Mapping[str, Any]) -> PatternStats:
     )
 
 
+@offers(
+    "report_pattern_matches",
+    pattern_name=Offer(at="name"),
+    right=(
+        Annotated[Labels, Field(description="Ids of memories that it matched rightly.")],
+        [],
+    ),
+    wrong=(
+        Annotated[Labels, Field(description="Ids of memories that it matched wrongly.")],
+        [],
+    ),
+)
 class FeedbackArguments(SnakeArguments):
     """What matches turned out to be."""
 
     synonyms = {"name": "pattern_name"}
-
-    pattern_name: Name
-    right: Annotated[Labels, Field(description="Ids of memories that it matched rightly.")] = []
-    wrong: Annotated[Labels, Field(description="Ids of memories that it matched wrongly.")] = []
 
     def spelled(self, path: str) -> str:
         """A field's path; a verdict is named by the list that its memory is in."""
@@ -260,9 +266,9 @@ async def feedback(call: Call, given: FeedbackArguments) -> Reply:
     verdicts = [{"memory_id": one, "right": True} for one in given.right]
     verdicts += [{"memory_id": one, "right": False} for one in given.wrong]
     if not verdicts:
-        return await stats(call, StatsArguments(pattern_name=given.pattern_name))
+        return await stats(call, StatsArguments.model_validate(given.request()))
     answer = await call.client.report_pattern_matches(
-        given.pattern_name,
+        **given.request(),
         verdicts=verdicts,  # type: ignore[arg-type]
     )
     return _told([_stats(to_dict(answer)["stats"])])

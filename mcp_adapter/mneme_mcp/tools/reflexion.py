@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
 
 from mneme import to_dict
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, Labels, SnakeArguments, TokenBudget
+from mneme_mcp.arguments import SnakeArguments
+from mneme_mcp.offers import TOKENS, offers
 from mneme_mcp.outputs import Free, SnakeOutput
 from mneme_mcp.text import Item, count_tokens, counted, listing, paragraphs, quoted
 from mneme_mcp.tool import Call, Reply, ToolSpec
 
-Reward = Annotated[float, Field(ge=-1e9, le=1e9)]
-_MOST = 2**53 - 1
 # What a list of attempts needs, and below what critiques say too little.
 _ATTEMPTS_TOKENS = 100
 _LEAST_TOKENS = 40
@@ -44,35 +42,27 @@ class EpisodeOutput(SnakeOutput):
     similarity: float | None = None
 
 
+@offers(
+    "store_episode",
+    session_id="The session of the attempt. If it was recorded, what you leave out here "
+    "is taken from its record.",
+    task='What was to be done, e.g. "Implement OAuth2".',
+    input="What you were given.",
+    output="What you produced.",
+    critique="What you think of it: what went well or wrong, what to do next time.",
+    reward="How good the result was, 0 to 1.",
+    success=...,
+    latency_ms=...,
+    tokens_used="Tokens it took.",
+    tools="The tools you called, in order.",
+    tags='Labels, e.g. ["auth"].',
+    metadata=...,
+    project='The project, e.g. "shop-api".',
+    agent_id=...,
+    user_id=...,
+)
 class StoreArguments(SnakeArguments):
     """An attempt to store."""
-
-    session_id: Annotated[
-        str,
-        Field(
-            description="The session of the attempt. If it was recorded, what you leave out here "
-            "is taken from its record."
-        ),
-    ] = ""
-    task: Annotated[str, Field(description='What was to be done, e.g. "Implement OAuth2".')] = ""
-    input: Annotated[str, Field(description="What you were given.")] = ""
-    output: Annotated[str, Field(description="What you produced.")] = ""
-    critique: Annotated[
-        str,
-        Field(description="What you think of it: what went well or wrong, what to do next time."),
-    ] = ""
-    reward: Annotated[Reward | None, Field(description="How good the result was, 0 to 1.")] = None
-    success: Annotated[bool | None, Field(description="Whether it succeeded.")] = None
-    latency_ms: Annotated[
-        int | None, Field(ge=0, le=_MOST, description="How long it took, in milliseconds.")
-    ] = None
-    tokens_used: Annotated[int | None, Field(ge=0, le=_MOST, description="Tokens it took.")] = None
-    tools: Annotated[list[str], Field(description="The tools you called, in order.")] = []
-    tags: Annotated[Labels, Field(description='Labels, e.g. ["auth"].')] = []
-    metadata: Annotated[dict[str, Any], Field(description="Free JSON.")] = {}
-    project: Annotated[str, Field(description='The project, e.g. "shop-api".')] = ""
-    agent_id: Annotated[str, Field(description="The agent.")] = ""
-    user_id: Annotated[str, Field(description="The user it was done for.")] = ""
 
     @model_validator(mode="after")
     def _names_an_attempt(self) -> StoreArguments:
@@ -92,25 +82,7 @@ class StoreOutput(SnakeOutput):
 
 async def store(call: Call, given: StoreArguments) -> Reply:
     """Answer `reflexion_store`."""
-    answer = to_dict(
-        await call.client.store_episode(
-            session_id=given.session_id,
-            task=given.task,
-            input=given.input,
-            output=given.output,
-            critique=given.critique,
-            reward=given.reward,
-            success=given.success,
-            latency_ms=given.latency_ms,
-            tokens_used=given.tokens_used,
-            tools=given.tools,
-            tags=given.tags,
-            metadata=given.metadata or None,
-            project=given.project,
-            agent_id=given.agent_id,
-            user_id=given.user_id,
-        )
-    )
+    answer = to_dict(await call.client.store_episode(**given.request()))
     one = EpisodeOutput.model_validate(answer["episode"])
     text = f"Stored attempt {one.episode_id}: {_outcome(one)}."
     if one.filled_fields:
@@ -119,24 +91,22 @@ async def store(call: Call, given: StoreArguments) -> Reply:
     return Reply(text, data)
 
 
+@offers(
+    "retrieve_episodes",
+    query=...,
+    limit="Maximum attempts.",
+    only_failures=...,
+    only_successes=...,
+    min_reward="Only with at least this reward.",
+    tags=...,
+    session_id=...,
+    project=...,
+    token_budget=TOKENS,
+)
 class RetrieveArguments(SnakeArguments):
     """Which attempts."""
 
     synonyms = {"k": "limit"}
-
-    query: Annotated[
-        str, Field(min_length=1, max_length=8192, description="The task at hand, in words.")
-    ]
-    limit: Annotated[int, Field(ge=1, le=100, description="Maximum attempts.")] = 5
-    only_failures: Annotated[bool, Field(description="Only those that failed.")] = False
-    only_successes: Annotated[bool, Field(description="Only those that succeeded.")] = False
-    min_reward: Annotated[Reward | None, Field(description="Only with at least this reward.")] = (
-        None
-    )
-    tags: Annotated[Labels, Field(description="Only with all of these labels.")] = []
-    session_id: Annotated[str | None, Field(description="Only of this session.")] = None
-    project: Annotated[str | None, Field(description="Only on this project.")] = None
-    token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
 
     @model_validator(mode="after")
     def _leaves_something(self) -> RetrieveArguments:
@@ -155,17 +125,7 @@ class RetrieveOutput(SnakeOutput):
 
 async def retrieve(call: Call, given: RetrieveArguments) -> Reply:
     """Answer `reflexion_retrieve`."""
-    wanted: Any = {
-        "only_failures": given.only_failures,
-        "only_successes": given.only_successes,
-        "min_reward": given.min_reward,
-        "tags": given.tags,
-        "session_id": given.session_id,
-        "project": given.project,
-    }
-    answer = to_dict(
-        await call.client.retrieve_episodes(given.query, filter=wanted, limit=given.limit)
-    )
+    answer = to_dict(await call.client.retrieve_episodes(**given.request()))
     found = [
         EpisodeOutput.model_validate(
             {**one["episode"], "score": one["score"], "similarity": one.get("similarity")}

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from mneme_mcp.arguments import Labels, Nested, SnakeArguments
 from mneme_mcp.errors import refusal_of
+from mneme_mcp.offers import offers
 from mneme_mcp.outputs import Free, SnakeOutput
 from mneme_mcp.text import cut, day, one_line
 from mneme_mcp.tool import Call, Reply, ToolSpec
@@ -23,20 +24,18 @@ _PREVIEW = 50
 _MS = 1_000
 
 
+@offers(
+    "insert_memory",
+    text="What to remember, in a sentence.",
+    tags='Labels, e.g. ["auth", "security"].',
+    metadata='Free JSON, e.g. {"priority": "high"}.',
+    user_id=...,
+    agent_id="Only for this agent; empty: for all.",
+    project=...,
+    supersedes="Ids of memories of the same user that it replaces.",
+)
 class InsertArguments(SnakeArguments):
     """What to remember."""
-
-    text: Annotated[str, Field(min_length=1, description="What to remember, in a sentence.")]
-    tags: Annotated[Labels, Field(description='Labels, e.g. ["auth", "security"].')] = []
-    metadata: Annotated[
-        dict[str, Any], Field(description='Free JSON, e.g. {"priority": "high"}.')
-    ] = {}
-    user_id: Annotated[str, Field(description="The user it is about.")] = ""
-    agent_id: Annotated[str, Field(description="Only for this agent; empty: for all.")] = ""
-    project: Annotated[str, Field(description="The project it is about.")] = ""
-    supersedes: Annotated[
-        Labels, Field(description="Ids of memories of the same user that it replaces.")
-    ] = []
 
 
 class InsertOutput(SnakeOutput):
@@ -57,17 +56,7 @@ class InsertOutput(SnakeOutput):
 async def insert(call: Call, given: InsertArguments) -> Reply:
     """Answer `agentdb_insert`."""
     began = time.perf_counter()
-    answer = to_dict(
-        await call.client.insert_memory(
-            given.text,
-            tags=given.tags,
-            metadata=given.metadata or None,
-            user_id=given.user_id,
-            agent_id=given.agent_id,
-            project=given.project,
-            supersedes=given.supersedes,
-        )
-    )
+    answer = to_dict(await call.client.insert_memory(**given.request()))
     memory, figures = answer["memory"], answer["figures"]
     stored = InsertOutput(
         vector_id=memory["id"],

@@ -4,46 +4,35 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Any
 
 from mneme.visible import visible_line
-from pydantic import Field
 
-from mneme_mcp.arguments import SnakeArguments, Word
-from mneme_mcp.learned import Value, plain
+from mneme_mcp.arguments import SnakeArguments
+from mneme_mcp.learned import plain
+from mneme_mcp.offers import Offer, offers
 from mneme_mcp.outputs import Free, SnakeOutput
 from mneme_mcp.tool import Call, Reply, ToolSpec
-from mneme_mcp.tools.learning import IF_MISSING, LearningSessionId
+from mneme_mcp.tools.learning import IF_MISSING, SESSION
 
 
+@offers(
+    "shape_reward",
+    session_id=SESSION,
+    extrinsic_reward=Offer("The reward from the task itself.", required=True),
+    state="The state that was reached; with next_state, the one before it.",
+    shaping_type="What the bonus is for. curiosity: what could not be predicted. novelty: "
+    "rarely seen states. progress: states that promise more than the one before.",
+    shaping_weight=...,
+    next_state=...,
+    action=...,
+    done=Offer("Whether the task ended there.", at="terminated"),
+    potential_based="Make sure the task's best policy stays the best; not for curiosity.",
+)
 class RewardArguments(SnakeArguments):
     """A step and its reward."""
 
     synonyms = {"terminated": "done"}
-
-    session_id: LearningSessionId
-    extrinsic_reward: Annotated[float, Field(description="The reward from the task itself.")]
-    state: Annotated[
-        Value, Field(description="The state that was reached; with next_state, the one before it.")
-    ]
-    shaping_type: Annotated[
-        Literal["curiosity", "novelty", "progress", "none"],
-        Word,
-        Field(
-            description="What the bonus is for. curiosity: what could not be predicted. novelty: "
-            "rarely seen states. progress: states that promise more than the one before."
-        ),
-    ] = "curiosity"
-    shaping_weight: Annotated[
-        float, Field(ge=0, le=1_000, description="How much the bonus counts.")
-    ] = 0.1
-    next_state: Annotated[Value | None, Field(description="The state that was reached.")] = None
-    action: Annotated[Value | None, Field(description="What was done in between.")] = None
-    done: Annotated[bool, Field(description="Whether the task ended there.")] = False
-    potential_based: Annotated[
-        bool,
-        Field(description="Make sure the task's best policy stays the best; not for curiosity."),
-    ] = False
 
 
 class Components(SnakeOutput):
@@ -68,17 +57,7 @@ class RewardOutput(SnakeOutput):
 
 async def reward(call: Call, given: RewardArguments) -> Reply:
     """Answer `reward_signal`."""
-    answer = await call.client.shape_reward(
-        given.session_id,
-        given.state,
-        extrinsic_reward=given.extrinsic_reward,
-        next_state=given.next_state,
-        action=given.action,
-        terminated=given.done,
-        shaping_type=given.shaping_type,
-        shaping_weight=given.shaping_weight,
-        potential_based=given.potential_based,
-    )
+    answer = await call.client.shape_reward(**given.request())
     parts = answer.components
     output = RewardOutput(
         session_id=given.session_id,
@@ -98,17 +77,15 @@ async def reward(call: Call, given: RewardArguments) -> Reply:
     return Reply(text.rstrip(), output)
 
 
+@offers(
+    "explain",
+    session_id=SESSION,
+    state="The situation.",
+    action="The action to explain; left out: the chosen one.",
+    allowed_actions="Choose among these; left out: among all known actions.",
+)
 class ExplainArguments(SnakeArguments):
     """What to explain."""
-
-    session_id: LearningSessionId
-    state: Annotated[Value, Field(description="The situation.")]
-    action: Annotated[
-        Value | None, Field(description="The action to explain; left out: the chosen one.")
-    ] = None
-    allowed_actions: Annotated[
-        list[Value], Field(description="Choose among these; left out: among all known actions.")
-    ] = []
 
 
 class Counter(SnakeOutput):
@@ -141,12 +118,7 @@ class ExplainOutput(SnakeOutput):
 
 async def explain(call: Call, given: ExplainArguments) -> Reply:
     """Answer `learning_explain`."""
-    answer = await call.client.explain(
-        given.session_id,
-        given.state,
-        action=given.action,
-        allowed_actions=given.allowed_actions,
-    )
+    answer = await call.client.explain(**given.request())
     found = answer.explanation
     output = ExplainOutput(
         session_id=given.session_id,

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Any
 
 from mneme import to_dict
-from pydantic import Field
 
-from mneme_mcp.arguments import DEFAULT_TOKEN_BUDGET, Labels, SnakeArguments, TokenBudget
+from mneme_mcp.arguments import SnakeArguments
+from mneme_mcp.offers import TOKENS, Offer, offers
 from mneme_mcp.outputs import Free, SnakeOutput
 from mneme_mcp.text import Item, counted, listing
 from mneme_mcp.tool import Call, Reply, ToolSpec
-from mneme_mcp.tools.reflexion import Reward
 
 
 class SkillOutput(SnakeOutput):
@@ -37,33 +36,23 @@ class SkillOutput(SnakeOutput):
     similarity: float | None = None
 
 
+@offers(
+    "create_skill",
+    name='A unique name, e.g. "oauth2_login".',
+    description="What it is for and how it is done; searches go by this.",
+    code=...,
+    inputs=Offer('What it takes, e.g. {"issuer": "URL"}.', at="signature.inputs"),
+    outputs=Offer('What it returns, e.g. {"token": "a JWT"}.', at="signature.outputs"),
+    claimed_success_rate="The success rate that you expect.",
+    source_episode_ids="Ids of the attempts that it comes from.",
+    project=...,
+    tags=...,
+    metadata=...,
+)
 class CreateArguments(SnakeArguments):
     """A skill to save."""
 
     synonyms = {"success_rate": "claimed_success_rate", "episode_id": "source_episode_ids"}
-
-    name: Annotated[
-        str, Field(min_length=1, max_length=200, description='A unique name, e.g. "oauth2_login".')
-    ]
-    description: Annotated[
-        str, Field(description="What it is for and how it is done; searches go by this.")
-    ] = ""
-    code: Annotated[str, Field(description="How it is done, as code.")] = ""
-    inputs: Annotated[
-        dict[str, Any], Field(description='What it takes, e.g. {"issuer": "URL"}.')
-    ] = {}
-    outputs: Annotated[
-        dict[str, Any], Field(description='What it returns, e.g. {"token": "a JWT"}.')
-    ] = {}
-    claimed_success_rate: Annotated[
-        float | None, Field(ge=0, le=1, description="The success rate that you expect.")
-    ] = None
-    source_episode_ids: Annotated[
-        Labels, Field(description="Ids of the attempts that it comes from.")
-    ] = []
-    project: Annotated[str, Field(description="The project it is for.")] = ""
-    tags: Annotated[Labels, Field(description="Labels.")] = []
-    metadata: Annotated[dict[str, Any], Field(description="Free JSON.")] = {}
 
 
 class CreateOutput(SnakeOutput):
@@ -75,39 +64,24 @@ class CreateOutput(SnakeOutput):
 
 async def create(call: Call, given: CreateArguments) -> Reply:
     """Answer `skill_create`."""
-    signature: Any = {"inputs": given.inputs or None, "outputs": given.outputs or None}
-    answer = to_dict(
-        await call.client.create_skill(
-            given.name,
-            description=given.description,
-            code=given.code,
-            signature=signature if given.inputs or given.outputs else None,
-            claimed_success_rate=given.claimed_success_rate,
-            source_episode_ids=given.source_episode_ids,
-            project=given.project,
-            tags=given.tags,
-            metadata=given.metadata or None,
-        )
-    )
+    answer = to_dict(await call.client.create_skill(**given.request()))
     made = CreateOutput(skill_id=answer["skill"]["id"], name=answer["skill"]["name"])
     return Reply(f"Saved the skill {made.name} (id {made.skill_id}).", made)
 
 
+@offers(
+    "search_skills",
+    query=...,
+    limit=...,
+    min_success_rate="Only those that succeed at least this often.",
+    tags=...,
+    project=...,
+    token_budget=TOKENS,
+)
 class SearchArguments(SnakeArguments):
     """What a skill is needed for."""
 
     synonyms = {"k": "limit"}
-
-    query: Annotated[
-        str, Field(min_length=1, max_length=8192, description="The task at hand, in words.")
-    ]
-    limit: Annotated[int, Field(ge=1, le=100, description="Maximum skills.")] = 10
-    min_success_rate: Annotated[
-        float, Field(ge=0, le=1, description="Only those that succeed at least this often.")
-    ] = 0.0
-    tags: Annotated[Labels, Field(description="Only with all of these labels.")] = []
-    project: Annotated[str | None, Field(description="Only for this project.")] = None
-    token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
 
 
 class SkillsOutput(SnakeOutput):
@@ -119,18 +93,7 @@ class SkillsOutput(SnakeOutput):
 
 async def search(call: Call, given: SearchArguments) -> Reply:
     """Answer `skill_search`."""
-    wanted: Any = {
-        "min_success_rate": given.min_success_rate,
-        "tags": given.tags,
-        "project": given.project,
-    }
-    answer = to_dict(
-        await call.client.search_skills(
-            given.query,
-            limit=given.limit,
-            filter=wanted,
-        )
-    )
+    answer = to_dict(await call.client.search_skills(**given.request()))
     found = [_found_skill(one) for one in answer["results"]]
     output = SkillsOutput(skills=found, searched=answer["searched_count"])
     if not found:
@@ -138,19 +101,17 @@ async def search(call: Call, given: SearchArguments) -> Reply:
     return _listed("Skills, best first:", found, output, given.token_budget)
 
 
+@offers(
+    "consolidate_skills",
+    min_attempts="How many successes a group of attempts needs.",
+    min_reward="Reward from which an attempt counts as a success.",
+    dry_run="Only say what would be made.",
+    project="Only attempts on this project.",
+    tags="Only attempts with all of these labels.",
+    token_budget=TOKENS,
+)
 class ConsolidateArguments(SnakeArguments):
     """Which attempts make a skill."""
-
-    min_attempts: Annotated[
-        int, Field(ge=1, le=10_000, description="How many successes a group of attempts needs.")
-    ] = 3
-    min_reward: Annotated[
-        Reward, Field(description="Reward from which an attempt counts as a success.")
-    ] = 0.7
-    dry_run: Annotated[bool, Field(description="Only say what would be made.")] = False
-    project: Annotated[str | None, Field(description="Only attempts on this project.")] = None
-    tags: Annotated[Labels, Field(description="Only attempts with all of these labels.")] = []
-    token_budget: TokenBudget = DEFAULT_TOKEN_BUDGET
 
 
 class ConsolidateOutput(SnakeOutput):
@@ -166,16 +127,9 @@ class ConsolidateOutput(SnakeOutput):
 
 async def consolidate(call: Call, given: ConsolidateArguments) -> Reply:
     """Answer `skill_consolidate`."""
-    wanted: Any = {"project": given.project, "tags": given.tags}
     answer = to_dict(
         await call.waiting_for(
-            call.client.consolidate_skills(
-                min_attempts=given.min_attempts,
-                min_reward=given.min_reward,
-                dry_run=given.dry_run,
-                filter=wanted,
-            ),
-            "Comparing attempts",
+            call.client.consolidate_skills(**given.request()), "Comparing attempts"
         )
     )
     made = [_skill(one["skill"]) for one in answer["skills"]]

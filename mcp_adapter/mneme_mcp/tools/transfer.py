@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
 
 from mneme.types import OffPolicyEvaluation
-from pydantic import Field
 
-from mneme_mcp.arguments import SnakeArguments, Word
+from mneme_mcp.arguments import SnakeArguments
+from mneme_mcp.offers import offers
 from mneme_mcp.outputs import SnakeOutput
 from mneme_mcp.text import counted
 from mneme_mcp.tool import Call, Reply, ToolSpec
@@ -18,27 +17,17 @@ from mneme_mcp.tools.learning import IF_MISSING
 _PATIENCE_S = 120.0
 
 
+@offers(
+    "transfer",
+    source_session_id=...,
+    target_session_id=...,
+    transfer_type="full: the target then knows only what the source knows. fine_tune: it "
+    "starts from that and learns its own steps again. freeze_encoder: the same, but what "
+    "encodes states no longer changes (networks only).",
+    similarity_threshold=...,
+)
 class TransferArguments(SnakeArguments):
     """From where to where."""
-
-    source_session_id: Annotated[
-        str, Field(min_length=1, description="The session that has learned.")
-    ]
-    target_session_id: Annotated[
-        str, Field(min_length=1, description="The session that is to know it, too.")
-    ]
-    transfer_type: Annotated[
-        Literal["full", "freeze_encoder", "fine_tune"],
-        Word,
-        Field(
-            description="full: the target then knows only what the source knows. fine_tune: it "
-            "starts from that and learns its own steps again. freeze_encoder: the same, but what "
-            "encodes states no longer changes (networks only)."
-        ),
-    ] = "fine_tune"
-    similarity_threshold: Annotated[
-        float, Field(ge=0, le=1, description="How alike the tasks must be.")
-    ] = 0.7
 
 
 class TransferOutput(SnakeOutput):
@@ -59,13 +48,7 @@ class TransferOutput(SnakeOutput):
 async def transfer(call: Call, given: TransferArguments) -> Reply:
     """Answer `learning_transfer`."""
     answer = await call.waiting_for(
-        call.client.transfer(
-            given.source_session_id,
-            given.target_session_id,
-            transfer_type=given.transfer_type,
-            similarity_threshold=given.similarity_threshold,
-            timeout=_PATIENCE_S,
-        ),
+        call.client.transfer(**given.request(), timeout=_PATIENCE_S),
         "transferring",
     )
     before, after = answer.performance_baseline, answer.performance_after_transfer

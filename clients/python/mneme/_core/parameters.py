@@ -17,7 +17,7 @@ class Parameter(NamedTuple):
         optional: "", 0 or False says something else than leaving it out.
         prose: texts of it may hold line breaks.
         least: the least number.
-        most: the greatest number, or how many characters a text has at most.
+        most: the greatest number, how many characters a text has at most, or how many there are.
         default: what it is when it is left out, if that is not nothing.
         choices: the names that there are.
     """

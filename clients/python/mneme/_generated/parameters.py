@@ -31,6 +31,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             "choice",
             "What it may do; empty: read and write.",
             many=True,
+            most=4,
             choices=("read", "write", "learn", "admin"),
         ),
         "rate_limit": Parameter(
@@ -128,7 +129,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             most=200,
         ),
         "session_id": Parameter("text", "This session.", optional=True, most=200),
-        "items": Parameter("ForgetItem", "These things.", many=True),
+        "items": Parameter("ForgetItem", "These things.", many=True, most=1000),
         "filter": Parameter("ForgetFilter", "What matches this filter."),
         "operation_id": Parameter(
             "text",
@@ -155,7 +156,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             most=200,
         ),
         "session_id": Parameter("text", "This session.", optional=True, most=200),
-        "items": Parameter("ForgetItem", "These things.", many=True),
+        "items": Parameter("ForgetItem", "These things.", many=True, most=1000),
         "filter": Parameter("ForgetFilter", "What matches this filter."),
         "operation_id": Parameter(
             "text",
@@ -208,7 +209,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         ),
         "scope": Parameter("AlertScope", "What it looks at."),
         "notify_channels": Parameter(
-            "text", "Whom it notifies: `https://…`, `http://…` or `mailto:…`.", many=True
+            "text", "Whom it notifies: `https://…`, `http://…` or `mailto:…`.", many=True, most=10
         ),
         "pattern": Parameter(
             "text", "For ALERT_CONDITION_ERROR_PATTERN_EXCEEDS: what the messages say.", most=300
@@ -278,6 +279,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             "text",
             "Whom it notifies: webhooks as `https://…` or `http://…`, addresses as `mailto:ops@example.com`.",
             many=True,
+            most=10,
         ),
         "pattern": Parameter(
             "text",
@@ -341,9 +343,12 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             "integer", "How many observations it rests on.", least=0, most=9007199254740991
         ),
         "evidence_ids": Parameter(
-            "text", "What speaks for it: ids of episodes, events or anything else.", many=True
+            "text",
+            "What speaks for it: ids of episodes, events or anything else.",
+            many=True,
+            most=1000,
         ),
-        "experiment_ids": Parameter("text", "Experiments that it rests on.", many=True),
+        "experiment_ids": Parameter("text", "Experiments that it rests on.", many=True, most=1000),
         "confounder_score": Parameter(
             "number",
             "How much other things distort the plain comparison, from 0 (not at all) to 1 (they reverse it).",
@@ -387,9 +392,12 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             most=9007199254740991,
         ),
         "evidence_ids": Parameter(
-            "text", "What speaks for it: ids of episodes, events or anything else.", many=True
+            "text",
+            "What speaks for it: ids of episodes, events or anything else.",
+            many=True,
+            most=1000,
         ),
-        "experiment_ids": Parameter("text", "Experiments that it rests on.", many=True),
+        "experiment_ids": Parameter("text", "Experiments that it rests on.", many=True, most=1000),
         "confounder_score": Parameter(
             "number",
             "How much other things distort the plain comparison, from 0 (not at all) to 1 (they reverse it).",
@@ -524,6 +532,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             "text",
             "What else was known before each attempt: names of metadata (numbers, texts or truth values; `metadata.NAME` is the same), or labels as `tag:NAME`, which are then not treated as causes.",
             many=True,
+            most=20,
         ),
         "min_attempts": Parameter(
             "integer",
@@ -595,7 +604,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             most=200,
         ),
         "project": Parameter("text", "The project it works on; may be empty.", most=200),
-        "tags": Parameter("text", "Labels.", many=True),
+        "tags": Parameter("text", "Labels.", many=True, most=64),
         "metadata": Parameter("json", "Free JSON."),
         "started_at": Parameter(
             "time",
@@ -611,7 +620,11 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
     },
     "record_events": {
         "events": Parameter(
-            "NewEvent", "The events, in the order in which they happened.", many=True, required=True
+            "NewEvent",
+            "The events, in the order in which they happened.",
+            many=True,
+            required=True,
+            most=1000,
         ),
         "wait_indexed": Parameter("flag", "Answer only when they can be found by meaning, too."),
     },
@@ -626,7 +639,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         "user_id": Parameter("text", "Serving this user.", optional=True, most=200),
         "project": Parameter("text", "On this project.", optional=True, most=200),
         "status": Parameter("choice", "In this state.", choices=("active", "completed", "error")),
-        "tags": Parameter("text", "With all of these labels.", many=True),
+        "tags": Parameter("text", "With all of these labels.", many=True, most=64),
         "start_time": Parameter("time", "Started at or after."),
         "end_time": Parameter("time", "Started before."),
         "page_size": Parameter("integer", "Sessions per page.", least=1, most=1000, default=50),
@@ -640,7 +653,9 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
     "list_events": {
         "session_id": Parameter("text", "Of this session.", optional=True, most=200),
         "agent_id": Parameter("text", "Of this agent.", optional=True, most=200),
-        "event_types": Parameter("text", "Of any of these types, known or not.", many=True),
+        "event_types": Parameter(
+            "text", "Of any of these types, known or not.", many=True, most=32
+        ),
         "min_severity": Parameter(
             "choice",
             "At least this severe.",
@@ -665,7 +680,9 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
     "watch_events": {
         "session_id": Parameter("text", "Of this session.", optional=True, most=200),
         "agent_id": Parameter("text", "Of this agent.", optional=True, most=200),
-        "event_types": Parameter("text", "Of any of these types, known or not.", many=True),
+        "event_types": Parameter(
+            "text", "Of any of these types, known or not.", many=True, most=32
+        ),
         "min_severity": Parameter(
             "choice",
             "At least this severe.",
@@ -705,7 +722,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             "text", "The agent it is for; if empty, every agent of the tenant.", most=200
         ),
         "project": Parameter("text", "The project it is about; may be empty.", most=200),
-        "tags": Parameter("text", "Labels.", many=True),
+        "tags": Parameter("text", "Labels.", many=True, most=64),
         "context": Parameter("json", "Free JSON: topics, trigger conditions."),
         "source_session_id": Parameter(
             "text", "The session that taught it; may be empty.", most=200
@@ -765,7 +782,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             "text", "The agent it is for; if empty, every agent of the tenant.", most=200
         ),
         "project": Parameter("text", "The project it is about; may be empty.", most=200),
-        "tags": Parameter("text", "Labels, sorted, without repeats.", many=True),
+        "tags": Parameter("text", "Labels, sorted, without repeats.", many=True, most=64),
         "context": Parameter("json", "Free JSON: topics, trigger conditions."),
         "source_session_id": Parameter(
             "text", "The session that taught it; may be empty.", most=200
@@ -794,7 +811,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         ),
     },
     "import_lessons": {
-        "lessons": Parameter("Lesson", "The lessons.", many=True, required=True),
+        "lessons": Parameter("Lesson", "The lessons.", many=True, required=True, most=500),
         "on_conflict": Parameter(
             "choice",
             "What to do when an id is taken by different content.",
@@ -818,14 +835,16 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         "outcome": Parameter(
             "choice", "How it ended.", required=True, choices=("success", "partial", "failure")
         ),
-        "what_worked": Parameter("text", "What worked.", many=True, prose=True),
-        "what_did_not_work": Parameter("text", "What did not.", many=True, prose=True),
+        "what_worked": Parameter("text", "What worked.", many=True, prose=True, most=50),
+        "what_did_not_work": Parameter("text", "What did not.", many=True, prose=True, most=50),
         "next_strategy": Parameter("text", "What to do next time.", most=8192),
-        "tags": Parameter("text", "Labels.", many=True),
+        "tags": Parameter("text", "Labels.", many=True, most=64),
         "agent_id": Parameter("text", "The agent; may be empty.", most=200),
-        "related_entity_ids": Parameter("text", "Ids of whatever it is about.", many=True),
+        "related_entity_ids": Parameter(
+            "text", "Ids of whatever it is about.", many=True, most=100
+        ),
         "applied_reflection_ids": Parameter(
-            "text", "Reflections that the agent was shown before the attempt.", many=True
+            "text", "Reflections that the agent was shown before the attempt.", many=True, most=100
         ),
         "reflection_id": Parameter(
             "text",
@@ -888,7 +907,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         "command": Parameter("text", "The exact command, if one applies.", most=8192),
         "lesson": Parameter("text", "What was learned.", required=True, most=8192),
         "success_rate": Parameter("SuccessRate", "How often it worked, if known."),
-        "tags": Parameter("text", "Labels.", many=True),
+        "tags": Parameter("text", "Labels.", many=True, most=64),
         "timestamp": Parameter("time", "When it was learned; unset: now."),
         "entry_id": Parameter(
             "text", "Choose the id to make retries harmless; see KnowledgeEntry.id.", most=200
@@ -898,7 +917,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         "query": Parameter("text", "What to look for, in words.", required=True, most=8192),
         "project": Parameter("text", "Of this project; unset: of all.", optional=True, most=200),
         "type": Parameter("choice", "Of this kind.", choices=("error", "success", "pattern")),
-        "tags": Parameter("text", "With all of these labels.", many=True),
+        "tags": Parameter("text", "With all of these labels.", many=True, most=64),
         "limit": Parameter("integer", "Maximum number of entries.", least=1, most=100, default=5),
         "token_budget": Parameter(
             "integer",
@@ -933,14 +952,16 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             most=200,
         ),
         "project": Parameter("text", "The project; if empty, the session's.", most=200),
-        "progress": Parameter("text", "What was done.", many=True, prose=True),
+        "progress": Parameter("text", "What was done.", many=True, prose=True, most=100),
         "completed_todos": Parameter(
-            "text", "What was on the list and is done.", many=True, prose=True
+            "text", "What was on the list and is done.", many=True, prose=True, most=100
         ),
-        "open_todos": Parameter("Todo", "What is still to do.", many=True),
-        "decisions": Parameter("Decision", "What was decided.", many=True),
-        "locked_contexts": Parameter("LockedContext", "Contexts that were pinned.", many=True),
-        "files": Parameter("text", "Files that were touched.", many=True, prose=True),
+        "open_todos": Parameter("Todo", "What is still to do.", many=True, most=100),
+        "decisions": Parameter("Decision", "What was decided.", many=True, most=100),
+        "locked_contexts": Parameter(
+            "LockedContext", "Contexts that were pinned.", many=True, most=100
+        ),
+        "files": Parameter("text", "Files that were touched.", many=True, prose=True, most=500),
         "agent_id": Parameter("text", "The agent; empty: the session's.", most=200),
     },
     "wake_up": {
@@ -1049,7 +1070,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             "Whether to choose an action to learn from, as the algorithm explores; otherwise the best so far is chosen.",
         ),
         "allowed_actions": Parameter(
-            "Action", "The actions to choose from; empty: all that are known.", many=True
+            "Action", "The actions to choose from; empty: all that are known.", many=True, most=1000
         ),
         "actor_id": Parameter(
             "text", "Whose episode it belongs to, if several are under way at once.", most=200
@@ -1091,7 +1112,10 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             optional=True,
         ),
         "next_allowed_actions": Parameter(
-            "Action", "The actions that are allowed in next_state; empty: all.", many=True
+            "Action",
+            "The actions that are allowed in next_state; empty: all.",
+            many=True,
+            most=1000,
         ),
         "feedback_id": Parameter(
             "text", "The feedback's own id: the same again changes nothing.", most=200
@@ -1100,11 +1124,14 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             "Action",
             "The actions that it was chosen from, itself among them; empty: all.",
             many=True,
+            most=1000,
         ),
     },
     "record_experience": {
         "session_id": Parameter("text", "The session.", required=True, most=200),
-        "steps": Parameter("Experience", "The steps, in their order.", many=True, required=True),
+        "steps": Parameter(
+            "Experience", "The steps, in their order.", many=True, required=True, most=1000
+        ),
         "trajectory_id": Parameter(
             "text", "The trajectory's id: the same again changes nothing.", most=200
         ),
@@ -1114,7 +1141,9 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         "session_id": Parameter(
             "text", "The session; in later messages it may be left out.", most=200
         ),
-        "steps": Parameter("Experience", "The steps, in their order.", many=True, required=True),
+        "steps": Parameter(
+            "Experience", "The steps, in their order.", many=True, required=True, most=1000
+        ),
         "trajectory_id": Parameter(
             "text", "The trajectory's id; see RecordExperienceRequest.", most=200
         ),
@@ -1134,7 +1163,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         ),
         "selection": Parameter("RecordSelection", "Which of them; unset: all."),
         "state_fields": Parameter(
-            "StateField", "What a state is made of.", many=True, required=True
+            "StateField", "What a state is made of.", many=True, required=True, most=64
         ),
         "action_source": Parameter(
             "choice", "What the actions are.", default="tool", choices=("tool", "tag", "field")
@@ -1163,8 +1192,9 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             "Experience",
             "What came of earlier actions: those of an actor in their order.",
             many=True,
+            most=1000,
         ),
-        "states": Parameter("ActState", "The situations.", many=True),
+        "states": Parameter("ActState", "The situations.", many=True, most=1000),
         "explore": Parameter(
             "flag", "Whether to choose actions to learn from; otherwise the best so far are chosen."
         ),
@@ -1216,7 +1246,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             "Action", "The action to explain; unset: the one that the session chooses."
         ),
         "allowed_actions": Parameter(
-            "Action", "The actions to choose from; empty: all that are known.", many=True
+            "Action", "The actions to choose from; empty: all that are known.", many=True, most=1000
         ),
     },
     "shape_reward": {
@@ -1289,7 +1319,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             "text", "The agent that remembers it; if empty, every agent of the tenant.", most=200
         ),
         "project": Parameter("text", "The project it is about.", most=200),
-        "tags": Parameter("text", "Labels.", many=True),
+        "tags": Parameter("text", "Labels.", many=True, most=64),
         "metadata": Parameter("json", "Free JSON, to filter by."),
         "importance": Parameter(
             "choice",
@@ -1299,7 +1329,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         ),
         "since": Parameter("time", "When it began to hold; unset: now."),
         "supersedes": Parameter(
-            "text", "Ids of the memories of the same user that it replaces.", many=True
+            "text", "Ids of the memories of the same user that it replaces.", many=True, most=100
         ),
         "memory_id": Parameter(
             "text",
@@ -1326,7 +1356,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
     "update_memory": {
         "memory_id": Parameter("text", "The memory.", required=True),
         "text": Parameter("text", "What is remembered.", most=65536),
-        "tags": Parameter("text", "Labels, sorted, without repeats.", many=True),
+        "tags": Parameter("text", "Labels, sorted, without repeats.", many=True, most=64),
         "metadata": Parameter("json", "Free JSON, to filter by."),
         "user_id": Parameter("text", "The user it is about; may be empty.", most=200),
         "agent_id": Parameter(
@@ -1344,6 +1374,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             "text",
             "Ids of the memories that it supersedes directly, sorted; not of those that these superseded.",
             many=True,
+            most=100,
         ),
         "etag": Parameter(
             "text",
@@ -1376,7 +1407,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         ),
     },
     "delete_memories": {
-        "memory_ids": Parameter("text", "These memories.", many=True),
+        "memory_ids": Parameter("text", "These memories.", many=True, most=1000),
         "filter": Parameter("MemoryFilter", "All memories that it picks, superseded ones too."),
         "dry_run": Parameter("flag", "Delete nothing, and return what would be deleted."),
         "cascade": Parameter(
@@ -1417,7 +1448,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
     "report_pattern_matches": {
         "name": Parameter("text", "The pattern's name.", required=True, most=200),
         "verdicts": Parameter(
-            "MatchVerdict", "One verdict for each memory.", many=True, required=True
+            "MatchVerdict", "One verdict for each memory.", many=True, required=True, most=1000
         ),
     },
     "get_pattern_stats": {
@@ -1453,6 +1484,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             "choice",
             "Which; empty: EMBEDDINGS.",
             many=True,
+            most=3,
             choices=("embeddings", "search", "patterns"),
         ),
         "older_than_days": Parameter(
@@ -1478,6 +1510,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             "choice",
             "In one of these states; empty: in any.",
             many=True,
+            most=5,
             choices=("queued", "running", "succeeded", "failed", "cancelled"),
         ),
         "page_size": Parameter("integer", "Operations per page.", least=1, most=1000, default=50),
@@ -1534,6 +1567,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             "text",
             "Where to look, by kinds of memory, in upper or lower case; empty means everywhere.",
             many=True,
+            most=16,
         ),
         "agent_id": Parameter("text", "Of this agent.", optional=True, most=200),
         "session_id": Parameter("text", "Of this session.", optional=True, most=200),
@@ -1550,6 +1584,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             "text",
             "With all of these labels: a session's (for its events), a lesson's, a memory's.",
             many=True,
+            most=64,
         ),
         "limit": Parameter("integer", "Maximum number of results.", least=1, most=100, default=10),
         "min_score": Parameter(
@@ -1564,7 +1599,9 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         "weights": Parameter(
             "RankingWeights", "Change the weight of the score's terms (HYBRID only)."
         ),
-        "event_types": Parameter("text", "Events of any of these types, known or not.", many=True),
+        "event_types": Parameter(
+            "text", "Events of any of these types, known or not.", many=True, most=32
+        ),
         "min_severity": Parameter(
             "choice",
             "Events at least this severe.",
@@ -1611,6 +1648,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             "text",
             "Where to look, by kinds of memory, in upper or lower case; empty means memories, episodes and skills.",
             many=True,
+            most=16,
         ),
         "limit": Parameter("integer", "Maximum number of results.", least=1, most=100, default=12),
         "alpha": Parameter(
@@ -1633,7 +1671,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         "project": Parameter("text", "Of this project.", optional=True, most=200),
         "start_time": Parameter("time", "Dated at or after."),
         "end_time": Parameter("time", "Dated before."),
-        "tags": Parameter("text", "With all of these labels.", many=True),
+        "tags": Parameter("text", "With all of these labels.", many=True, most=64),
         "access_level": Parameter(
             "choice",
             "Who may see the certificate.",
@@ -1673,7 +1711,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         ),
         "project": Parameter("text", "Of sessions on this project.", optional=True, most=200),
         "user_id": Parameter("text", "Of sessions serving this user.", optional=True, most=200),
-        "tags": Parameter("text", "Of sessions with all of these labels.", many=True),
+        "tags": Parameter("text", "Of sessions with all of these labels.", many=True, most=64),
         "error_patterns": Parameter("ErrorPatternsParams", "Parameters of ERROR_PATTERNS."),
         "tool_sequences": Parameter("ToolSequencesParams", "Parameters of TOOL_SEQUENCES."),
         "cost_analysis": Parameter("CostAnalysisParams", "Parameters of COST_ANALYSIS."),
@@ -1708,9 +1746,11 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             least=0,
             most=9007199254740991,
         ),
-        "tags": Parameter("text", "Labels.", many=True),
+        "tags": Parameter("text", "Labels.", many=True, most=64),
         "metadata": Parameter("json", "Free JSON."),
-        "tools": Parameter("text", "The tools it called, in order, repeats included.", many=True),
+        "tools": Parameter(
+            "text", "The tools it called, in order, repeats included.", many=True, most=1000
+        ),
         "agent_id": Parameter("text", "The agent.", most=200),
         "user_id": Parameter("text", "The user it was done for.", most=200),
         "project": Parameter("text", "The project.", most=200),
@@ -1721,7 +1761,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             most=200,
         ),
         "memory_ids": Parameter(
-            "text", "The memories that it rests on; they must exist.", many=True
+            "text", "The memories that it rests on; they must exist.", many=True, most=100
         ),
     },
     "get_episode": {
@@ -1746,7 +1786,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         "episode_id": Parameter("text", "The episode.", required=True, most=200),
     },
     "import_episodes": {
-        "episodes": Parameter("Episode", "The episodes.", many=True, required=True),
+        "episodes": Parameter("Episode", "The episodes.", many=True, required=True, most=500),
         "on_conflict": Parameter(
             "choice",
             "What to do when an id is taken by different content.",
@@ -1769,12 +1809,14 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         "signature": Parameter("SkillSignature", "What it takes and gives."),
         "code": Parameter("text", "How it is done, as code.", most=65536),
         "project": Parameter("text", "The project it is for.", most=200),
-        "tags": Parameter("text", "Labels.", many=True),
+        "tags": Parameter("text", "Labels.", many=True, most=64),
         "metadata": Parameter("json", "Free JSON."),
         "claimed_success_rate": Parameter(
             "number", "The success rate that is expected of it.", optional=True, least=0, most=1
         ),
-        "source_episode_ids": Parameter("text", "The episodes that it comes from.", many=True),
+        "source_episode_ids": Parameter(
+            "text", "The episodes that it comes from.", many=True, most=1000
+        ),
         "skill_id": Parameter(
             "text",
             "Choose the id to make retries harmless; a ULID is made when it is empty.",
@@ -1791,7 +1833,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         "signature": Parameter("SkillSignature", "What it takes and gives."),
         "code": Parameter("text", "How it is done, as code; may be empty.", most=65536),
         "project": Parameter("text", "The project it is for; may be empty.", most=200),
-        "tags": Parameter("text", "Labels, sorted, without repeats.", many=True),
+        "tags": Parameter("text", "Labels, sorted, without repeats.", many=True, most=64),
         "metadata": Parameter("json", "Free JSON."),
         "claimed_success_rate": Parameter(
             "number",
@@ -1885,7 +1927,7 @@ MESSAGES: Mapping[str, Mapping[str, Parameter]] = {
         "state": Parameter("State", "The situation.", required=True),
         "actor_id": Parameter("text", "Whose episode it belongs to.", most=200),
         "allowed_actions": Parameter(
-            "Action", "The actions to choose from; empty: all that are known.", many=True
+            "Action", "The actions to choose from; empty: all that are known.", many=True, most=1000
         ),
         "target_return": Parameter(
             "number", "The sum of rewards to aim at; see PredictRequest.", optional=True
@@ -1958,6 +2000,7 @@ MESSAGES: Mapping[str, Mapping[str, Parameter]] = {
             "text",
             "Whom it notifies: webhooks as `https://…` or `http://…`, addresses as `mailto:ops@example.com`.",
             many=True,
+            most=10,
         ),
         "pattern": Parameter(
             "text",
@@ -1991,7 +2034,9 @@ MESSAGES: Mapping[str, Mapping[str, Parameter]] = {
     "AlertScope": {
         "agent_id": Parameter("text", "Events of this agent, and its sessions.", most=200),
         "project": Parameter("text", "Those of sessions of this project.", most=200),
-        "tags": Parameter("text", "Those of sessions that have all of these tags.", many=True),
+        "tags": Parameter(
+            "text", "Those of sessions that have all of these tags.", many=True, most=20
+        ),
     },
     "CostAnalysisParams": {
         "model": Parameter("text", "Only events of this model; if empty, of all.", most=200),
@@ -2011,6 +2056,7 @@ MESSAGES: Mapping[str, Mapping[str, Parameter]] = {
             "text",
             "What else was known before each attempt: names of metadata (numbers, texts or truth values; `metadata.NAME` is the same), or labels as `tag:NAME`, which are then not treated as causes.",
             many=True,
+            most=20,
         ),
         "min_attempts": Parameter(
             "integer",
@@ -2103,8 +2149,10 @@ MESSAGES: Mapping[str, Mapping[str, Parameter]] = {
             least=0,
             most=9007199254740991,
         ),
-        "tools": Parameter("text", "The tools it called, in order, repeats included.", many=True),
-        "tags": Parameter("text", "Labels, sorted, without repeats.", many=True),
+        "tools": Parameter(
+            "text", "The tools it called, in order, repeats included.", many=True, most=1000
+        ),
+        "tags": Parameter("text", "Labels, sorted, without repeats.", many=True, most=64),
         "metadata": Parameter("json", "Free JSON."),
         "occurred_at": Parameter("time", "When it ended."),
         "created_at": Parameter("time", "When it was stored."),
@@ -2112,11 +2160,13 @@ MESSAGES: Mapping[str, Mapping[str, Parameter]] = {
             "text",
             'Which of these fields were taken from the session\'s record when the episode was stored, because the request left them out, e.g. "task".',
             many=True,
+            most=32,
         ),
         "memory_ids": Parameter(
             "text",
             "The memories that it rests on, sorted: those that the caller named and that still exist.",
             many=True,
+            most=100,
         ),
     },
     "EpisodeFilter": {
@@ -2124,7 +2174,7 @@ MESSAGES: Mapping[str, Mapping[str, Parameter]] = {
         "agent_id": Parameter("text", "Of this agent.", optional=True, most=200),
         "user_id": Parameter("text", "For this user.", optional=True, most=200),
         "project": Parameter("text", "On this project.", optional=True, most=200),
-        "tags": Parameter("text", "With all of these labels.", many=True),
+        "tags": Parameter("text", "With all of these labels.", many=True, most=64),
         "only_failures": Parameter("flag", "Only those that failed."),
         "only_successes": Parameter("flag", "Only those that succeeded."),
         "min_reward": Parameter(
@@ -2193,23 +2243,27 @@ MESSAGES: Mapping[str, Mapping[str, Parameter]] = {
             optional=True,
         ),
         "next_allowed_actions": Parameter(
-            "Action", "The actions that are allowed in next_state; empty: all.", many=True
+            "Action",
+            "The actions that are allowed in next_state; empty: all.",
+            many=True,
+            most=1000,
         ),
         "allowed_actions": Parameter(
             "Action",
             "The actions that it was chosen from, itself among them; empty: all.",
             many=True,
+            most=1000,
         ),
     },
     "ForgetFilter": {
         "kinds": Parameter(
-            "text", "Of these kinds, as Recall names them; empty: of any.", many=True
+            "text", "Of these kinds, as Recall names them; empty: of any.", many=True, most=32
         ),
         "user_id": Parameter("text", "Of this user.", optional=True, most=200),
         "agent_id": Parameter("text", "Of this agent.", optional=True, most=200),
         "session_id": Parameter("text", "Of this session.", optional=True, most=200),
         "project": Parameter("text", "Of this project.", optional=True, most=200),
-        "tags": Parameter("text", "With all of these tags.", many=True),
+        "tags": Parameter("text", "With all of these tags.", many=True, most=50),
         "start_time": Parameter("time", "At this time or later; for a session, its start counts."),
         "end_time": Parameter("time", "Before this time; for a session, its start counts."),
     },
@@ -2241,7 +2295,7 @@ MESSAGES: Mapping[str, Mapping[str, Parameter]] = {
             "text", "The agent it is for; if empty, every agent of the tenant.", most=200
         ),
         "project": Parameter("text", "The project it is about; may be empty.", most=200),
-        "tags": Parameter("text", "Labels, sorted, without repeats.", many=True),
+        "tags": Parameter("text", "Labels, sorted, without repeats.", many=True, most=64),
         "context": Parameter("json", "Free JSON: topics, trigger conditions."),
         "source_session_id": Parameter(
             "text", "The session that taught it; may be empty.", most=200
@@ -2272,7 +2326,7 @@ MESSAGES: Mapping[str, Mapping[str, Parameter]] = {
             "choice", "Of exactly this importance.", choices=("low", "normal", "high", "critical")
         ),
         "project": Parameter("text", "About this project.", optional=True, most=200),
-        "tags": Parameter("text", "With all of these labels.", many=True),
+        "tags": Parameter("text", "With all of these labels.", many=True, most=64),
         "include_archived": Parameter("flag", "Archived lessons too."),
     },
     "LockedContext": {
@@ -2287,8 +2341,8 @@ MESSAGES: Mapping[str, Mapping[str, Parameter]] = {
         "user_id": Parameter("text", "About this user.", optional=True, most=200),
         "agent_id": Parameter("text", "Remembered by this agent.", optional=True, most=200),
         "project": Parameter("text", "About this project.", optional=True, most=200),
-        "tags": Parameter("text", "With all of these labels.", many=True),
-        "any_tags": Parameter("text", "With at least one of these labels.", many=True),
+        "tags": Parameter("text", "With all of these labels.", many=True, most=64),
+        "any_tags": Parameter("text", "With at least one of these labels.", many=True, most=64),
         "metadata": Parameter(
             "json",
             "With all of these values in their metadata: each text, number, truth value, null or list must be the same; of a nested object, only what is named here.",
@@ -2297,6 +2351,7 @@ MESSAGES: Mapping[str, Mapping[str, Parameter]] = {
             "MetadataCondition",
             "And with all of these conditions met by their metadata.",
             many=True,
+            most=64,
         ),
         "start_time": Parameter("time", "That began to hold at this time or later."),
         "end_time": Parameter("time", "That began to hold before this time."),
@@ -2341,7 +2396,7 @@ MESSAGES: Mapping[str, Mapping[str, Parameter]] = {
             "text", "The agent that remembers it; if empty, every agent of the tenant.", most=200
         ),
         "project": Parameter("text", "The project it is about.", most=200),
-        "tags": Parameter("text", "Labels.", many=True),
+        "tags": Parameter("text", "Labels.", many=True, most=64),
         "metadata": Parameter("json", "Free JSON, to filter by."),
         "importance": Parameter(
             "choice",
@@ -2354,6 +2409,7 @@ MESSAGES: Mapping[str, Mapping[str, Parameter]] = {
             "text",
             "Ids of the memories that it replaces, which may be earlier ones of the stream.",
             many=True,
+            most=100,
         ),
         "id": Parameter(
             "text",
@@ -2440,7 +2496,7 @@ MESSAGES: Mapping[str, Mapping[str, Parameter]] = {
         "agent_id": Parameter("text", "Of this agent.", optional=True, most=200),
         "user_id": Parameter("text", "Of this user.", optional=True, most=200),
         "project": Parameter("text", "Of this project.", optional=True, most=200),
-        "tags": Parameter("text", "With all of these labels.", many=True),
+        "tags": Parameter("text", "With all of these labels.", many=True, most=64),
         "start_time": Parameter(
             "time", "Begun (a session) or attempted (an episode) at this time or later."
         ),
@@ -2454,9 +2510,10 @@ MESSAGES: Mapping[str, Mapping[str, Parameter]] = {
             "choice",
             "With any of these outcomes.",
             many=True,
+            most=3,
             choices=("success", "partial", "failure"),
         ),
-        "tags": Parameter("text", "With all of these labels.", many=True),
+        "tags": Parameter("text", "With all of these labels.", many=True, most=64),
         "user_id": Parameter(
             "text", "On attempts in sessions serving this user.", optional=True, most=200
         ),
@@ -2490,7 +2547,7 @@ MESSAGES: Mapping[str, Mapping[str, Parameter]] = {
     },
     "SkillFilter": {
         "project": Parameter("text", "For this project.", optional=True, most=200),
-        "tags": Parameter("text", "With all of these labels.", many=True),
+        "tags": Parameter("text", "With all of these labels.", many=True, most=64),
         "min_success_rate": Parameter(
             "number",
             "With at least this share of successful uses; for one that was never used, its claimed success rate counts, 0 if it has none.",
