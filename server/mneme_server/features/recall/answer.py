@@ -181,22 +181,6 @@ def answer_of(
     )
 
 
-def answer_of_nothing(
-    corpus: CorpusSearch, query: RecallQuery, selection: Selection, *, pending: int
-) -> RecallAnswer:
-    """Return the answer where nothing is selected; `pending` as in `answer_of`."""
-    count = corpus.count_of(selection)
-    if count:  # Of candidates alone: none of these is one.
-        why = RecallOutcome.NOTHING_ABOVE_MIN_SCORE
-    elif corpus.has(query.filter.kinds):
-        why = RecallOutcome.NOTHING_MATCHES_FILTERS
-    else:
-        why = RecallOutcome.NOTHING_STORED
-    if corpus.whole:
-        return RecallAnswer((), why, 0, confidence=0.0)
-    return RecallAnswer((), why, count, pending_count=pending, partial=True)
-
-
 @contextmanager
 def _reading(corpus: CorpusSearch) -> Iterator[ReadSources]:
     """Lend what reads memories by their sources; a transaction is begun when it reads the first."""

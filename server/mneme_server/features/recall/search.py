@@ -10,6 +10,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from mneme_server.common.begun import Begun, repeatable
+from mneme_server.engine.corpus.document import MemoryKind
 from mneme_server.engine.corpus.ports import (
     CorpusIndex,
     CorpusSearch,
@@ -22,7 +23,6 @@ from mneme_server.engine.scheduling.foreground import Foreground, Size
 from mneme_server.features.recall.answer import (
     Rerank,
     answer_of,
-    answer_of_nothing,
     rerank,
 )
 from mneme_server.features.recall.confidence import (
@@ -49,7 +49,7 @@ from mneme_server.features.recall.model import (
     RecallQuery,
 )
 from mneme_server.features.recall.reranker import DeferredReranker
-from mneme_server.features.recall.sessions import parts_of, search_sessions
+from mneme_server.features.recall.sessions import search_sessions
 
 _Embedding: TypeAlias = Callable[[], Matrix | None]
 LEXICAL_HALF = 10.0
@@ -102,7 +102,7 @@ class Recall:
         Raises:
             EmbeddingError: the embedding backend failed, and the query needs its vector.
         """
-        if parts_of(query.filter.kinds):  # Two sessions that ended alike are two sessions.
+        if _parts_of(query.filter.kinds):  # Two sessions that ended alike are two sessions.
             query = replace(query, every_copy=True)
         size = Size.SMALL if len(query.text) <= LONG_QUERY else Size.LARGE
         open_tenant = self.tenants.open_at_once if query.at_once else self.tenants.open
@@ -122,7 +122,7 @@ class Recall:
         index = corpus.index
         selection = index.select(query.filter)
         if not selection.count:
-            return answer_of_nothing(corpus, query, selection, pending=waiting)
+            return _nothing(corpus, query, selection, pending=waiting)
         confidence = self._confidence(corpus, query, selection)
         crowding = Crowding(index, every_copy=query.every_copy)
         searched: Selection | None = selection
@@ -178,6 +178,13 @@ class Recall:
         return sure
 
 
+def _parts_of(kinds: frozenset[MemoryKind]) -> frozenset[MemoryKind]:
+    """Return the kinds that these sum up; none when one of them sums up nothing."""
+    if not all(kind.parts for kind in kinds):
+        return frozenset()
+    return frozenset(part for kind in kinds for part in kind.parts)
+
+
 def _search(
     index: CorpusIndex,
     query: RecallQuery,
@@ -195,9 +202,25 @@ def _search(
         hits = index.search_dense(vectors[0], CANDIDATES_PER_SIDE, selection)
         cosine = hits.scores.astype(np.float64)
         return OneSided(hits, cosine, np.clip(cosine, 0.0, 1.0), cosine)
-    if parts := parts_of(query.filter.kinds):
+    if parts := _parts_of(query.filter.kinds):
         return search_sessions(
             index, query.text, embedding, selection,
             parts=parts, weights=query.weights, scale=scale,
         )  # fmt: skip
     return search_hybrid(index, query.text, embedding, selection, scale=scale)
+
+
+def _nothing(
+    corpus: CorpusSearch, query: RecallQuery, selection: Selection, *, pending: int
+) -> RecallAnswer:
+    """Return the answer where nothing is selected; `pending` documents wait for embedding."""
+    count = corpus.count_of(selection)
+    if count:  # Of candidates alone: none of these is one.
+        why = RecallOutcome.NOTHING_ABOVE_MIN_SCORE
+    elif corpus.has(query.filter.kinds):
+        why = RecallOutcome.NOTHING_MATCHES_FILTERS
+    else:
+        why = RecallOutcome.NOTHING_STORED
+    if corpus.whole:
+        return RecallAnswer((), why, 0, confidence=0.0)
+    return RecallAnswer((), why, count, pending_count=pending, partial=True)

@@ -38,13 +38,6 @@ SECOND = 0.5
 _NO_ROW = -1
 
 
-def parts_of(kinds: frozenset[MemoryKind]) -> frozenset[MemoryKind]:
-    """Return the kinds that these sum up; none when one of them sums up nothing."""
-    if not all(kind.parts for kind in kinds):
-        return frozenset()
-    return frozenset(part for kind in kinds for part in kind.parts)
-
-
 def search_sessions(
     index: CorpusIndex,
     query: str,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import unicodedata
 
 from mneme.v1 import event_service_pb2, learning_import_pb2, memory_service_pb2
-from mneme_server.edge.grpc import names
-from mneme_server.edge.grpc.names import compose_names
+from mneme_server.edge.grpc import validation
+from mneme_server.edge.grpc.validation import compose_names
 
 JOSE = "José"
 NFD = unicodedata.normalize("NFD", JOSE)
@@ -36,4 +36,4 @@ def test_the_fields_that_lead_into_texts_are_there() -> None:
     files = (learning_import_pb2, memory_service_pb2)
     messages = [one for file in files for one in file.DESCRIPTOR.message_types_by_name.values()]
     fields = {field.full_name for message in messages for field in message.fields}
-    assert fields >= names._LEADING_INTO_TEXTS
+    assert fields >= validation._LEADING_INTO_TEXTS

@@ -7,10 +7,12 @@ cleanrl and the zoo of Stable-Baselines3 use most, in networks small enough for 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 
 import numpy as np
+from mneme._extras import from_wheels
 
-from mneme_server.common.errors import InvalidArgument, Reason
+from mneme_server.common.errors import FailedPrecondition, InvalidArgument, Reason
 from mneme_server.features.learning.algorithms.algorithm import Algorithm, ConfigKey, LearningTask
 from mneme_server.features.learning.deep.encoder import (
     StateEncoder,
@@ -27,7 +29,6 @@ from mneme_server.features.learning.deep.policies import (
     NetworkPolicy,
     Values,
 )
-from mneme_server.features.learning.deep.process import require_torch
 from mneme_server.features.learning.deep.setup import RECORDED_AT_ONCE, Setup
 from mneme_server.features.learning.deep.transformer import TransformerPolicy
 from mneme_server.features.learning.spaces import Box, OpenLabels, count_of
@@ -252,7 +253,7 @@ def _maker(
     name: str, wants: Callable[[LearningTask], int], *, on_policy: bool = False
 ) -> Callable[[LearningTask], DeepLearner]:
     def make(task: LearningTask) -> DeepLearner:
-        require_torch()
+        _require_torch()
         config = task.config
         encoder = encoder_of(task.states, int(config["features"]))
         box = task.actions if isinstance(task.actions, Box) else None
@@ -446,3 +447,17 @@ DEEP_ALGORITHMS: tuple[Algorithm, ...] = (
     ),
 )
 """All of them, in the order in which they are described."""
+
+
+def _require_torch() -> None:
+    """See to it that workers will find torch, without importing it.
+
+    Raises:
+        FailedPrecondition: it is not installed.
+    """
+    if find_spec("torch") is None:
+        raise FailedPrecondition(
+            "this algorithm needs torch, which the server does not have (q_learning, sarsa, linucb"
+            f" and thompson need none). Install it {from_wheels('server,rl')}",
+            reason=Reason.ALGORITHM_NOT_SUPPORTED,
+        )

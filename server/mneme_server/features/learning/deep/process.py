@@ -11,15 +11,12 @@ from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import structlog
-from mneme._extras import from_wheels
 
 from mneme_server.common.errors import (
-    FailedPrecondition,
     MnemeError,
     Reason,
     ResourceExhausted,
@@ -43,20 +40,6 @@ _LAST_WORDS = 2_000
 _log = structlog.get_logger(__name__)
 
 Answer = Mapping[str, Any]
-
-
-def require_torch() -> None:
-    """See to it that workers will find torch, without importing it.
-
-    Raises:
-        FailedPrecondition: it is not installed.
-    """
-    if find_spec("torch") is None:
-        raise FailedPrecondition(
-            "this algorithm needs torch, which the server does not have (q_learning, sarsa, linucb"
-            f" and thompson need none). Install it {from_wheels('server,rl')}",
-            reason=Reason.ALGORITHM_NOT_SUPPORTED,
-        )
 
 
 class Worker:
