@@ -13,7 +13,7 @@ import grpc
 import pytest
 from integration.test_alerts import change, history, rule, triggered
 from mneme.v1 import alert_service_pb2 as pb
-from mneme.v1 import event_service_pb2 as events_pb
+from mneme.v1 import common_pb2
 from support.api import Api, refused
 from support.contexts import eventually
 from support.making import event, list_events, record
@@ -82,7 +82,7 @@ def test_what_is_triggered_and_resolved_is_recorded_once_each(api: Api) -> None:
     )
     assert [e.event_type for e in found] == ["alert_triggered", "alert_resolved"]
     assert found[0].text.startswith("Triggered: Errors. 100 % of the events")
-    assert found[0].severity == events_pb.SEVERITY_WARN
+    assert found[0].severity == common_pb2.SEVERITY_WARN
     # An event of an alert is no event that a rule watches.
     counted = rule(api, "EVENT_COUNT_EXCEEDS", threshold=2)
     assert triggered(api, counted).current_value == 3

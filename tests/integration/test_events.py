@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from google.protobuf.duration_pb2 import Duration
+from mneme.v1 import common_pb2
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme_server.features.events.event_types import EventType
 from support.api import Api, grpc, refused
@@ -31,8 +32,8 @@ from support.making import (
 )
 
 ALL_TYPES = list(map(str, EventType))
-ERROR, INFO = events_pb.SEVERITY_ERROR, events_pb.SEVERITY_INFO
-CRITICAL = events_pb.SEVERITY_CRITICAL
+ERROR, INFO = common_pb2.SEVERITY_ERROR, common_pb2.SEVERITY_INFO
+CRITICAL = common_pb2.SEVERITY_CRITICAL
 COST = "cost_tracked"
 
 
@@ -86,12 +87,12 @@ def test_severity_is_error_for_failures_and_info_for_the_rest_unless_it_is_given
 ) -> None:
     failure = kind in (TOOL_ERROR, "error")
     assert one_event(api, kind=kind).severity == (ERROR if failure else INFO)
-    given = one_event(api, kind=kind, severity=events_pb.SEVERITY_WARN)
-    assert given.severity == events_pb.SEVERITY_WARN
+    given = one_event(api, kind=kind, severity=common_pb2.SEVERITY_WARN)
+    assert given.severity == common_pb2.SEVERITY_WARN
     assert session_of(api, "s").error_count == (2 if failure else 0)
 
 
-@pytest.mark.parametrize("severity", [ERROR, events_pb.SEVERITY_CRITICAL])
+@pytest.mark.parametrize("severity", [ERROR, common_pb2.SEVERITY_CRITICAL])
 def test_a_severe_event_counts_as_one_error_whatever_its_type(severity: int, api: Api) -> None:
     record(api, event("x", severity=severity), event("x", kind=TOOL_ERROR, severity=severity))
     assert session_of(api, "s").error_count == 2
@@ -192,7 +193,7 @@ def test_an_error_that_ends_a_session_has_its_words_and_is_not_recalled(api: Api
 
 def test_everything_that_an_event_was_given_comes_back(api: Api) -> None:
     given = event(
-        "words", "s", LLM_RESPONSE, id="e", agent_id="a", severity=events_pb.SEVERITY_WARN,
+        "words", "s", LLM_RESPONSE, id="e", agent_id="a", severity=common_pb2.SEVERITY_WARN,
         at=1.234567, payload={"deep": {"list": [1, 2.5, None, True, "x"]}}, metadata={"v": "1"},
         name="n", call_id="c", error="err", model="m", input_tokens=1, output_tokens=2,
         cost_usd=0.1, duration=Duration(seconds=3, nanos=5_000), searchable=True,
@@ -439,7 +440,7 @@ def test_events_are_listed_by_every_filter_in_both_directions(api: Api) -> None:
         api,
         event("1", "s", id="1", at=3, agent_id="a", name="n"),
         event("2", "s", TOOL_ERROR, id="2", at=1, agent_id="b"),
-        event("3", "t", id="3", at=2, severity=events_pb.SEVERITY_DEBUG),
+        event("3", "t", id="3", at=2, severity=common_pb2.SEVERITY_DEBUG),
         event("4", "t", TOOL_CALL, id="4", at=2, name="n"),
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
+from mneme.v1 import common_pb2
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
 from support.api import Api, grpc, refused
@@ -41,11 +42,11 @@ def spoken(server: LocalServer) -> Api:
         event("deploy billing to production", id="call", kind=TOOL_CALL, name="deploy"),
         event("deploy billing: refused", id="refused", kind=TOOL_ERROR, name="deploy"),
         event("deploy billing: locked", id="locked", kind=TOOL_ERROR, name="lock",
-              severity=events_pb.SEVERITY_CRITICAL),
+              severity=common_pb2.SEVERITY_CRITICAL),
         event("billing tool ended", id="foreign", kind="on_tool_end", name="deploy",
               agent_id="Planner"),
         event("billing tool warned", id="warned", kind="on_tool_end",
-              severity=events_pb.SEVERITY_WARN),
+              severity=common_pb2.SEVERITY_WARN),
         wait=True,
     )  # fmt: skip
     return api

@@ -8,6 +8,7 @@ import grpc
 import pytest
 from integration.test_alerts import rule, triggered
 from mneme.v1 import alert_service_pb2 as pb
+from mneme.v1 import common_pb2
 from mneme.v1 import event_service_pb2 as events_pb
 from support.api import Api, refused
 from support.making import at, event, record
@@ -78,7 +79,7 @@ def test_silence_failures_costs_latencies_and_patterns_can_be_tried(api: Api) ->
         api,
         event("x", "s", at=DAY, cost_usd=2, duration={"seconds": 3}),
         event("x", "s", "error", at=2 * DAY, error="timeout after 30 s"),
-        event("x", "s", "session_ended", at=3 * DAY, severity=events_pb.SEVERITY_ERROR),
+        event("x", "s", "session_ended", at=3 * DAY, severity=common_pb2.SEVERITY_ERROR),
     )
     silence = tried(api, "NO_EVENTS_FOR", window_minutes=1440 * 2)
     assert [one.triggered_at for one in silence.alerts] == [at(5 * DAY)]

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from mneme.v1 import admin_service_pb2 as admin_pb
+from mneme.v1 import common_pb2
 from mneme.v1 import event_service_pb2 as events_pb
 from support.api import Api, failure_of, grpc, refused
 from support.making import TOOL_CALL, TOOL_ERROR, event, record, stream
@@ -106,13 +107,13 @@ def test_a_watcher_sees_only_what_its_filters_let_through(api: Api) -> None:
         event("1", "s", id="1", agent_id="a"),
         event("2", "t", TOOL_CALL, id="2", agent_id="a"),
         event("3", "s", TOOL_ERROR, id="3", agent_id="b"),
-        event("4", "s", id="last", agent_id="a", severity=events_pb.SEVERITY_CRITICAL),
+        event("4", "s", id="last", agent_id="a", severity=common_pb2.SEVERITY_CRITICAL),
     ]
     for fields, expected in (
         ({"session_id": "s"}, ["1", "3", "last"]),
         ({"agent_id": "a"}, ["1", "2", "last"]),
         ({"event_types": [TOOL_CALL, TOOL_ERROR]}, ["2", "3"]),
-        ({"min_severity": events_pb.SEVERITY_ERROR}, ["3", "last"]),
+        ({"min_severity": common_pb2.SEVERITY_ERROR}, ["3", "last"]),
         ({"session_id": "s", "agent_id": "a"}, ["1", "last"]),
     ):
         record(api, *batch)

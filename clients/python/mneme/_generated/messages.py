@@ -109,7 +109,7 @@ from mneme.v1.certificate_pb2 import (
     VerifyCertificateRequest,
     VerifyCertificateResponse,
 )
-from mneme.v1.common_pb2 import Importance
+from mneme.v1.common_pb2 import Importance, Severity
 from mneme.v1.context_service_pb2 import (
     CollectedEntry,
     ContextEpisode,
@@ -195,7 +195,6 @@ from mneme.v1.event_service_pb2 import (
     RecordEventsResponse,
     Session,
     SessionStatus,
-    Severity,
     StartSessionRequest,
     StartSessionResponse,
     StreamEventsRequest,

@@ -11,8 +11,23 @@ class Importance(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     IMPORTANCE_NORMAL: _ClassVar[Importance]
     IMPORTANCE_HIGH: _ClassVar[Importance]
     IMPORTANCE_CRITICAL: _ClassVar[Importance]
+
+class Severity(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    SEVERITY_UNSPECIFIED: _ClassVar[Severity]
+    SEVERITY_DEBUG: _ClassVar[Severity]
+    SEVERITY_INFO: _ClassVar[Severity]
+    SEVERITY_WARN: _ClassVar[Severity]
+    SEVERITY_ERROR: _ClassVar[Severity]
+    SEVERITY_CRITICAL: _ClassVar[Severity]
 IMPORTANCE_UNSPECIFIED: Importance
 IMPORTANCE_LOW: Importance
 IMPORTANCE_NORMAL: Importance
 IMPORTANCE_HIGH: Importance
 IMPORTANCE_CRITICAL: Importance
+SEVERITY_UNSPECIFIED: Severity
+SEVERITY_DEBUG: Severity
+SEVERITY_INFO: Severity
+SEVERITY_WARN: Severity
+SEVERITY_ERROR: Severity
+SEVERITY_CRITICAL: Severity

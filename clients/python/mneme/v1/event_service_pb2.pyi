@@ -5,6 +5,7 @@ from google.api import annotations_pb2 as _annotations_pb2
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from mneme.v1 import common_pb2 as _common_pb2
 from mneme.v1 import options_pb2 as _options_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -15,27 +16,12 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
-class Severity(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-    __slots__ = ()
-    SEVERITY_UNSPECIFIED: _ClassVar[Severity]
-    SEVERITY_DEBUG: _ClassVar[Severity]
-    SEVERITY_INFO: _ClassVar[Severity]
-    SEVERITY_WARN: _ClassVar[Severity]
-    SEVERITY_ERROR: _ClassVar[Severity]
-    SEVERITY_CRITICAL: _ClassVar[Severity]
-
 class SessionStatus(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     SESSION_STATUS_UNSPECIFIED: _ClassVar[SessionStatus]
     SESSION_STATUS_ACTIVE: _ClassVar[SessionStatus]
     SESSION_STATUS_COMPLETED: _ClassVar[SessionStatus]
     SESSION_STATUS_ERROR: _ClassVar[SessionStatus]
-SEVERITY_UNSPECIFIED: Severity
-SEVERITY_DEBUG: Severity
-SEVERITY_INFO: Severity
-SEVERITY_WARN: Severity
-SEVERITY_ERROR: Severity
-SEVERITY_CRITICAL: Severity
 SESSION_STATUS_UNSPECIFIED: SessionStatus
 SESSION_STATUS_ACTIVE: SessionStatus
 SESSION_STATUS_COMPLETED: SessionStatus
@@ -131,7 +117,7 @@ class NewEvent(_message.Message):
     session_id: str
     agent_id: str
     event_type: str
-    severity: Severity
+    severity: _common_pb2.Severity
     timestamp: _timestamp_pb2.Timestamp
     text: str
     payload: _struct_pb2.Struct
@@ -145,7 +131,7 @@ class NewEvent(_message.Message):
     cost_usd: float
     duration: _duration_pb2.Duration
     searchable: bool
-    def __init__(self, id: _Optional[str] = ..., session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., event_type: _Optional[str] = ..., severity: _Optional[_Union[Severity, str]] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., text: _Optional[str] = ..., payload: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., name: _Optional[str] = ..., call_id: _Optional[str] = ..., error: _Optional[str] = ..., model: _Optional[str] = ..., input_tokens: _Optional[int] = ..., output_tokens: _Optional[int] = ..., cost_usd: _Optional[float] = ..., duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., searchable: _Optional[bool] = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., event_type: _Optional[str] = ..., severity: _Optional[_Union[_common_pb2.Severity, str]] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., text: _Optional[str] = ..., payload: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., name: _Optional[str] = ..., call_id: _Optional[str] = ..., error: _Optional[str] = ..., model: _Optional[str] = ..., input_tokens: _Optional[int] = ..., output_tokens: _Optional[int] = ..., cost_usd: _Optional[float] = ..., duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., searchable: _Optional[bool] = ...) -> None: ...
 
 class Event(_message.Message):
     __slots__ = ("id", "session_id", "agent_id", "event_type", "severity", "timestamp", "text", "payload", "metadata", "name", "call_id", "error", "model", "input_tokens", "output_tokens", "cost_usd", "duration", "searchable", "sequence", "recorded_at", "prev_hash", "hash", "hash_version", "salt", "commitment")
@@ -178,7 +164,7 @@ class Event(_message.Message):
     session_id: str
     agent_id: str
     event_type: str
-    severity: Severity
+    severity: _common_pb2.Severity
     timestamp: _timestamp_pb2.Timestamp
     text: str
     payload: _struct_pb2.Struct
@@ -199,7 +185,7 @@ class Event(_message.Message):
     hash_version: int
     salt: bytes
     commitment: str
-    def __init__(self, id: _Optional[str] = ..., session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., event_type: _Optional[str] = ..., severity: _Optional[_Union[Severity, str]] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., text: _Optional[str] = ..., payload: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., name: _Optional[str] = ..., call_id: _Optional[str] = ..., error: _Optional[str] = ..., model: _Optional[str] = ..., input_tokens: _Optional[int] = ..., output_tokens: _Optional[int] = ..., cost_usd: _Optional[float] = ..., duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., searchable: _Optional[bool] = ..., sequence: _Optional[int] = ..., recorded_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., prev_hash: _Optional[str] = ..., hash: _Optional[str] = ..., hash_version: _Optional[int] = ..., salt: _Optional[bytes] = ..., commitment: _Optional[str] = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., event_type: _Optional[str] = ..., severity: _Optional[_Union[_common_pb2.Severity, str]] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., text: _Optional[str] = ..., payload: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., name: _Optional[str] = ..., call_id: _Optional[str] = ..., error: _Optional[str] = ..., model: _Optional[str] = ..., input_tokens: _Optional[int] = ..., output_tokens: _Optional[int] = ..., cost_usd: _Optional[float] = ..., duration: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., searchable: _Optional[bool] = ..., sequence: _Optional[int] = ..., recorded_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., prev_hash: _Optional[str] = ..., hash: _Optional[str] = ..., hash_version: _Optional[int] = ..., salt: _Optional[bytes] = ..., commitment: _Optional[str] = ...) -> None: ...
 
 class StartSessionRequest(_message.Message):
     __slots__ = ("session_id", "agent_id", "agent_name", "user_id", "project", "tags", "metadata", "started_at")
@@ -351,7 +337,7 @@ class ListEventsRequest(_message.Message):
     session_id: str
     agent_id: str
     event_types: _containers.RepeatedScalarFieldContainer[str]
-    min_severity: Severity
+    min_severity: _common_pb2.Severity
     name: str
     start_time: _timestamp_pb2.Timestamp
     end_time: _timestamp_pb2.Timestamp
@@ -359,7 +345,7 @@ class ListEventsRequest(_message.Message):
     page_size: int
     page_token: str
     project: str
-    def __init__(self, session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., event_types: _Optional[_Iterable[str]] = ..., min_severity: _Optional[_Union[Severity, str]] = ..., name: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., descending: _Optional[bool] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., project: _Optional[str] = ...) -> None: ...
+    def __init__(self, session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., event_types: _Optional[_Iterable[str]] = ..., min_severity: _Optional[_Union[_common_pb2.Severity, str]] = ..., name: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., descending: _Optional[bool] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., project: _Optional[str] = ...) -> None: ...
 
 class ListEventsResponse(_message.Message):
     __slots__ = ("events", "next_page_token")
@@ -396,10 +382,10 @@ class WatchEventsRequest(_message.Message):
     session_id: str
     agent_id: str
     event_types: _containers.RepeatedScalarFieldContainer[str]
-    min_severity: Severity
+    min_severity: _common_pb2.Severity
     after_cursor: str
     project: str
-    def __init__(self, session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., event_types: _Optional[_Iterable[str]] = ..., min_severity: _Optional[_Union[Severity, str]] = ..., after_cursor: _Optional[str] = ..., project: _Optional[str] = ...) -> None: ...
+    def __init__(self, session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., event_types: _Optional[_Iterable[str]] = ..., min_severity: _Optional[_Union[_common_pb2.Severity, str]] = ..., after_cursor: _Optional[str] = ..., project: _Optional[str] = ...) -> None: ...
 
 class WatchEventsResponse(_message.Message):
     __slots__ = ("event", "cursor")

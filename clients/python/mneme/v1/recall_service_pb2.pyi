@@ -5,7 +5,7 @@ from google.api import annotations_pb2 as _annotations_pb2
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from mneme.v1 import certificate_pb2 as _certificate_pb2
-from mneme.v1 import event_service_pb2 as _event_service_pb2
+from mneme.v1 import common_pb2 as _common_pb2
 from mneme.v1 import options_pb2 as _options_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -107,7 +107,7 @@ class RecallRequest(_message.Message):
     explain: bool
     weights: RankingWeights
     event_types: _containers.RepeatedScalarFieldContainer[str]
-    min_severity: _event_service_pb2.Severity
+    min_severity: _common_pb2.Severity
     name: str
     author: str
     context_turns: int
@@ -115,7 +115,7 @@ class RecallRequest(_message.Message):
     min_confidence: float
     rerank: bool
     include_archived: bool
-    def __init__(self, query: _Optional[str] = ..., scopes: _Optional[_Iterable[str]] = ..., agent_id: _Optional[str] = ..., session_id: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., tags: _Optional[_Iterable[str]] = ..., limit: _Optional[int] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[RecallMode, str]] = ..., explain: _Optional[bool] = ..., weights: _Optional[_Union[RankingWeights, _Mapping]] = ..., event_types: _Optional[_Iterable[str]] = ..., min_severity: _Optional[_Union[_event_service_pb2.Severity, str]] = ..., name: _Optional[str] = ..., author: _Optional[str] = ..., context_turns: _Optional[int] = ..., every_copy: _Optional[bool] = ..., min_confidence: _Optional[float] = ..., rerank: _Optional[bool] = ..., include_archived: _Optional[bool] = ...) -> None: ...
+    def __init__(self, query: _Optional[str] = ..., scopes: _Optional[_Iterable[str]] = ..., agent_id: _Optional[str] = ..., session_id: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., tags: _Optional[_Iterable[str]] = ..., limit: _Optional[int] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[RecallMode, str]] = ..., explain: _Optional[bool] = ..., weights: _Optional[_Union[RankingWeights, _Mapping]] = ..., event_types: _Optional[_Iterable[str]] = ..., min_severity: _Optional[_Union[_common_pb2.Severity, str]] = ..., name: _Optional[str] = ..., author: _Optional[str] = ..., context_turns: _Optional[int] = ..., every_copy: _Optional[bool] = ..., min_confidence: _Optional[float] = ..., rerank: _Optional[bool] = ..., include_archived: _Optional[bool] = ...) -> None: ...
 
 class ScoreTerm(_message.Message):
     __slots__ = ("name", "value", "contribution")

@@ -6,9 +6,9 @@ import type { AlertCondition, AlertState, AlertTrend } from "./mneme/v1/alert_se
 import type { KeyScope } from "./mneme/v1/auth_pb.js";
 import type { EdgeOrigin } from "./mneme/v1/causal_pb.js";
 import type { AccessLevel } from "./mneme/v1/certificate_pb.js";
-import type { Importance } from "./mneme/v1/common_pb.js";
+import type { Importance, Severity } from "./mneme/v1/common_pb.js";
 import type { FdrMethod } from "./mneme/v1/discovery_pb.js";
-import type { SessionStatus, Severity } from "./mneme/v1/event_service_pb.js";
+import type { SessionStatus } from "./mneme/v1/event_service_pb.js";
 import type { ExperimentStatus } from "./mneme/v1/experiment_pb.js";
 import type { KnowledgeType } from "./mneme/v1/knowledge_pb.js";
 import type { ImportConflict } from "./mneme/v1/learn_service_pb.js";

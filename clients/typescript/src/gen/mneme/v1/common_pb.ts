@@ -52,7 +52,7 @@ import { enumDesc, fileDesc } from "@bufbuild/protobuf/codegenv2";
  * Describes the file mneme/v1/common.proto.
  */
 export const file_mneme_v1_common: GenFile = /*@__PURE__*/
-  fileDesc("ChVtbmVtZS92MS9jb21tb24ucHJvdG8SCG1uZW1lLnYxKoEBCgpJbXBvcnRhbmNlEhoKFklNUE9SVEFOQ0VfVU5TUEVDSUZJRUQQABISCg5JTVBPUlRBTkNFX0xPVxABEhUKEUlNUE9SVEFOQ0VfTk9STUFMEAISEwoPSU1QT1JUQU5DRV9ISUdIEAMSFwoTSU1QT1JUQU5DRV9DUklUSUNBTBAEYgZwcm90bzM");
+  fileDesc("ChVtbmVtZS92MS9jb21tb24ucHJvdG8SCG1uZW1lLnYxKoEBCgpJbXBvcnRhbmNlEhoKFklNUE9SVEFOQ0VfVU5TUEVDSUZJRUQQABISCg5JTVBPUlRBTkNFX0xPVxABEhUKEUlNUE9SVEFOQ0VfTk9STUFMEAISEwoPSU1QT1JUQU5DRV9ISUdIEAMSFwoTSU1QT1JUQU5DRV9DUklUSUNBTBAEKokBCghTZXZlcml0eRIYChRTRVZFUklUWV9VTlNQRUNJRklFRBAAEhIKDlNFVkVSSVRZX0RFQlVHEAESEQoNU0VWRVJJVFlfSU5GTxACEhEKDVNFVkVSSVRZX1dBUk4QAxISCg5TRVZFUklUWV9FUlJPUhAEEhUKEVNFVkVSSVRZX0NSSVRJQ0FMEAViBnByb3RvMw");
 
 /**
  * Importance of a memory, as its author judged it. It counts a little in
@@ -110,4 +110,68 @@ export type ImportanceJson = "IMPORTANCE_UNSPECIFIED" | "IMPORTANCE_LOW" | "IMPO
  */
 export const ImportanceSchema: GenEnum<Importance, ImportanceJson> = /*@__PURE__*/
   enumDesc(file_mneme_v1_common, 0);
+
+/**
+ * Severity of an event.
+ *
+ * @generated from enum mneme.v1.Severity
+ */
+export enum Severity {
+  /**
+   * In a request: ERROR for tool_error and error events, else INFO; or no
+   * filter.
+   *
+   * @generated from enum value: SEVERITY_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Useful for debugging.
+   *
+   * @generated from enum value: SEVERITY_DEBUG = 1;
+   */
+  DEBUG = 1,
+
+  /**
+   * Normal.
+   *
+   * @generated from enum value: SEVERITY_INFO = 2;
+   */
+  INFO = 2,
+
+  /**
+   * Suspicious.
+   *
+   * @generated from enum value: SEVERITY_WARN = 3;
+   */
+  WARN = 3,
+
+  /**
+   * Failed. Counts as one of the session's errors, whatever the event's type.
+   *
+   * @generated from enum value: SEVERITY_ERROR = 4;
+   */
+  ERROR = 4,
+
+  /**
+   * Failed badly. Counts as one of the session's errors, whatever the event's
+   * type.
+   *
+   * @generated from enum value: SEVERITY_CRITICAL = 5;
+   */
+  CRITICAL = 5,
+}
+
+/**
+ * Severity of an event.
+ *
+ * @generated from enum mneme.v1.Severity
+ */
+export type SeverityJson = "SEVERITY_UNSPECIFIED" | "SEVERITY_DEBUG" | "SEVERITY_INFO" | "SEVERITY_WARN" | "SEVERITY_ERROR" | "SEVERITY_CRITICAL";
+
+/**
+ * Describes the enum mneme.v1.Severity.
+ */
+export const SeveritySchema: GenEnum<Severity, SeverityJson> = /*@__PURE__*/
+  enumDesc(file_mneme_v1_common, 1);
 
