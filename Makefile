@@ -47,13 +47,21 @@ NGINX := $(VENV)/nginx/usr/sbin/nginx
 # What buf compares the API with: the main branch of the origin, else the local one.
 MAIN := $(shell git rev-parse --verify --quiet origin/main 2>/dev/null || git rev-parse --verify --quiet main 2>/dev/null)
 
+# What the guide to other languages installs, and its test runs.
+LANGUAGES = $(sort $(shell sed -n 's/^sudo apt-get install -y //p' docs/guides/languages.md))
+
+INSTALL_LANGUAGES = echo "Installing Ruby, Java and the generators of code for the tests of other languages."; \
+	export DEBIAN_FRONTEND=noninteractive; INSTALL="apt-get -qq install -y --no-install-recommends $(LANGUAGES)"; \
+	{ $$INSTALL >/dev/null 2>&1 || { apt-get -qq update && $$INSTALL >/dev/null; }; } || \
+	echo "Tests of other languages: skipped, they cannot be installed"
+
 INSTALL_CHROMIUM := echo "Installing Chromium for the browser tests."; export DEBIAN_FRONTEND=noninteractive; \
 	{ apt-get -qq install -y --no-install-recommends chromium >/dev/null 2>&1 || \
 	{ apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium >/dev/null; }; } || \
 	echo "Browser tests: skipped, Chromium cannot be installed"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-typescript setup-dashboard model demo picture serve serve-cluster dashboard screenshots chromium nginx \
+.PHONY: help setup setup-typescript setup-dashboard model demo picture serve serve-cluster dashboard screenshots chromium nginx languages \
 	built quick-tests test test-all test-typescript test-dashboard dist lint lint-python lint-typescript lint-dashboard lint-proto \
 	breaking generate check-generate format bench bench-learning fuzz robustness clean
 
@@ -136,6 +144,14 @@ nginx: $(SETUP)
 		apt-get -qq download nginx >/dev/null 2>&1 && dpkg -x nginx_*.deb . && rm nginx_*.deb; } || \
 	echo "Tests behind nginx: skipped, it is missing: apt install nginx"
 
+# What the tests of the guide to other languages run. They say so, and are skipped, where it cannot be had.
+languages:
+	@dpkg -s $(LANGUAGES) >/dev/null 2>&1 || \
+	if ! command -v apt-get >/dev/null; then echo "Tests of other languages: skipped, they are installed with apt-get"; \
+	elif [ "$$(id -u)" = 0 ]; then $(INSTALL_LANGUAGES); \
+	elif sudo -n true 2>/dev/null; then sudo -n sh -c '$(INSTALL_LANGUAGES)'; \
+	else echo "Tests of other languages: skipped, they are missing: docs/guides/languages.md"; fi
+
 model: $(SETUP) ## Write the embedding model; PRECISION=fp32 for the exact one, MODEL_DIR=FOLDER
 	@$(BIN)/python -m minilm_export --model-dir "$(MODEL_DIR)" --precision $(PRECISION)
 
@@ -192,7 +208,7 @@ test: built chromium ## Check a change: some thirteen minutes on two cores; JOBS
 	$(PYTEST) $(AT_ONCE) $(QUICK) || { test $$? = 1 && $(AGAIN) $(QUICK); }
 	@$(OTHERS)
 
-test-all: built chromium nginx ## Run every test: those of `test`, and what takes longer than a change waits
+test-all: built chromium nginx languages ## Run every test: those of `test`, and what takes longer than a change waits
 	$(PYTEST) $(AT_ONCE) || { test $$? = 1 && $(AGAIN); }
 	MNEME_TEST_POSTGRES=1 $(PYTEST) -q $(AT_ONCE) $(ON_POSTGRES) || { test $$? = 1 && $(AGAIN_POSTGRES); }
 	@$(OTHERS)
@@ -207,10 +223,11 @@ test-typescript: setup $(if $(NODE),$(NODE_SETUP)) ## Run the tests of the TypeS
 test-dashboard: setup-dashboard ## Run the tests of the dashboard's code
 	@$(if $(VITE),cd $(DASHBOARD) && npm test --silent,echo "Dashboard: its own tests are skipped, $(VITE_MISSING)")
 
-dist: $(BUILDER_SETUP) setup-typescript dashboard ## Build into dist/ what others install: the wheels, and the TypeScript package; needs no .venv
+dist: $(BUILDER_SETUP) setup-typescript dashboard ## Build into dist/ what others install: the wheels, the TypeScript package, and the API for other languages; needs no .venv
 	@$(BUILDER)/bin/python -m minilm_export --model-dir model/mneme_minilm
 	@rm -rf dist
 	@$(BUILDER)/bin/python -m pip wheel -q --disable-pip-version-check --no-deps -w dist . ./model
+	@$(BUILDER)/bin/python scripts/protos.py dist
 	@$(if $(NODE),cd $(TYPESCRIPT) && npm pack --silent --pack-destination ../../dist >/dev/null,\
 		echo "TypeScript: not packed, Node.js 20.3 is missing")
 	@ls -lh dist | awk 'NR > 1 {print "  dist/" $$9 "  " $$5}'
@@ -222,7 +239,7 @@ lint-python: $(SETUP)
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	MYPYPATH=scripts $(BIN)/mypy scripts/demo.py scripts/reflect_examples.py scripts/reference.py scripts/parity.py scripts/commands.py \
-		scripts/apireference.py scripts/openapi.py scripts/agents_day.py scripts/serve_cluster.py scripts/mutants.py scripts/warmtests.py scripts/counts.py scripts/traces.py scripts/unasync.py \
+		scripts/apireference.py scripts/openapi.py scripts/agents_day.py scripts/serve_cluster.py scripts/mutants.py scripts/warmtests.py scripts/counts.py scripts/traces.py scripts/unasync.py scripts/protos.py \
 		examples/*.py
 	$(BIN)/lint-imports
 
