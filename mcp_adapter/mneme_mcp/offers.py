@@ -54,6 +54,7 @@ class Offer:
         kind: what it is given as.
         default: what it is where it is left out.
         required: it must be given.
+        least: how many characters there must be of a text that must be given: one, if not said.
         most: the greatest number, where it is less than the API's.
         negated: it says the opposite of the parameter.
     """
@@ -63,6 +64,7 @@ class Offer:
     kind: Any = None
     default: Any = None
     required: bool = False
+    least: int = 1
     most: float | None = None
     negated: bool = False
 
@@ -128,7 +130,7 @@ def _field(name: str, path: str, parameter: Parameter, offer: Offer) -> tuple[An
     kind = offer.kind or _kind(parameter, EndTime if ends else Time, required or default)
     bounds: dict[str, Any] = {}
     if parameter.many or parameter.kind == "text":
-        bounds = {"min_length": 1 if required else None, "max_length": parameter.most}
+        bounds = {"min_length": offer.least if required else None, "max_length": parameter.most}
         if not required:
             bounds["json_schema_extra"] = _without_length
     elif parameter.kind in ("integer", "number"):

@@ -61,10 +61,8 @@ class Entry(SnakeOutput):
     lesson='What was learned, e.g. "always verify ownership before npm operations".',
     command='The exact command, e.g. "sudo chown -R $USER . && npm ci".',
     success_rate=(
-        Annotated[
-            str, AfterValidator(_rate), Field(description='How often it worked, e.g. "9/10".')
-        ],
-        "",
+        Annotated[str, AfterValidator(_rate)],
+        Field("", description='How often it worked, e.g. "9/10".'),
     ),
     tags='Labels, e.g. ["npm", "permissions"].',
     agent_id="Who learned it.",
@@ -100,7 +98,7 @@ async def log(call: Call, given: LogArguments) -> Reply:
     event_type=Offer("Only this kind.", at="type"),
     tags="With all these labels.",
     limit="Maximum entries.",
-    token_budget=(Annotated[int, Field(ge=50, le=100_000, description="Most tokens")], 500),
+    token_budget=(int, Field(500, ge=50, le=100_000, description="Most tokens")),
 )
 class QueryArguments(SnakeArguments):
     """What experience is wanted."""

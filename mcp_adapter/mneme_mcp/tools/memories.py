@@ -84,10 +84,8 @@ class Found(SnakeOutput):
     limit=...,
     min_score="Leave out memories whose cosine similarity is lower.",
     filters=(
-        Annotated[
-            Filters, Field(description='E.g. {"tags": ["auth"], "metadata": {"priority": "high"}}.')
-        ],
-        Filters(),
+        Filters,
+        Field(Filters(), description='E.g. {"tags": ["auth"], "metadata": {"priority": "high"}}.'),
     ),
     user_id=...,
     project=...,
@@ -158,8 +156,8 @@ async def search(call: Call, given: SearchArguments) -> Reply:
     "delete_memories",
     vector_ids=Offer("Ids of memories to delete.", at="memory_ids"),
     filters=(
-        Annotated[DeleteFilters, Field(description='And all that match, e.g. {"tags": ["temp"]}.')],
-        DeleteFilters(),
+        DeleteFilters,
+        Field(DeleteFilters(), description='And all that match, e.g. {"tags": ["temp"]}.'),
     ),
     cascade="Also delete episodes, skills and causal edges that rest on them.",
     dry_run="Only say what would be deleted.",

@@ -40,18 +40,15 @@ _DATA = {
     "store_pattern",
     name="The pattern's name.",
     description=...,
-    pattern_type=(Annotated[PatternType, Word, Field(description="What it matches by.")], ...),
+    pattern_type=(Annotated[PatternType, Word], Field(description="What it matches by.")),
     pattern_data=(
-        Annotated[
-            dict[str, Any],
-            Field(
-                description=(
-                    '{"regex": …} in RE2\'s syntax; {"text": …, "threshold": 0.5} for a meaning; '
-                    'or {"schema": a JSON Schema, "target": "metadata" or "text"}.'
-                )
-            ),
-        ],
-        ...,
+        dict[str, Any],
+        Field(
+            description=(
+                '{"regex": …} in RE2\'s syntax; {"text": …, "threshold": 0.5} for a meaning; '
+                'or {"schema": a JSON Schema, "target": "metadata" or "text"}.'
+            )
+        ),
     ),
 )
 class StoreArguments(SnakeArguments):
@@ -237,14 +234,8 @@ def _stats(one: Mapping[str, Any]) -> PatternStats:
 @offers(
     "report_pattern_matches",
     pattern_name=Offer(at="name"),
-    right=(
-        Annotated[Labels, Field(description="Ids of memories that it matched rightly.")],
-        [],
-    ),
-    wrong=(
-        Annotated[Labels, Field(description="Ids of memories that it matched wrongly.")],
-        [],
-    ),
+    right=(Labels, Field([], description="Ids of memories that it matched rightly.")),
+    wrong=(Labels, Field([], description="Ids of memories that it matched wrongly.")),
 )
 class FeedbackArguments(SnakeArguments):
     """What matches turned out to be."""

@@ -30,7 +30,7 @@ else:
     "recall",
     query="What you want to know or are about to do, in plain words, e.g. "
     '"authentication issues" or "how did we fix the flaky payment test".',
-    scope=(Annotated[Scope, Word, Field(description='Where to look, e.g. "lessons".')], "all"),
+    scope=(Annotated[Scope, Word], Field("all", description='Where to look, e.g. "lessons".')),
     agent_id='Only of this agent, e.g. "coder-1".',
     session_id=...,
     user_id='Only for this user, e.g. "user123".',

@@ -35,23 +35,19 @@ _TIMEOUT_S = 300.0
     from_=...,
     to=...,
     params=(
-        Annotated[
-            dict[str, Any],
-            Field(
-                description='More for one analysis, e.g. {"model": "claude-opus-4-6"} for '
-                'cost_analysis, {"tool": "edit_file"} or {"minCount": 2} for error_patterns, '
-                '{"minSupport": 5} for tool_sequences, {"bucket": "week"} for trends, '
-                '{"recentDays": 7} for session_comparison.'
-            ),
-        ],
-        {},
+        dict[str, Any],
+        Field(
+            {},
+            description='More for one analysis, e.g. {"model": "claude-opus-4-6"} for '
+            'cost_analysis, {"tool": "edit_file"} or {"minCount": 2} for error_patterns, '
+            '{"minSupport": 5} for tool_sequences, {"bucket": "week"} for trends, '
+            '{"recentDays": 7} for session_comparison.',
+        ),
     ),
     limit="Maximum findings of each kind.",
     details=(
-        Annotated[
-            bool, Field(description="Also return the analysis's full tables in structured form.")
-        ],
-        False,
+        bool,
+        Field(False, description="Also return the analysis's full tables in structured form."),
     ),
     token_budget=TOKENS,
 )

@@ -46,7 +46,9 @@ def found_reflection(found: Mapping[str, Any]) -> ReflectionOutput:
     session_id='The session of the attempt, e.g. "s-42".',
     task_description='What you attempted, e.g. "Parse CSV file".',
     outcome=...,
-    next_strategy=Offer('What to do next time, e.g. "Use csv-parse library".', required=True),
+    next_strategy=Offer(
+        'What to do next time, e.g. "Use csv-parse library".', required=True, least=0
+    ),
     attempt_number="Which attempt it was, from 1; counted if left out.",
     what_worked='E.g. ["Handled edge cases from library docs"].',
     what_did_not_work='E.g. ["Regex failed on quoted fields"].',

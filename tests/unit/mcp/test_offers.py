@@ -32,7 +32,13 @@ class Lessons(SnakeArguments):
     """Which lessons."""
 
 
-@offers("store_reflection", outcome=..., what_worked=..., strategy=Offer(at="next_strategy"))
+@offers(
+    "store_reflection",
+    outcome=...,
+    what_worked=...,
+    strategy=Offer(at="next_strategy", required=True, least=0),
+    task=Offer(at="task_description", default=""),
+)
 class Reflection(SnakeArguments):
     """What an attempt taught."""
 
@@ -73,9 +79,22 @@ def test_the_end_of_a_span_is_said_to_include_its_day_which_it_does(shown: dict[
 
 def test_what_must_be_given_cannot_be_left_out() -> None:
     assert Lessons.schema_for_hosts()["required"] == ["query"]
-    assert Reflection.schema_for_hosts()["required"] == ["outcome"]
     with pytest.raises(ValidationError, match="at least 1 character"):
         Lessons.model_validate({"query": " "})
+
+
+def test_a_tool_may_want_what_the_api_does_not_and_the_other_way_round() -> None:
+    assert Reflection.schema_for_hosts()["required"] == ["outcome", "strategy"]
+    given = Reflection.model_validate({"outcome": "failure", "strategy": ""})
+    assert given.request() == {"outcome": "failure"}
+
+
+def test_how_many_labels_there_may_be_is_checked_and_not_shown(shown: dict[str, Any]) -> None:
+    most = int(METHODS["list_events"]["event_types"].most or 0)
+    assert "maxItems" not in shown["eventTypes"]
+    Events.model_validate({"event_types": ["a"] * most})
+    with pytest.raises(ValidationError, match=f"at most {most} items"):
+        Events.model_validate({"event_types": ["a"] * (most + 1)})
 
 
 def test_only_what_was_given_is_sent_under_the_parameters_own_names() -> None:
@@ -95,7 +114,7 @@ def test_parameters_of_a_filter_are_arguments_beside_the_others() -> None:
 
 def test_texts_with_commas_are_one_where_they_may_be_prose() -> None:
     with pytest.raises(ValidationError, match="valid list"):
-        Reflection.model_validate({"outcome": "success", "what_worked": "first this, then that"})
+        Reflection.model_validate({"outcome": "success", "strategy": "x", "what_worked": "a, b"})
 
 
 def test_an_argument_that_stands_for_nothing_is_refused() -> None:
