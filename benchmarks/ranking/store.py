@@ -43,7 +43,6 @@ class Store:
         self.recall = Recall(
             runtime.tenants,
             runtime.questions,
-            runtime.foreground,
             runtime.asking,
             model_id=runtime.model.model_id,
         )

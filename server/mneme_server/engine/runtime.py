@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import Protocol
 
 import structlog
@@ -118,6 +119,7 @@ class Runtime:
             threads=_JOB_THREADS,
             processes=settings.job_processes,
             memory_bytes=settings.job_memory_bytes,
+            turn=partial(self.foreground.turn, large=True),
         )
         self._listeners: list[TenantListener] = []
         self._before_closing: list[Callable[[OpenTenant], object]] = []
@@ -195,10 +197,10 @@ class Runtime:
             self.pipeline = EmbeddingPipeline(
                 self.tenants.open,
                 self.background_embedder,
-                foreground=self.foreground,
                 batch=settings.embed_batch,
                 spans=spans,
             )
+            self.pipeline.give_way_to(self.foreground)
             opened.callback(self.pipeline.stop)
             self._resources = opened.pop_all()
 
@@ -213,6 +215,7 @@ class Runtime:
             raise ValueError(f"two jobs are called {name}")
         self._workers[name] = job
         job.share(self.servers.leases)
+        job.give_way_to(self.foreground)
         self._resources.callback(job.stop)
 
     def follow(self, follower: DurableFollower) -> None:

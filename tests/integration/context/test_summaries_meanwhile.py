@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from mneme_server.capabilities import tenant_schema
 from mneme_server.engine.corpus.ports import Matrix
-from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.engine.store.sqlite_store import SqliteTenantStore
 from mneme_server.features.context.model import Handover
 from mneme_server.features.context.sleep import Sleep
@@ -68,9 +67,7 @@ def embedder() -> _Embedder:
 
 
 def _summarise(tenants: _Tenants, embedder: _Embedder) -> None:
-    worker = SummaryWorker(
-        cast(Any, tenants.open), embedder, foreground=Foreground(), idle_us=FOREVER
-    )
+    worker = SummaryWorker(cast(Any, tenants.open), embedder, idle_us=FOREVER)
     worker.step("acme")
 
 

@@ -418,6 +418,7 @@ from mneme.v1.operation_service_pb2 import (
 )
 from mneme.v1.options_pb2 import (
     BroughtKind,
+    CallCost,
     CallError,
     JsonLimits,
     KnownName,
@@ -607,6 +608,7 @@ __all__ = [
     "BroughtKind",
     "Bucket",
     "CacheKind",
+    "CallCost",
     "CallError",
     "CancelOperationRequest",
     "CancelOperationResponse",

@@ -18,6 +18,8 @@ ANY_SCOPE_FIELD_NUMBER: _ClassVar[int]
 any_scope: _descriptor.FieldDescriptor
 ALSO_READS_FIELD_NUMBER: _ClassVar[int]
 also_reads: _descriptor.FieldDescriptor
+COST_FIELD_NUMBER: _ClassVar[int]
+cost: _descriptor.FieldDescriptor
 LONG_LIVED_FIELD_NUMBER: _ClassVar[int]
 long_lived: _descriptor.FieldDescriptor
 RESUMED_BY_FIELD_NUMBER: _ClassVar[int]
@@ -102,3 +104,13 @@ class StartedOperation(_message.Message):
     kind: str
     response: str
     def __init__(self, kind: _Optional[str] = ..., response: _Optional[str] = ...) -> None: ...
+
+class CallCost(_message.Message):
+    __slots__ = ("large", "by", "small_up_to")
+    LARGE_FIELD_NUMBER: _ClassVar[int]
+    BY_FIELD_NUMBER: _ClassVar[int]
+    SMALL_UP_TO_FIELD_NUMBER: _ClassVar[int]
+    large: bool
+    by: str
+    small_up_to: int
+    def __init__(self, large: _Optional[bool] = ..., by: _Optional[str] = ..., small_up_to: _Optional[int] = ...) -> None: ...

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from mneme_server.common import turns
 from mneme_server.common.errors import Reason, ResourceExhausted
 
 _T = TypeVar("_T")
@@ -30,7 +31,8 @@ class BatchLimits:
 
 
 class Batches(Generic[_T]):
-    """Iterates over a stream's items in batches that do not wait for the stream's end.
+    """Iterates over a stream's items in batches that do not wait for the stream's end. Each batch
+    tells what computing it takes, as a request does.
 
     The stream is read on a thread of its own, because gRPC's iterators cannot wait for a limited
     time. It reads ahead by one batch, so a stream takes the memory of two. When the stream fails,
@@ -61,6 +63,7 @@ class Batches(Generic[_T]):
         threading.Thread(target=self._read, name="upload", daemon=True).start()
         try:
             while batch := self._next():
+                turns.size(large=len(batch) > turns.SMALL)
                 yield batch
         finally:
             with self._state:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
+from operator import attrgetter
 
 from google.protobuf.descriptor import (
     Descriptor,
+    FieldDescriptor,
     MethodDescriptor,
     ServiceDescriptor,
 )
+from google.protobuf.message import Message
 from mneme.v1 import auth_pb2, options_pb2
 
+from mneme_server.common import turns
 from mneme_server.common.identity import KeyScope
 from mneme_server.edge.grpc.schema_options import extension
 from mneme_server.edge.grpc.service import Needs
@@ -45,7 +49,7 @@ class Method:
     tells whether it takes scope READ as well. `has_rules` tells
     whether the schema may say rules and defaults; another project's says none. `stream` is None for
     calls with one request and one answer. `parts` are the messages in a request that may be lost by
-    themselves.
+    themselves. `is_large` tells of a request, its defaults put in, whether it asks for much.
     """
 
     path: str
@@ -57,6 +61,7 @@ class Method:
     has_rules: bool = True
     also_reads: bool = False
     parts: frozenset[str] = frozenset()
+    is_large: Callable[[Message], bool] = lambda _request: False
 
     @property
     def takes_call(self) -> bool:
@@ -79,12 +84,18 @@ def methods_of(
     whose schemas do not say what they need, by path.
 
     Raises:
-        LookupError: a method of `services` does not say which scope it needs.
+        LookupError: a method of `services` does not say which scope it needs, or says that a field
+            tells its cost that its request does not have.
     """
     methods = [_method(method, _needs(method)) for s in services for method in s.methods]
     methods += [_method(method, None) for service in public for method in service.methods]
     methods += [
-        replace(_method(method, needs.scope), has_rules=False, parts=needs.parts)
+        replace(
+            _method(method, needs.scope),
+            has_rules=False,
+            parts=needs.parts,
+            is_large=_more_than(needs.items),
+        )
         for service, needs in foreign
         for method in service.methods
     ]
@@ -124,7 +135,35 @@ def _method(method: MethodDescriptor, scope: KeyScope | AnyScope | None) -> Meth
         stream=_stream(method, public=scope is None),
         request_type=method.input_type,
         also_reads=extension(method, options_pb2.also_reads),
+        is_large=_size_told_by(method),
     )
+
+
+def _size_told_by(method: MethodDescriptor) -> Callable[[Message], bool]:
+    """Return what tells of a request whether it asks for much, by the option `cost`."""
+    cost = extension(method, options_pb2.cost)
+    if not cost.by:
+        return _always if cost.large else _never
+    if cost.by not in method.input_type.fields_by_name:
+        raise LookupError(f"{method.full_name}: its cost is told by {cost.by}, which it has not")
+    asked = attrgetter(cost.by)
+    if method.input_type.fields_by_name[cost.by].cpp_type == FieldDescriptor.CPPTYPE_INT32:
+        return _more_than(asked, cost.small_up_to)
+    return _more_than(lambda request: len(asked(request)), cost.small_up_to)
+
+
+def _always(_request: Message) -> bool:
+    return True
+
+
+def _never(_request: Message) -> bool:
+    return False
+
+
+def _more_than(items: Callable[[Message], int], small_up_to: int = 0) -> Callable[[Message], bool]:
+    """Return what tells of a request whether it asks for more than what is small."""
+    most = small_up_to or turns.SMALL
+    return lambda request: items(request) > most
 
 
 def _stream(method: MethodDescriptor, *, public: bool) -> StreamKind | None:

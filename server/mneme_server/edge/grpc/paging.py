@@ -17,9 +17,9 @@ from typing import Any, TypeVar, overload
 
 from google.protobuf.message import Message
 
+from mneme_server.common import turns
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.common.pages import PAGE_BYTES, parts
-from mneme_server.engine.scheduling.foreground import Foreground, size_of
 
 _Row = TypeVar("_Row")
 _Message = TypeVar("_Message", bound=Message)
@@ -93,7 +93,6 @@ class Pages:
         rows: Sequence[_Row],
         convert: Callable[[_Row], _Message],
         key: Callable[[_Row], tuple[int | float | str, ...]],
-        foreground: Foreground,
         *,
         times: int = 1,
     ) -> tuple[list[_Message], str]:
@@ -103,8 +102,7 @@ class Pages:
         They are made in the calls' turns, a part at a time.
         """
         page = rows[: self.size]
-        size = size_of(len(page))
-        made = (foreground.each(convert, part, size=size) for part in parts(page, _PART))
+        made = (turns.each(convert, part) for part in parts(page, _PART))
         messages = fitting(chain.from_iterable(made), times=times)
         more = len(messages) < len(rows)
         return messages, self._token_after(key(rows[len(messages) - 1])) if more else ""

@@ -17,7 +17,7 @@ import grpc
 import structlog
 from google.protobuf.message import Message
 
-from mneme_server.common import deadline, tracing
+from mneme_server.common import deadline, tracing, turns
 from mneme_server.common.deadline import Abandoned
 from mneme_server.common.errors import InvalidArgument
 from mneme_server.edge.grpc.admission import Admission, too_many_calls
@@ -27,7 +27,7 @@ from mneme_server.edge.grpc.open_stream import OpenStream, Send, Sending, Source
 from mneme_server.edge.grpc.peers import Direct, Exchange, Peers
 from mneme_server.edge.grpc.room import Room
 from mneme_server.edge.grpc.wire import Deserialize, parse_parts
-from mneme_server.engine.scheduling.foreground import Foreground, Size
+from mneme_server.engine.scheduling.foreground import Foreground
 
 Layer: TypeAlias = Callable[[Call], AbstractContextManager[None] | None]
 """Code before a call, which raises to refuse it, and returns what goes around it, if anything."""
@@ -64,7 +64,7 @@ class Pipeline(grpc.ServerInterceptor):
         layers: the first is the outermost.
         checks: the order in which they look at a message.
         admission: shows calls to their lanes, before anything else.
-        foreground: the turn of large requests to be parsed and checked.
+        foreground: hands out the turns to compute.
         sending: sends what open streams have to say.
         room: of requests in memory; None where nothing limits it.
         around: change what serves a method, behind all layers; the last is the outermost.
@@ -152,8 +152,8 @@ class Pipeline(grpc.ServerInterceptor):
         for put_around in self._around:
             respond = put_around(method, respond)
         read_one = partial(self._read, _present(handler.request_deserializer))
-        read = partial(self._read_all, read_one) if handler.request_streaming else read_one
         takes_one = not handler.request_streaming
+        read = partial(self._read_sized if takes_one else self._read_all, read_one)
         takes_room = self._room is not None and takes_one
 
         def answer(raw: Any, context: grpc.ServicerContext) -> Any:
@@ -196,7 +196,7 @@ class Pipeline(grpc.ServerInterceptor):
         def watch(raw: Any, context: grpc.ServicerContext, send: Send) -> None:
             call = Call(method, context)
             entered = _Entered()
-            with _waited_for(call), entered.unless_done():
+            with self._bound(call), entered.unless_done():
                 self._enter_layers(entered, call)
                 raw = exchange.receive(call, raw)
                 with self._room_for(raw):
@@ -258,8 +258,22 @@ class Pipeline(grpc.ServerInterceptor):
         return grpc.stream_stream_rpc_method_handler(refuse)
 
     def _enter(self, entered: _Entered, call: Call) -> None:
-        entered.enter(_waited_for(call))
+        entered.enter(self._bound(call))
         self._enter_layers(entered, call)
+
+    @contextmanager
+    def _bound(self, call: Call) -> Iterator[None]:
+        """Tell what is below how long the caller waits, and whose turn it computes in; forget it at
+        the call's end, and its span: the layer of a stream that stays open ends in another thread.
+        """
+        deadline.enter(call.time_left)
+        turns.enter(self._foreground.turn())
+        try:
+            yield
+        finally:
+            deadline.leave()
+            turns.leave()
+            tracing.leave()
 
     def _enter_layers(self, entered: _Entered, call: Call) -> None:
         for layer in self._layers:
@@ -272,6 +286,14 @@ class Pipeline(grpc.ServerInterceptor):
             return nullcontext()
         self._room.check()
         return self._room.taken(len(raw)) if len(raw) > _SMALL_REQUEST else nullcontext()
+
+    def _read_sized(
+        self, read_one: Callable[[Call, bytes], Message], call: Call, raw: bytes
+    ) -> Message:
+        """Return the request, and say what computing it asks for; batches of a stream do later."""
+        request = read_one(call, raw)
+        turns.size(large=call.method.is_large(request))
+        return request
 
     def _read_all(
         self, read_one: Callable[[Call, bytes], Message], call: Call, raws: Iterator[bytes]
@@ -287,7 +309,7 @@ class Pipeline(grpc.ServerInterceptor):
     def _read(self, deserialize: Deserialize, call: Call, raw: bytes) -> Message:
         if len(raw) <= _SMALL_REQUEST:
             return self._parse(deserialize, call, raw)
-        with self._foreground.computing(Size.LARGE, cost=len(raw) / _SMALL_REQUEST):
+        with self._foreground.turn(large=True).computing(len(raw) / _SMALL_REQUEST):
             return self._parse(deserialize, call, raw)
 
     def _parse(self, deserialize: Deserialize, call: Call, raw: bytes) -> Message:
@@ -295,18 +317,6 @@ class Pipeline(grpc.ServerInterceptor):
         for check in self._checks:
             check(call, message)
         return message
-
-
-@contextmanager
-def _waited_for(call: Call) -> Iterator[None]:
-    """Tell what is below how long the caller waits, and forget it at the call's end, and its span:
-    the layer of a stream that stays open ends in another thread."""
-    deadline.enter(call.time_left)
-    try:
-        yield
-    finally:
-        deadline.leave()
-        tracing.leave()
 
 
 class _Entered:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,10 +21,12 @@ class Needs:
         scope: of the key.
         parts: the full names of messages that stand for themselves in a request: one that is
             broken is left empty, and the rest is served.
+        items: how many of them are in a request: by that it is large or small.
     """
 
     scope: KeyScope
     parts: frozenset[str] = frozenset()
+    items: Callable[[Any], int] = lambda _request: 1
 
 
 _MAKERS = {

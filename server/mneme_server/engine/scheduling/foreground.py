@@ -11,24 +11,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from enum import Enum
 from typing import TypeVar
 
-from mneme_server.common import deadline, interpreter
-from mneme_server.common.begun import Begun
+from mneme_server.common import deadline, interpreter, turns
 from mneme_server.common.fairness import FairGate
-from mneme_server.common.pages import PAGE_BYTES
 
 T = TypeVar("T")
-R = TypeVar("R")
-K = TypeVar("K")
 
-_TOO_FEW = 2
-"""Items up to which a turn would cost more than working them off does."""
-PART = 32
-"""Items that a large call works off before it gives way; of events a few milliseconds' worth."""
-_READ_PART = 100
-"""Rows that a large page is read by: to begin anew costs as much as some rows do."""
 _PATIENCE = 3.0
 """Small calls get three quarters of the time, when they could use all of it."""
 _MOST_PATIENCE_S = 0.05
@@ -43,25 +32,13 @@ _AT_WORK_S = 0.05
 """How long work in the background goes on before it gives way again."""
 
 
-class Size(Enum):
-    """How much a call asks for, told by its request before any work is done."""
-
-    SMALL = "small"
-    LARGE = "large"
-
-
-def size_of(items: int) -> Size:
-    """Return the size of a call that asks for work on so many items."""
-    return Size.SMALL if items <= PART else Size.LARGE
-
-
 class Foreground:
     """What the calls of one process are doing. Thread-safe.
 
     Calls are small or large. Few small ones compute at once, tenants by turns. Large ones compute
-    one at a time, tenants by turns, in parts (`each`); before each part they give way to the small
-    ones, so that these never wait for them: whoever holds the interpreter's lock for long slows
-    all others, many times over.
+    one at a time, tenants by turns, in parts; before each part they give way to the small ones, so
+    that these never wait for them: whoever holds the interpreter's lock for long slows all others,
+    many times over.
 
     Args:
         at_once: small calls that may compute at once; some of what they do is done in libraries,
@@ -99,112 +76,24 @@ class Foreground:
             self._active -= 1
             self._last_s = time.monotonic()
 
-    def computing(
-        self, size: Size = Size.SMALL, cost: float = 1.0, *, to_the_end: bool = False
-    ) -> AbstractContextManager[None]:
-        """Compute for a call, once it is its turn.
-
-        Nothing inside may wait for others, but through `wait_outside`, nor take another turn.
-
-        Args:
-            size: SMALL for what takes a few milliseconds, LARGE for a part of what takes longer.
-            cost: what the turn counts as beside those of other tenants, of the same size.
-            to_the_end: do it also when nobody waits for the call any more.
-
-        Raises:
-            Abandoned: nobody waits for the call any more.
-        """
-        return _Computing(self, size, cost, to_the_end)
-
-    def each(
-        self,
-        make: Callable[[T], R],
-        items: Sequence[T],
-        *,
-        size: Size | None = None,
-        part: int = PART,
-        to_the_end: bool = False,
-    ) -> list[R]:
-        """Return what `make` makes of each item, computing: a large call part by part.
-
-        Args:
-            make: what is done with an item.
-            items: what to work off.
-            size: the call's; by default it is told by how many items there are.
-            part: how many items are worked off before the call gives way.
-            to_the_end: work all of them off also when nobody waits for the call any more.
-
-        Raises:
-            Abandoned: nobody waits for the call any more.
-        """
-        if size is None and len(items) <= _TOO_FEW:
-            return list(map(make, items))
-        size = size or size_of(len(items))
-        made: list[R] = []
-        with self.computing(size, cost=len(items) / part, to_the_end=to_the_end):
-            for start in range(0, len(items), part):
-                if start and size is Size.LARGE:
-                    self._give_way_to_others()
-                    if not to_the_end:
-                        deadline.check()
-                made += map(make, items[start : start + part])
-        return made
-
-    def read_page(
-        self,
-        read: Callable[[K | None, int], Sequence[T]],
-        after: K | None,
-        limit: int,
-        key: Callable[[T], K],
-        least_bytes: Callable[[T], int] = lambda _row: 0,
-    ) -> list[T]:
-        """Return a page of rows, computing: a large one is read part by part, each after the last.
-
-        Args:
-            read: returns rows after a key, so many at most.
-            after: where the page begins; None for the first row.
-            limit: rows at most. It tells the call's size.
-            key: a row's.
-            least_bytes: what a row takes in an answer, at least. Of rows that are more than an
-                answer can carry, no more are read: the page ends among them.
-
-        Raises:
-            Abandoned: nobody waits for the call any more.
-        """
-        size = size_of(limit)
-        rows: list[T] = []
-        room = PAGE_BYTES
-        with self.computing(size, cost=limit / PART):
-            while True:
-                wanted = min(limit - len(rows), _READ_PART if size is Size.LARGE else limit)
-                part = read(after, wanted)
-                rows += part
-                room -= sum(map(least_bytes, part))
-                if len(part) < wanted or len(rows) >= limit or room < 0:
-                    return rows
-                after = key(part[-1])
-                self._give_way_to_others()
-                deadline.check()
+    def turn(self, *, large: bool = False) -> CallTurn:
+        """Return the turn of a call that asks for little, or for much."""
+        return CallTurn(self, large=large)
 
     def finish(self, steps: Sequence[Callable[[], object]]) -> None:
         """Do what must be done whether anybody waits for it or not, in steps of some milliseconds
-        each; give way before each of them."""
-        self.each(_do, steps, size=Size.LARGE, part=1, to_the_end=True)
+        each, with a large turn; give way before each of them."""
+        turn = turns.current()
+        if not isinstance(turn, CallTurn):
+            turn = CallTurn(self)
+        with turn.computing(len(steps), large=True, to_the_end=True):
+            for number, step in enumerate(steps):
+                if number:
+                    turn.give_way()
+                step()
 
-    def wait_outside(self, wait: Callable[[], T] | Begun[T], size: Size = Size.SMALL) -> T:
-        """Return what `wait` returns; inside `computing` a call of this size, let others compute
-        meanwhile, unless there is nothing to wait for: who changes places needs two turns."""
-        if isinstance(wait, Begun) and wait.is_ready():
-            return wait()
-        self._leave(size)
-        try:
-            return wait()
-        finally:
-            # `computing` ends by leaving, so the call comes back also when nobody waits for it.
-            self._enter(size, cost=0.0, stay=True)
-
-    def _enter(self, size: Size, cost: float, *, stay: bool = False) -> None:
-        if size is Size.LARGE:
+    def _enter(self, cost: float, *, large: bool, stay: bool = False) -> None:
+        if large:
             self._large.enter(cost, stay=stay)
             self._let_small_go_first()
             self._large_began_s = time.monotonic()
@@ -217,8 +106,8 @@ class Foreground:
             self._small_call_left()
             raise
 
-    def _leave(self, size: Size) -> None:
-        if size is Size.LARGE:
+    def _leave(self, *, large: bool) -> None:
+        if large:
             self._large_took_s += time.monotonic() - self._large_began_s
             self._large.leave()
         else:
@@ -300,40 +189,101 @@ class Shift:
             self._began_s = self._clock()
 
 
+class CallTurn:
+    """The turn of one call, or of one piece of work in the background; see `turns.Turn`."""
+
+    __slots__ = ("_foreground", "_has_large", "_is_large")
+
+    def __init__(self, foreground: Foreground, *, large: bool = False) -> None:
+        self._foreground = foreground
+        self._is_large = large
+        self._has_large: bool | None = None
+        """Whether the turn that it has now is a large one; None: it has none."""
+
+    def size(self, *, large: bool) -> None:
+        """See `turns.Turn`."""
+        self._is_large = large
+
+    def computing(
+        self, cost: float = 1.0, *, large: bool = False, to_the_end: bool = False
+    ) -> AbstractContextManager[None]:
+        """See `turns.Turn`; `to_the_end`: do it also when nobody waits for the call any more."""
+        return _Computing(self, cost, large=large, to_the_end=to_the_end)
+
+    def between(self) -> None:
+        """See `turns.Turn`."""
+        if self._has_large:
+            self._foreground._give_way_to_others()
+            deadline.check()
+
+    def give_way(self) -> None:
+        """Give way between two parts, and go on whoever has left."""
+        if self._has_large:
+            self._foreground._give_way_to_others()
+
+    def outside(self, wait: Callable[[], T]) -> T:
+        """See `turns.Turn`."""
+        has_large, foreground = self._has_large, self._foreground
+        if has_large is None:
+            return wait()
+        self._has_large = None
+        foreground._leave(large=has_large)
+        try:
+            return wait()
+        finally:
+            # `computing` ends by leaving, so the call comes back also when nobody waits for it.
+            foreground._enter(0.0, large=has_large, stay=True)
+            self._has_large = has_large
+
+    def active(self) -> AbstractContextManager[None]:
+        """See `turns.Turn`."""
+        return self._foreground.active()
+
+    def hurry(self) -> AbstractContextManager[None]:
+        """See `turns.Turn`."""
+        return self._foreground.hurry()
+
+
 class _Computing(AbstractContextManager[None]):
-    """The block in which a call computes; see `Foreground.computing`.
+    """The block in which a call computes; see `CallTurn.computing`.
 
     Calls pass several of them, and a generator would cost twice as much.
     """
 
-    __slots__ = ("_cost", "_foreground", "_size", "_to_the_end")
+    __slots__ = ("_cost", "_joins", "_large", "_to_the_end", "_turn")
 
-    def __init__(self, foreground: Foreground, size: Size, cost: float, to_the_end: bool) -> None:
-        self._foreground = foreground
-        self._size = size
+    def __init__(self, turn: CallTurn, cost: float, *, large: bool, to_the_end: bool) -> None:
+        self._turn = turn
         self._cost = cost
+        self._large = large
         self._to_the_end = to_the_end
+        self._joins = False
 
     def __enter__(self) -> None:
+        turn = self._turn
+        if turn._has_large is not None:
+            self._joins = True
+            return
         interpreter.leave_turn()  # Half of what follows is done in libraries; the gates count.
-        foreground = self._foreground
+        foreground, large = turn._foreground, self._large or turn._is_large
         foreground._begin()
         try:
-            foreground._enter(self._size, self._cost, stay=self._to_the_end)
+            foreground._enter(self._cost, large=large, stay=self._to_the_end)
             try:
                 if not self._to_the_end:
                     deadline.check()  # To go on would only prolong the jam.
             except BaseException:
-                foreground._leave(self._size)
+                foreground._leave(large=large)
                 raise
         except BaseException:
             foreground._end()
             raise
+        turn._has_large = large
 
     def __exit__(self, *_raised: object) -> None:
-        self._foreground._leave(self._size)
-        self._foreground._end()
-
-
-def _do(step: Callable[[], object]) -> None:
-    step()
+        turn = self._turn
+        if self._joins:
+            return
+        turn._foreground._leave(large=bool(turn._has_large))
+        turn._has_large = None
+        turn._foreground._end()

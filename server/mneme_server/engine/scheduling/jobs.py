@@ -21,7 +21,7 @@ from typing import Any
 
 import structlog
 
-from mneme_server.common import fairness
+from mneme_server.common import fairness, turns
 from mneme_server.common.errors import (
     MnemeError,
     Reason,
@@ -33,6 +33,7 @@ from mneme_server.common.errors import (
 from mneme_server.common.fairness import FairQueue
 from mneme_server.common.process_limits import MIB
 from mneme_server.common.progress import Cancelled, Progress, Step
+from mneme_server.common.turns import Turn
 from mneme_server.engine.scheduling.foreground import Shift
 from mneme_server.engine.scheduling.worker import ONE_THREAD
 
@@ -154,6 +155,7 @@ class Jobs:
         processes: worker processes at once.
         per_tenant: jobs of one kind at work at once for one tenant.
         memory_bytes: what a worker process may have resident unless its work says otherwise.
+        turn: makes the turn that a function computes in.
     """
 
     def __init__(
@@ -164,8 +166,10 @@ class Jobs:
         processes: int,
         per_tenant: int = 1,
         memory_bytes: int,
+        turn: Callable[[], Turn] = lambda: turns.FREE,
     ) -> None:
         self._give_way = give_way
+        self._turn = turn
         self._memory_bytes = memory_bytes
         self._per_tenant = per_tenant
         self._lock = threading.Lock()  # Guards what follows.
@@ -255,6 +259,7 @@ class Jobs:
 
     def _run(self, job: Job, crew: _Crew) -> None:
         fairness.enter(job.tenant_id)
+        turns.enter(self._turn())
         result: Any = None
         error: BaseException | None = None
         try:

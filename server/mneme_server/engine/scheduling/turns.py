@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import partial
 
 import structlog
 
-from mneme_server.common import fairness, fencing
+from mneme_server.common import fairness, fencing, turns
 from mneme_server.common.clock import MICROSECONDS, doubled, now_us
 from mneme_server.common.errors import MnemeError, NotFound, is_failure
 from mneme_server.common.fencing import OWN, Fence, LeaseLost, Leases
+from mneme_server.common.turns import Turn
 from mneme_server.common.watchdog import Watchdog
+from mneme_server.engine.scheduling.foreground import Foreground, Shift
 
 _FIRST_RETRY_S = 1.0
 _LONGEST_RETRY_S = 600.0
@@ -68,6 +71,8 @@ class TenantWorker(ABC):
         self._work = work
         self._name = thread
         self._watchdog = Watchdog()
+        self._turn: Callable[[], Turn] = lambda: turns.FREE
+        self._shift = Shift(lambda: None)
         self._changed = threading.Condition()  # Guards what follows.
         self._turns: dict[str, int] = {}  # tenant -> when its turn comes, in the order of waiting
         self._at_work: set[str] = set()
@@ -86,6 +91,15 @@ class TenantWorker(ABC):
         """Do only what is leased to this server. Before it is started."""
         if not self.everywhere:
             self._leases = leases
+
+    def give_way_to(self, foreground: Foreground) -> None:
+        """Compute in turns with the calls, large ones. Before it is started."""
+        self._turn = partial(foreground.turn, large=True)
+        self._shift = Shift(foreground.give_way)
+
+    def give_way(self) -> None:
+        """Let calls go first; for a step that has something to do, before it begins with it."""
+        self._shift.step()
 
     def look_again(self) -> None:
         """Take note of turns that other servers may have noted; there are none."""
@@ -156,6 +170,7 @@ class TenantWorker(ABC):
 
     def _do_step(self, tenant_id: str) -> None:
         fairness.enter(tenant_id)
+        turns.enter(self._turn())
         fence: Fence | None = None
         try:
             fence = self._leases.hold(tenant_id)

@@ -15,7 +15,6 @@ from mneme_server.common.tracing import NOTHING, Span
 from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.corpus.tenant import OpenTenant
 from mneme_server.engine.corpus.tenant_store import QueuedText
-from mneme_server.engine.scheduling.foreground import Foreground, Shift
 from mneme_server.engine.scheduling.turns import MOST_ATTEMPTS, TenantWorker, retry_delay_s
 
 _PROBE = "words"
@@ -37,7 +36,6 @@ class EmbeddingPipeline(TenantWorker):
     Args:
         open_tenant: lends a tenant's memory.
         embedder: makes the vectors.
-        foreground: the calls that embedding gives way to, unless a queue is getting long.
         batch: documents a step takes from one tenant before it is the next one's turn.
         spans: what the spans of embeddings are parts of.
     """
@@ -47,14 +45,12 @@ class EmbeddingPipeline(TenantWorker):
         open_tenant: Callable[[str], AbstractContextManager[OpenTenant]],
         embedder: BackgroundEmbedder,
         *,
-        foreground: Foreground,
         batch: int,
         spans: Span = NOTHING,
     ) -> None:
         super().__init__("embedding", thread="embedding-pipeline")
         self._open_tenant = open_tenant
         self._embedder = embedder
-        self._shift = Shift(foreground.give_way)
         self._batch = batch
         self._spans = spans
 
@@ -63,7 +59,7 @@ class EmbeddingPipeline(TenantWorker):
         tracing.enter(self._spans)
         with self._open_tenant(tenant_id) as tenant:
             if tenant.pending and not tenant.backlog.is_long:
-                self._shift.step()
+                self.give_way()
             with tenant.read() as unit:
                 queued = unit.queue.due(now_us(), self._batch)
                 if not queued:

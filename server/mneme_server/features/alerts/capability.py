@@ -62,14 +62,13 @@ def _build(host: Host) -> Parts:
     for one in (worker, deliveries):
         runtime.listen(one)
         runtime.before_closing(one.closing)
-    rules = AlertRules(tenants, send.allowed, runtime.foreground, worker.changed)
+    rules = AlertRules(tenants, send.allowed, worker.changed)
     servicer = AlertServicer(
         rules=rules,
         keys=keys,
         secrets=secrets,
         test=ChannelTest(rules, secrets, keys, sending),
         trial=RuleTrial(tenants),
-        foreground=runtime.foreground,
     )
     descriptor = alert_service_pb2.DESCRIPTOR.services_by_name["AlertService"]
     return Parts(

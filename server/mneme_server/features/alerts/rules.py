@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from mneme_server.common import turns
 from mneme_server.common.clock import later_us, now_us
 from mneme_server.common.errors import (
     AlreadyExists,
@@ -18,7 +19,6 @@ from mneme_server.common.errors import (
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
-from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.alerts.channels import AllowedChannels
 from mneme_server.features.alerts.model import (
     MAX_RULES,
@@ -46,7 +46,6 @@ class AlertRules:
 
     tenants: OpenTenants
     allowed: AllowedChannels
-    foreground: Foreground
     changed: Callable[[str], object] = lambda _tenant: None
 
     def create(self, tenant_id: str, given: Rule) -> Rule:
@@ -142,7 +141,7 @@ class AlertRules:
         """Return what was triggered, latest first, after that key, with its messages; and how many
         match."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            page = self.foreground.read_page(
+            page = turns.read_page(
                 partial(unit.get(SqlAlertHistory).page, filter_),
                 after,
                 limit,

@@ -14,7 +14,6 @@ from mneme_server.edge.grpc.paging import Pages
 from mneme_server.edge.grpc.records import named_only
 from mneme_server.edge.grpc.schema_options import named_fields
 from mneme_server.edge.grpc.validation import validate
-from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.alerts import messages as convert
 from mneme_server.features.alerts.channel_test import ChannelTest
 from mneme_server.features.alerts.model import Rule
@@ -35,14 +34,12 @@ class AlertServicer:
         secrets: WebhookSecrets,
         test: ChannelTest,
         trial: RuleTrial,
-        foreground: Foreground,
     ) -> None:
         self._rules = rules
         self._keys = keys
         self._secrets = secrets
         self._test = test
         self._trial = trial
-        self._foreground = foreground
 
     def CreateAlertRule(
         self, request: pb.CreateAlertRuleRequest, call: Call
@@ -70,9 +67,7 @@ class AlertServicer:
             pages.size + 1,
         )
         shown = partial(convert.rule, held=self._keys.held_of(call.tenant, found))
-        page, token = pages.fit(
-            found, shown, lambda last: (last.created_us, last.id), self._foreground
-        )
+        page, token = pages.fit(found, shown, lambda last: (last.created_us, last.id))
         return pb.ListAlertRulesResponse(rules=page, next_page_token=token, total_size=total)
 
     def UpdateAlertRule(
@@ -118,7 +113,6 @@ class AlertServicer:
             found,
             convert.entry,
             lambda last: (last[0].triggered_us, last[0].id),
-            self._foreground,
         )
         return pb.ListAlertHistoryResponse(entries=page, next_page_token=token, total_size=total)
 

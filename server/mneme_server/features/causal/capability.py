@@ -27,11 +27,10 @@ from mneme_server.features.operations.messages import OperationKinds
 
 
 def _build(host: Host) -> Parts:
-    foreground = host.runtime.foreground
-    edges = Edges(host.tenants, foreground)
-    chains = EffectChains(host.tenants, foreground)
-    experiments = Experiments(host.tenants, foreground)
-    discovery = Discovery(host.tenants, foreground)
+    edges = Edges(host.tenants)
+    chains = EffectChains(host.tenants)
+    experiments = Experiments(host.tenants)
+    discovery = Discovery(host.tenants)
     operations, tenants = host.get(OperationKinds), host.get(Tenants)
     schedules = SqlSchedules(host.get(Database))
     tenants.also_delete(schedules.drop)
@@ -45,7 +44,6 @@ def _build(host: Host) -> Parts:
         nightly=nightly,
         jobs=host.runtime.jobs,
         operations=operations,
-        foreground=foreground,
     )
     descriptor = causal_service_pb2.DESCRIPTOR.services_by_name["CausalService"]
     operations.bring(descriptor, {"discover": DiscoveryOperation(discovery)})

@@ -7,10 +7,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from mneme_server.common import deadline
+from mneme_server.common import deadline, turns
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
-from mneme_server.engine.scheduling.foreground import Foreground, Size
 from mneme_server.features.causal.model import CausalChain, CausalEdge
 from mneme_server.features.causal.store.edges import SqlEdges
 
@@ -51,14 +50,13 @@ class EffectChains:
     """The use case: find chains."""
 
     tenants: OpenTenants
-    foreground: Foreground
 
     def find(self, tenant_id: str, query: EffectQuery, limit: int) -> FoundChains:
         """Return the chains that the query picks, the weightiest first."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             if not query.cause and not query.effect:
                 return _single(unit, query, limit)
-            with self.foreground.computing(Size.LARGE):
+            with turns.computing():
                 return find_chains(query, limit, unit.get(SqlEdges).out_of, unit.get(SqlEdges).into)
 
 

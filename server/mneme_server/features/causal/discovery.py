@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.common import deadline
+from mneme_server.common import deadline, turns
 from mneme_server.common.canonical import JsonObject, canonical_json
 from mneme_server.common.clock import later_us, now_us
 from mneme_server.common.errors import FailedPrecondition, InvalidArgument, Unavailable
@@ -20,7 +20,6 @@ from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.index.scratch import new_folder, remove
-from mneme_server.engine.scheduling.foreground import Foreground, Size
 from mneme_server.engine.scheduling.jobs import InWorker, Jobs
 from mneme_server.features.causal.edges import refuse_circle
 from mneme_server.features.causal.episode_table import EpisodeTable
@@ -71,7 +70,6 @@ class Discovery:
     """The use case: estimate what tags, tools and skills change of reward and success."""
 
     tenants: OpenTenants
-    foreground: Foreground
 
     def run(
         self, tenant_id: str, question: DiscoveryQuestion, step: Step, *, at_once: bool
@@ -96,7 +94,7 @@ class Discovery:
                 raise _too_much(f"{total} episodes, more than {MOST_AT_ONCE}")
             gathered = self._gathered(tenant, question, min(total, MOST_EPISODES), step)
             _require_in_some(question, gathered)
-            with self.foreground.computing(Size.LARGE):
+            with turns.computing():
                 causes, refused = testable(gathered.causes(), gathered.count, question)
                 features, names = gathered.features()
             chosen = causes[:MOST_CAUSES]
@@ -126,7 +124,7 @@ class Discovery:
         while gathered.count < most:
             step.report("reading", gathered.count, most)
             wanted = min(_PAGE, most - gathered.count)
-            with self.foreground.computing(Size.LARGE), tenant.read() as unit:
+            with turns.computing(), tenant.read() as unit:
                 page = unit.get(SqlEpisodes).digests(question.filter, last, wanted)
                 gathered.add(page, _vectors(unit, page))
             if len(page) < wanted:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from mneme_server.common import turns
 from mneme_server.common.clock import later_us, now_us
 from mneme_server.common.errors import (
     AlreadyExists,
@@ -18,7 +19,6 @@ from mneme_server.common.errors import (
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
-from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.causal.model import (
     EPISODE,
     FIGURES,
@@ -42,7 +42,6 @@ class Edges:
     """The use cases of edges."""
 
     tenants: OpenTenants
-    foreground: Foreground
 
     def add(self, tenant_id: str, given: CausalEdge) -> CausalEdge:
         """Add the edge; an empty id is made. The same content again changes nothing.
@@ -103,7 +102,7 @@ class Edges:
     ) -> tuple[Sequence[CausalEdge], int]:
         """Return edges, latest first, after that key; and how many match."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            page = self.foreground.read_page(
+            page = turns.read_page(
                 partial(unit.get(SqlEdges).page, filter_),
                 after,
                 limit,

@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 
+from mneme_server.common import turns
 from mneme_server.common.clock import later_us, now_us
 from mneme_server.common.errors import (
     AlreadyExists,
@@ -20,7 +21,6 @@ from mneme_server.common.errors import (
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
-from mneme_server.engine.scheduling.foreground import Foreground, Size
 from mneme_server.features.causal.edges import refuse_circle, require_stored
 from mneme_server.features.causal.model import (
     Assignment,
@@ -54,7 +54,6 @@ class Experiments:
     """The use cases of experiments."""
 
     tenants: OpenTenants
-    foreground: Foreground
 
     def create(self, tenant_id: str, given: Experiment) -> Experiment:
         """Create the experiment; an empty id and an empty seed are made. The same again changes
@@ -104,7 +103,7 @@ class Experiments:
     ) -> tuple[Sequence[Experiment], int]:
         """Return experiments, latest first, after that key; and how many match."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            page = self.foreground.read_page(
+            page = turns.read_page(
                 partial(unit.get(SqlExperiments).page, status),
                 after,
                 limit,
@@ -174,7 +173,7 @@ class Experiments:
             return experiment, experiment.result or self._analyzed(unit, experiment_id)
 
     def _analyzed(self, unit: CorpusUnit, experiment_id: str) -> ExperimentResult:
-        with self.foreground.computing(Size.LARGE):
+        with turns.computing():
             return analyzed(unit.get(SqlExperiments).outcomes(experiment_id))
 
     def conclude(

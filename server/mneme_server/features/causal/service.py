@@ -12,7 +12,6 @@ from mneme_server.edge.grpc.paging import Pages
 from mneme_server.edge.grpc.records import named_only
 from mneme_server.edge.grpc.schema_options import named_fields
 from mneme_server.edge.grpc.validation import validate
-from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.engine.scheduling.jobs import Jobs
 from mneme_server.features.causal import messages as convert
 from mneme_server.features.causal.chains import EffectChains
@@ -37,7 +36,6 @@ class CausalServicer:
         nightly: NightlyDiscovery,
         jobs: Jobs,
         operations: OperationKinds,
-        foreground: Foreground,
     ) -> None:
         self._edges = edges
         self._chains = chains
@@ -46,7 +44,6 @@ class CausalServicer:
         self._nightly = nightly
         self._jobs = jobs
         self._operations = operations
-        self._foreground = foreground
 
     def AddEdge(self, request: causal_pb2.AddEdgeRequest, call: Call) -> causal_pb2.AddEdgeResponse:
         """Add an edge."""
@@ -71,9 +68,7 @@ class CausalServicer:
             pages.after(int, str),
             pages.size + 1,
         )
-        page, token = pages.fit(
-            found, convert.edge, lambda last: (last.created_us, last.id), self._foreground
-        )
+        page, token = pages.fit(found, convert.edge, lambda last: (last.created_us, last.id))
         return causal_pb2.ListEdgesResponse(edges=page, next_page_token=token, total_size=total)
 
     def UpdateEdge(
@@ -133,9 +128,7 @@ class CausalServicer:
             pages.after(int, str),
             pages.size + 1,
         )
-        page, token = pages.fit(
-            found, convert.experiment, lambda last: (last.created_us, last.id), self._foreground
-        )
+        page, token = pages.fit(found, convert.experiment, lambda last: (last.created_us, last.id))
         return experiment_pb2.ListExperimentsResponse(
             experiments=page, next_page_token=token, total_size=total
         )

@@ -43,18 +43,15 @@ def _build(host: Host) -> Parts:
     learned = Learned(tenants, recall, host.get(Reflections), host.get(Usage))
     experience = Experience()
     servicer = ContextServicer(
-        get_context=GetContext(
-            tenants, runtime.asking, recall, learned, runtime.foreground, experience
-        ),
+        get_context=GetContext(tenants, runtime.asking, recall, learned, experience),
         sleep=Sleep(tenants, runtime.writing, schedule),
         wake_up=WakeUp(tenants, runtime.comparing, learned, experience),
         search_sessions=SearchSessions(tenants, recall),
-        get_timeline=GetTimeline(tenants, runtime.comparing, runtime.foreground),
+        get_timeline=GetTimeline(tenants, runtime.comparing),
     )
     worker = SummaryWorker(
         tenants.open,
         runtime.background_embedder,
-        foreground=runtime.foreground,
         idle_us=schedule.idle_us,
     )
     return Parts(

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from mneme.visible import QUOTED, visible, visible_line
 
+from mneme_server.common import turns
 from mneme_server.common.clock import now_us
 from mneme_server.common.humanize import ago
 from mneme_server.engine.corpus.document import DocumentFilter
 from mneme_server.engine.corpus.ports import CorpusIndex, Matrix, Rows, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
-from mneme_server.engine.scheduling.foreground import Foreground, Size
 from mneme_server.features.context.experience import Attempt, Experience, ProvenSkill, told
 from mneme_server.features.context.learned import Learned, bears_on
 from mneme_server.features.context.model import KeyEvent, PastSession
@@ -104,7 +104,6 @@ class GetContext:
     embedder: TextEmbedder
     recall: Recall
     learned: Learned
-    foreground: Foreground
     experience: Experience = field(default_factory=Experience)
 
     def on(
@@ -131,7 +130,7 @@ class GetContext:
             tenant_id, topic, filter_, max(_SESSIONS, 2 * limit)
         )
         with self.tenants.open(tenant_id) as tenant:
-            with tenant.read() as unit, self.foreground.computing(Size.LARGE):
+            with tenant.read() as unit, turns.piece():
                 sessions = _best(unit, candidates, filter_, limit, now)
                 total = unit.get(SqlActivity).count(filter_)
             sessions = self._with_events(tenant, topic, sessions, candidates, filter_.user_id)
@@ -144,7 +143,7 @@ class GetContext:
             known = self.experience
             attempts = known.attempts_on(tenant_id, topic, filter_, limit, bears_on)
             skills = known.skills_on(tenant_id, topic, filter_, limit, bears_on)
-        with self.foreground.computing(Size.LARGE):
+        with turns.piece():
             parts = prompt_parts(topic, sessions, lessons, reflections, now)
             parts += told(attempts, skills, now)
         return FoundContext(
@@ -221,7 +220,7 @@ class GetContext:
         made = self.embedder.embed([topic])  # Recall has embedded it: it is in the cache.
         vector = None if made is None else made[0]
         recalled = {key: candidate.event_ids for key, candidate in candidates.items()}
-        with tenant.read() as unit, self.foreground.computing(Size.LARGE):
+        with tenant.read() as unit, turns.piece():
             chosen = key_events(
                 unit,
                 tenant.index,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mneme_server.common import turns
 from mneme_server.common.clock import DAY_US
 from mneme_server.engine.corpus.document import DocumentFilter, MemoryKind
 from mneme_server.engine.corpus.ports import (
@@ -20,7 +21,6 @@ from mneme_server.engine.corpus.ports import (
 )
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
-from mneme_server.engine.scheduling.foreground import PART, Foreground, size_of
 from mneme_server.features.context.model import SESSION, PastSession, Related
 from mneme_server.features.context.store.handovers import SqlHandovers
 from mneme_server.features.context.store.summaries import SqlSummaries
@@ -210,7 +210,6 @@ class GetTimeline:
 
     tenants: OpenTenants
     embedder: TextEmbedder
-    foreground: Foreground
 
     def entries(
         self,
@@ -227,7 +226,7 @@ class GetTimeline:
         summary: the cost grows with the page, not with the project's past.
         """
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            with self.foreground.computing(size_of(limit), cost=limit / PART):
+            with turns.computing(limit / turns.SMALL):
                 sessions = unit.get(SqlActivity).page(filter_, after, limit)
                 known = load(unit, [session.id for session in sessions])
             told = [past for past in known.values() if past.summary is not None]
@@ -239,7 +238,7 @@ class GetTimeline:
                 of_project = ActivityFilter(project=past.session.project, user_id=filter_.user_id)
                 return _earlier(index, past.session, of_project, vectors[_text(past)], links)
 
-            found = self.foreground.each(earlier, told)
+            found = turns.each(earlier, told)
             rows = np.concatenate([near for near, _ in found]) if found else _NO_ROWS
             names = dict(zip(rows.tolist(), source_ids(unit, index, rows), strict=True))
         linked = {

@@ -19,7 +19,6 @@ from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.corpus.tenant import OpenTenant
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.index.words.languages import language_of
-from mneme_server.engine.scheduling.foreground import Foreground, Shift
 from mneme_server.engine.scheduling.turns import MOST_ATTEMPTS, TenantWorker, retry_delay_s
 from mneme_server.engine.tenants.embedding import BackgroundEmbedder
 from mneme_server.features.context.model import (
@@ -237,7 +236,6 @@ class SummaryWorker(TenantWorker):
     Args:
         open_tenant: lends a tenant's memory.
         embedder: makes the vectors of summaries.
-        foreground: the calls that it gives way to.
         idle_us: after so long without an event an active session is summarised.
     """
 
@@ -246,13 +244,11 @@ class SummaryWorker(TenantWorker):
         open_tenant: Callable[[str], AbstractContextManager[OpenTenant]],
         embedder: BackgroundEmbedder,
         *,
-        foreground: Foreground,
         idle_us: int,
     ) -> None:
         super().__init__("summary", thread="session-summaries")
         self._open_tenant = open_tenant
         self._embedder = embedder
-        self._shift = Shift(foreground.give_way)
         self._idle_us = idle_us
 
     def step(self, tenant_id: str) -> int | None:
@@ -262,7 +258,7 @@ class SummaryWorker(TenantWorker):
                 queued = unit.get(SqlSummaryQueue).due(now_us(), BATCH)
                 if not queued:
                     return unit.get(SqlSummaryQueue).next_due_us()
-            self._shift.step()
+            self.give_way()
             started = time.monotonic()
             ready = self._put_off_active(tenant, queued)
             made: list[_Made] = []

@@ -28,16 +28,15 @@ def _build(host: Host) -> Parts:
     )
     runtime.listen(watches)
     runtime.also_follow(watches.watched)
-    record = RecordEvents(host.tenants, runtime.foreground, listeners, runtime.writing)
+    record = RecordEvents(host.tenants, listeners, runtime.writing)
     verify = VerifyEvents(host.tenants)
     servicer = EventServicer(
         start_session=StartSession(host.tenants, listeners),
         end_session=EndSession(host.tenants, listeners),
         record_events=record,
-        read=ReadEvents(host.tenants, runtime.foreground),
+        read=ReadEvents(host.tenants),
         watches=watches,
         verify_events=verify,
-        foreground=runtime.foreground,
         watchdog=runtime.watchdog,
     )
     return Parts(

@@ -9,6 +9,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from mneme_server.common import turns
 from mneme_server.common.clock import now_us
 from mneme_server.common.counting import counted
 from mneme_server.common.errors import AlreadyExists, ResourceExhausted
@@ -19,7 +20,6 @@ from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
-from mneme_server.engine.scheduling.foreground import Foreground, Size, size_of
 from mneme_server.features.events.chain import ForgottenPlace, chain, salts
 from mneme_server.features.events.event_types import (
     EVENT,
@@ -120,7 +120,6 @@ class RecordEvents:
     """
 
     tenants: OpenTenants
-    foreground: Foreground
     listeners: SessionListeners = field(default_factory=SessionListeners)
     embedder: TextEmbedder | None = None
 
@@ -154,20 +153,18 @@ class RecordEvents:
             return normalize(new, event_id=new.id or new_id(), now_us=recorded_us)
 
         with self.tenants.open(tenant_id) as tenant:
-            batch = self.foreground.each(normalized, new_events)
+            batch = turns.each(normalized, new_events)
             # While others wait it joins their line: who waits for an event waits for those before.
             vectors = self._embedded(batch) if wait_indexed and not tenant.pending else {}
             if not vectors:
                 _require_room(tenant, new_events, batch)
-            with self.foreground.active(), tenant.write() as unit:
-                recording = _Recording(
-                    unit, recorded_us, self.listeners, self.foreground, vectors, system=system
-                )
+            with turns.active(), tenant.write() as unit:
+                recording = _Recording(unit, recorded_us, self.listeners, vectors, system=system)
                 receipts = recording.record(new_events, batch)
             if recording.committed is not None:
                 recording.committed(tenant_id)
             if wait_indexed and not vectors:
-                with self.foreground.hurry():
+                with turns.hurry():
                     tenant.wait_embedded(recording.doc_ids)
         return receipts
 
@@ -205,7 +202,6 @@ class _Recording:
         unit: CorpusUnit,
         now: int,
         listeners: SessionListeners,
-        foreground: Foreground,
         vectors: Mapping[str, Matrix],
         *,
         system: bool,
@@ -214,7 +210,6 @@ class _Recording:
         self.doc_ids: list[int] = []
         self.committed: Committed | None = None
         self._listeners = listeners
-        self._foreground = foreground
         self._unit = unit
         self._now = now
         self._vectors = vectors  # Of all events that can be recalled, by their ids, or of none.
@@ -228,28 +223,17 @@ class _Recording:
         self._found_user: set[str] = set()  # Sessions that have one by now, and had none.
 
     def record(self, new_events: Sequence[NewEvent], batch: Sequence[Event]) -> list[EventReceipt]:
-        size = size_of(len(batch))
-        if size is Size.SMALL:
-            with self._foreground.computing(size):  # A turn for each part would cost time.
-                return self._record(new_events, batch, _each, _do_each)
-        each = self._foreground.each
-        return self._record(new_events, batch, each, partial(each, _do, size=size, part=1))
-
-    def _record(
-        self,
-        new_events: Sequence[NewEvent],
-        batch: Sequence[Event],
-        each: _Each,
-        do_each: Callable[[Sequence[Callable[[], object]]], object],
-    ) -> list[EventReceipt]:
-        do_each([partial(self._look_up, new_events, batch)])
-        ended = {s.id for s in self._sessions.values() if s.status != SessionStatus.ACTIVE}
-        receipts = each(self._take, list(zip(range(len(batch)), batch, new_events, strict=True)))
-        fresh = [
-            event for event, receipt in zip(batch, receipts, strict=True) if not receipt.duplicate
-        ]
-        if fresh:
-            do_each(self._steps(fresh, ended))
+        with turns.computing(max(1.0, len(batch) / turns.SMALL)):
+            self._look_up(new_events, batch)
+            ended = {s.id for s in self._sessions.values() if s.status != SessionStatus.ACTIVE}
+            turns.between()
+            given = list(zip(range(len(batch)), batch, new_events, strict=True))
+            receipts = turns.each(self._take, given)
+            answered = zip(batch, receipts, strict=True)
+            fresh = [event for event, receipt in answered if not receipt.duplicate]
+            for step in self._steps(fresh, ended) if fresh else ():
+                turns.between()
+                step()
         return receipts
 
     def _look_up(self, new_events: Sequence[NewEvent], batch: Sequence[Event]) -> None:
@@ -386,19 +370,6 @@ def opened(unit: CorpusUnit, session_id: str, started_us: int) -> Session:
     if before is not None:
         session.event_count, session.head_hash = before.event_count, before.head_hash
     return session
-
-
-def _do(step: Callable[[], object]) -> None:
-    step()
-
-
-def _do_each(steps: Sequence[Callable[[], object]]) -> None:
-    for step in steps:
-        step()
-
-
-def _each(make: Callable[[_Given], EventReceipt], items: Sequence[_Given]) -> list[EventReceipt]:
-    return list(map(make, items))
 
 
 def _count(session: Session, event: Event, part: EventPart, *, is_error: bool) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from mneme.v1 import event_service_pb2 as pb
 
+from mneme_server.common import turns
 from mneme_server.common.errors import InvalidArgument, MnemeError
 from mneme_server.common.watchdog import Watchdog
 from mneme_server.edge.grpc.batches import Batches, BatchLimits
@@ -14,7 +15,6 @@ from mneme_server.edge.grpc.conversions import stored_time
 from mneme_server.edge.grpc.errors import fields
 from mneme_server.edge.grpc.open_stream import Source
 from mneme_server.edge.grpc.paging import Pages
-from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.events import messages as convert
 from mneme_server.features.events.model import EventReceipt, NewEvent, SessionStatus
 from mneme_server.features.events.recording import RecordEvents
@@ -37,7 +37,6 @@ class EventServicer:
         read: ReadEvents,
         watches: Watches[pb.WatchEventsResponse],
         verify_events: VerifyEvents,
-        foreground: Foreground,
         watchdog: Watchdog,
         stream_limits: BatchLimits | None = None,
     ) -> None:
@@ -47,7 +46,6 @@ class EventServicer:
         self._read = read
         self._watches = watches
         self._verify_events = verify_events
-        self._foreground = foreground
         self._watchdog = watchdog
         self._stream_limits = stream_limits or BatchLimits()
 
@@ -69,7 +67,7 @@ class EventServicer:
 
     def RecordEvents(self, request: pb.RecordEventsRequest, call: Call) -> pb.RecordEventsResponse:
         """Record a batch of events."""
-        new_events = self._foreground.each(_new_event, list(enumerate(request.events)))
+        new_events = turns.each(_new_event, list(enumerate(request.events)))
         with fields(id="events[{item}].id"):
             receipts = self._record_events.record(
                 call.tenant,
@@ -78,7 +76,7 @@ class EventServicer:
             )
         duplicates = sum(receipt.duplicate for receipt in receipts)
         return pb.RecordEventsResponse(
-            receipts=self._foreground.each(_receipt, receipts),
+            receipts=turns.each(_receipt, receipts),
             recorded_count=len(receipts) - duplicates,
             duplicate_count=duplicates,
         )
@@ -117,9 +115,7 @@ class EventServicer:
         sessions, total = self._read.sessions(
             call.tenant, convert.session_filter(request), key, pages.size + 1
         )
-        page, token = pages.fit(
-            sessions, convert.session, lambda last: (last.started_us, last.id), self._foreground
-        )
+        page, token = pages.fit(sessions, convert.session, lambda last: (last.started_us, last.id))
         return pb.ListSessionsResponse(sessions=page, next_page_token=token, total_size=total)
 
     def ListEvents(self, request: pb.ListEventsRequest, call: Call) -> pb.ListEventsResponse:
@@ -136,7 +132,6 @@ class EventServicer:
             events,
             convert.event,
             lambda last: (last.timestamp_us, last.cursor),
-            self._foreground,
         )
         return pb.ListEventsResponse(events=page, next_page_token=token)
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from mneme_server.common import turns
 from mneme_server.common.canonical import JsonObject, canonical_json
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists, FailedPrecondition, NotFound, Reason
 from mneme_server.common.identity import new_id
 from mneme_server.common.pages import least_bytes
 from mneme_server.engine.corpus.tenant import OpenTenants
-from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.events.model import (
     Agent,
@@ -126,7 +126,6 @@ class ReadEvents:
     """Answers questions about what was recorded."""
 
     tenants: OpenTenants
-    foreground: Foreground
 
     def session(self, tenant_id: str, session_id: str) -> Session:
         """Return the session.
@@ -145,7 +144,7 @@ class ReadEvents:
     ) -> tuple[Sequence[Session], int]:
         """Return sessions, latest start first, after (started_us, id); and how many match."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            page = self.foreground.read_page(
+            page = turns.read_page(
                 partial(unit.get(SqlSessions).page, filter_),
                 after,
                 limit,
@@ -164,7 +163,7 @@ class ReadEvents:
     ) -> Sequence[Event]:
         """Return events by time, after the key (timestamp_us, cursor)."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            return self.foreground.read_page(
+            return turns.read_page(
                 partial(unit.get(SqlEvents).page, filter_, descending=descending),
                 after,
                 limit,
@@ -178,9 +177,7 @@ class ReadEvents:
     def agents(self, tenant_id: str, after: str | None, limit: int) -> Sequence[Agent]:
         """Return agents by id, after that id."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            return self.foreground.read_page(
-                unit.get(SqlAgents).page, after, limit, lambda agent: agent.id
-            )
+            return turns.read_page(unit.get(SqlAgents).page, after, limit, lambda agent: agent.id)
 
 
 def session_not_found(session_id: str) -> NotFound:

@@ -31,7 +31,6 @@ from mneme_server.features.recall.search import Recall
 
 def _build(host: Host) -> Parts:
     recall, writing, tally = host.get(Recall), host.runtime.writing, ReflectionTotals()
-    foreground = host.runtime.foreground
     kept = host.settings(ReflectionSettings)
     limits = ReflectionLimits(
         per_session=kept.reflections_per_session,
@@ -39,12 +38,11 @@ def _build(host: Host) -> Parts:
     )
     usage = Usage()
     host.runtime.before_closing(usage.write)
-    reflections = Reflections(host.tenants, writing, recall, limits, tally, usage, foreground)
+    reflections = Reflections(host.tenants, writing, recall, limits, tally, usage)
     servicer = LearnServicer(
-        Lessons(host.tenants, writing, recall, usage, foreground),
+        Lessons(host.tenants, writing, recall, usage),
         reflections,
         Knowledge(host.tenants, writing, recall),
-        foreground,
     )
     return Parts(
         services=[

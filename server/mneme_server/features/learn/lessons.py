@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from mneme_server.common import deadline
+from mneme_server.common import deadline, turns
 from mneme_server.common.clock import later_us, now_us
 from mneme_server.common.errors import Aborted, FailedPrecondition, NotFound
 from mneme_server.common.identity import new_id
@@ -17,7 +17,6 @@ from mneme_server.engine.corpus.imports import Import, ImportReport, OnConflict,
 from mneme_server.engine.corpus.ports import TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
-from mneme_server.engine.scheduling.foreground import Foreground, Size
 from mneme_server.features.learn.model import (
     LESSON,
     FoundLesson,
@@ -41,7 +40,6 @@ class Lessons:
     embedder: TextEmbedder
     recall: Recall
     usage: Usage
-    foreground: Foreground
 
     def create(self, tenant_id: str, lesson: Lesson) -> Lesson:
         """Save the lesson; an empty id is made. The same content again changes nothing.
@@ -79,7 +77,7 @@ class Lessons:
         """
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             read, total = self._reading(unit, filter_, folded(words).split())
-            page = self.foreground.read_page(
+            page = turns.read_page(
                 read,
                 after,
                 limit,
@@ -102,7 +100,7 @@ class Lessons:
         matching: list[tuple[int, str]] = []
         for some in lessons.texts(filter_):
             deadline.check()
-            with self.foreground.computing(Size.LARGE):
+            with turns.piece():
                 matching += [(one.updated_us, one.id) for one in some if one.holds(words)]
         matching.sort(reverse=True)
         return partial(_of, unit, matching), len(matching)

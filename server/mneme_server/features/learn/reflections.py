@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from mneme_server.common import deadline
+from mneme_server.common import deadline, turns
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists
 from mneme_server.common.identity import new_id
@@ -20,7 +20,6 @@ from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
-from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.events.model import Outcome
 from mneme_server.features.events.store.sessions import SqlSessions
 from mneme_server.features.learn.model import (
@@ -76,7 +75,6 @@ class Reflections:
     limits: ReflectionLimits
     tally: ReflectionTotals
     usage: Usage
-    foreground: Foreground
 
     def store(self, tenant_id: str, given: Reflection) -> tuple[Reflection, int]:
         """Store the reflection; return it, and how many older ones left to make room.
@@ -132,7 +130,7 @@ class Reflections:
     ) -> tuple[Sequence[Reflection], int]:
         """Return reflections, newest first, after (created_us, id); and how many match."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            page = self.foreground.read_page(
+            page = turns.read_page(
                 partial(unit.get(SqlReflections).page, filter_),
                 after,
                 limit,

@@ -16,7 +16,6 @@ from mneme_server.edge.grpc.records import named_only
 from mneme_server.edge.grpc.schema_options import named_fields
 from mneme_server.edge.grpc.validation import validate
 from mneme_server.engine.corpus.imports import OnConflict
-from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.learn import messages as convert
 from mneme_server.features.learn.knowledge import Knowledge
 from mneme_server.features.learn.lessons import Lessons
@@ -31,7 +30,6 @@ class LessonCalls:
     """Serves what `mneme.v1.LearnService` says of lessons."""
 
     _lessons: Lessons
-    _foreground: Foreground
 
     def CreateLesson(self, request: pb.CreateLessonRequest, call: Call) -> pb.CreateLessonResponse:
         """Save a lesson."""
@@ -56,9 +54,7 @@ class LessonCalls:
             pages.size + 1,
             request.words,
         )
-        page, token = pages.fit(
-            lessons, convert.lesson, lambda last: (last.updated_us, last.id), self._foreground
-        )
+        page, token = pages.fit(lessons, convert.lesson, lambda last: (last.updated_us, last.id))
         return pb.ListLessonsResponse(lessons=page, next_page_token=token, total_size=total)
 
     def SearchLessons(
@@ -145,7 +141,6 @@ class ReflectionCalls:
     """Serves what `mneme.v1.LearnService` says of reflections."""
 
     _reflections: Reflections
-    _foreground: Foreground
 
     def StoreReflection(
         self, request: reflection_pb.StoreReflectionRequest, call: Call
@@ -172,7 +167,6 @@ class ReflectionCalls:
             found,
             convert.reflection,
             lambda last: (last.created_us, last.id),
-            self._foreground,
             times=_SAID,
         )
         return reflection_pb.ListReflectionsResponse(
@@ -253,9 +247,7 @@ class LearnServicer(LessonCalls, ReflectionCalls, KnowledgeCalls):
         lessons: Lessons,
         reflections: Reflections,
         knowledge: Knowledge,
-        foreground: Foreground,
     ) -> None:
-        self._foreground = foreground
         self._lessons = lessons
         self._reflections = reflections
         self._knowledge = knowledge

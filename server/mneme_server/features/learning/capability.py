@@ -158,7 +158,6 @@ def _build(host: Host) -> Parts:
             Trajectories(tenants),
             ImportExperience(tenants, record),
             runtime.watchdog,
-            runtime.foreground,
         ),
         TrustCalls(measure, Evaluate(tenants, asked, find_algorithm), Explain(tenants, asked)),
     )
@@ -171,7 +170,7 @@ def _build(host: Host) -> Parts:
             Figure("learning_sessions", lambda unit: unit.get(SqlLearningSessions).count()),
             Figure("experiences", lambda unit: unit.get(SqlLearningSessions).transitions()),
         ],
-        jobs={LEARNING_JOB: LearningWorker(tenants.open, open_sessions, quota, runtime.foreground)},
+        jobs={LEARNING_JOB: LearningWorker(tenants.open, open_sessions, quota)},
         forgetting=while_forgetting.hold,
         purge=while_forgetting.purge,
     )

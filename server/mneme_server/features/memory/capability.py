@@ -23,19 +23,18 @@ _MEMORIES = Figure(
 
 
 def _build(host: Host) -> Parts:
-    runtime, foreground = host.runtime, host.runtime.foreground
+    runtime = host.runtime
     vectors = Vectors(runtime.writing, runtime.embedder)
-    similar = Similar(foreground, host.get(Recall).scale)
-    insert = InsertMemories(host.tenants, vectors, similar, foreground)
-    delete = DeleteMemories(host.tenants, foreground, host.dependents)
-    search = SearchMemories(host.tenants, runtime.questions, foreground)
+    similar = Similar(host.get(Recall).scale)
+    insert = InsertMemories(host.tenants, vectors, similar)
+    delete = DeleteMemories(host.tenants, host.dependents)
+    search = SearchMemories(host.tenants, runtime.questions)
     servicer = MemoryServicer(
         insert=insert,
-        memories=Memories(host.tenants, vectors, foreground),
+        memories=Memories(host.tenants, vectors),
         search=search,
         delete=delete,
         dimension=runtime.model.dimensions,
-        foreground=foreground,
         watchdog=runtime.watchdog,
     )
     descriptor = memory_service_pb2.DESCRIPTOR.services_by_name["MemoryService"]

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from mneme_server.common import deadline
+from mneme_server.common import deadline, turns
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists
 from mneme_server.common.identity import new_id
@@ -19,7 +19,6 @@ from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
-from mneme_server.engine.scheduling.foreground import Foreground, Size, size_of
 from mneme_server.features.memory.model import (
     MEMORY,
     Figures,
@@ -46,7 +45,6 @@ class InsertMemories:
     tenants: OpenTenants
     vectors: Vectors
     similar: Similar
-    foreground: Foreground
 
     def one(
         self, tenant_id: str, given: NewMemory, *, similar: int = 0, wait_indexed: bool = False
@@ -65,7 +63,7 @@ class InsertMemories:
             close = self.similar.closest(tenant, memory, vectors.get(memory.text), similar)
             stored, doc_ids = self._store(tenant, [item], vectors, figures)
             if wait_indexed and not vectors and doc_ids:
-                with self.foreground.hurry():
+                with turns.hurry():
                     tenant.wait_embedded(doc_ids)
         marked = {old.id for old in stored.superseded} | {stored.receipts[0].memory.id}
         if close is not None:
@@ -102,17 +100,16 @@ class InsertMemories:
     ) -> tuple[Stored, Sequence[int]]:
         """Return what became of the items, and the numbers of the documents that were written."""
         began = time.perf_counter()
-        with self.foreground.active(), tenant.write() as unit:
+        with turns.active(), tenant.write() as unit:
             deadline.check()  # It may have waited for the tenant's other writes.
             storing = _Storing(unit, vectors)
             storing.take(items)
             if storing.unembedded:
                 tenant.require_room(storing.unembedded)
-            steps = storing.steps()
-            if size_of(len(items)) is Size.LARGE:
-                self.foreground.each(_do, steps, size=Size.LARGE, part=1)
-            else:
-                _do_all(steps)
+            with turns.computing(max(1.0, len(items) / turns.SMALL)):
+                for step in storing.steps():
+                    turns.between()
+                    step()
         figures.queued += storing.unembedded
         figures.embedded += len(storing.fresh) - storing.unembedded
         figures.writing_s += time.perf_counter() - began
@@ -128,7 +125,6 @@ class Similar:
     Of no user, they are those of no user that have the same agent and project, where it has some.
     """
 
-    foreground: Foreground
     scale: CosineScale = USUAL
 
     def closest(
@@ -151,7 +147,7 @@ class Similar:
             project="" if memory.user_id else memory.project,
             include_archived=False,
         )
-        with self.foreground.computing():
+        with turns.computing():
             index = tenant.index
             more = limit + len(memory.supersedes) + 1
             hits = index.search_dense(vector, more, index.select(theirs), exact=False)
@@ -334,12 +330,3 @@ def _require_same(found: Memory, item: NewMemory, place: int) -> None:
         raise AlreadyExists(
             f"memory {found.id!r} already exists with different content", field="id", item=place
         )
-
-
-def _do(step: Callable[[], object]) -> None:
-    step()
-
-
-def _do_all(steps: Sequence[Callable[[], object]]) -> None:
-    for step in steps:
-        step()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from mneme_server.common import turns
 from mneme_server.common.clock import later_us
 from mneme_server.common.errors import Aborted, FailedPrecondition, NotFound
 from mneme_server.common.pages import least_bytes, parts
@@ -14,7 +15,6 @@ from mneme_server.engine.corpus.forgetting import Dependents
 from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
-from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.memory.insertion import Vectors, document_of
 from mneme_server.features.memory.model import (
     MEMORY,
@@ -38,7 +38,6 @@ class Memories:
 
     tenants: OpenTenants
     vectors: Vectors
-    foreground: Foreground
 
     def get(self, tenant_id: str, memory_id: str) -> Memory:
         """Return a memory.
@@ -54,7 +53,7 @@ class Memories:
     ) -> tuple[Sequence[Memory], int]:
         """Return memories, the latest first, after (since_us, id); and how many match."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            page = self.foreground.read_page(
+            page = turns.read_page(
                 partial(unit.get(SqlMemories).page, filter_),
                 after,
                 limit,
@@ -164,7 +163,6 @@ class DeleteMemories:
     """The use case: delete memories for good."""
 
     tenants: OpenTenants
-    foreground: Foreground
     dependents: Sequence[Dependents] = ()
 
     def delete(
@@ -207,7 +205,7 @@ class DeleteMemories:
         restored: set[str] = set()
         vectors = 0
         for some in parts(wanted, _STEP):
-            with self.foreground.active(), tenant.write() as unit:
+            with turns.active(), tenant.write() as unit:
                 gone = unit.get(SqlMemories).successors(some)
                 vectors += unit.get(SqlMemories).vectors_of(gone)
                 resting = _resting_on(unit, gone, dependents)

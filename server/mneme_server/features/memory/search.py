@@ -10,11 +10,11 @@ from typing import Protocol
 
 import numpy as np
 
+from mneme_server.common import turns
 from mneme_server.engine.corpus.document import DocumentFilter
 from mneme_server.engine.corpus.ports import CorpusIndex, Selection
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
-from mneme_server.engine.scheduling.foreground import Foreground, Size
 from mneme_server.features.memory.model import MEMORY, FoundMemory, MemoryFilter
 from mneme_server.features.memory.store import SqlMemories
 from mneme_server.features.recall.search import QueryEmbedder
@@ -23,7 +23,6 @@ GATHERED = 100
 """Memories that a search gathers."""
 SIMILARITY_SHARE, UPLIFT_SHARE = 0.7, 0.3
 """What similarity and uplift count for where memories are reranked."""
-_LONG_QUERY = 500
 
 
 class UpliftReader(Protocol):
@@ -79,7 +78,6 @@ class SearchMemories:
 
     tenants: OpenTenants
     embedder: QueryEmbedder
-    foreground: Foreground
     times: SearchTimes = field(default_factory=SearchTimes)
 
     def search(
@@ -98,12 +96,11 @@ class SearchMemories:
         Raises:
             EmbeddingError: the embedding backend failed.
         """
-        size = Size.SMALL if len(query) <= _LONG_QUERY else Size.LARGE
         with self.tenants.open(tenant_id) as tenant:
             began = time.perf_counter()
             pending = self.embedder.begin([query])  # Before it stands in line.
-            with self.foreground.computing(size):
-                vector = self.foreground.wait_outside(pending, size)[0]
+            with turns.computing():
+                vector = turns.outside(pending)[0]
                 embedded = time.perf_counter()
                 waiting = tenant.pending  # Before the search: what comes meanwhile may be missed.
                 index = tenant.index

@@ -16,7 +16,6 @@ from mneme_server.edge.grpc.paging import Pages
 from mneme_server.edge.grpc.records import named_only
 from mneme_server.edge.grpc.schema_options import named_fields
 from mneme_server.edge.grpc.validation import validate
-from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.memory import messages as convert
 from mneme_server.features.memory.insertion import InsertMemories
 from mneme_server.features.memory.memories import DeleteMemories, Memories
@@ -35,7 +34,6 @@ class MemoryServicer:
         search: SearchMemories,
         delete: DeleteMemories,
         dimension: int,
-        foreground: Foreground,
         watchdog: Watchdog,
         stream_limits: BatchLimits | None = None,
     ) -> None:
@@ -44,7 +42,6 @@ class MemoryServicer:
         self._search = search
         self._delete = delete
         self._dimension = dimension
-        self._foreground = foreground
         self._watchdog = watchdog
         self._stream_limits = stream_limits or BatchLimits()
 
@@ -109,9 +106,7 @@ class MemoryServicer:
             pages.after(int, str),
             pages.size + 1,
         )
-        page, token = pages.fit(
-            memories, convert.memory, lambda last: (last.since_us, last.id), self._foreground
-        )
+        page, token = pages.fit(memories, convert.memory, lambda last: (last.since_us, last.id))
         return pb.ListMemoriesResponse(memories=page, next_page_token=token, total_size=total)
 
     def SearchMemories(

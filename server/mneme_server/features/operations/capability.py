@@ -27,7 +27,7 @@ def _build(host: Host) -> Parts:
         leases=host.runtime.servers.leases,
     )
     kinds = OperationKinds(operations)
-    servicer = OperationServicer(operations, kinds, host.runtime.foreground)
+    servicer = OperationServicer(operations, kinds)
     descriptor = operation_service_pb2.DESCRIPTOR.services_by_name["OperationService"]
     return Parts(
         services=[Service(descriptor, servicer)],

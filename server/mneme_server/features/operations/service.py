@@ -8,7 +8,6 @@ from mneme_server.common.clock import MICROSECONDS
 from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.conversions import stored_duration
 from mneme_server.edge.grpc.paging import Pages
-from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.operations.messages import OperationKinds
 from mneme_server.features.operations.model import OperationFilter, OperationState
 from mneme_server.features.operations.operations import Operations
@@ -22,11 +21,8 @@ _LONGEST_RESERVE_S = 1.0
 class OperationServicer:
     """Serves `mneme.v1.OperationService`."""
 
-    def __init__(
-        self, operations: Operations, kinds: OperationKinds, foreground: Foreground
-    ) -> None:
+    def __init__(self, operations: Operations, kinds: OperationKinds) -> None:
         self._operations = operations
-        self._foreground = foreground
         self._kinds = kinds
 
     def GetOperation(self, request: pb.GetOperationRequest, call: Call) -> pb.GetOperationResponse:
@@ -50,9 +46,7 @@ class OperationServicer:
             after[0] if after else None,
             pages.size + 1,
         )
-        page, token = pages.fit(
-            found, self._kinds.message, lambda last: (last.number,), self._foreground
-        )
+        page, token = pages.fit(found, self._kinds.message, lambda last: (last.number,))
         return pb.ListOperationsResponse(operations=page, next_page_token=token)
 
     def WaitOperation(

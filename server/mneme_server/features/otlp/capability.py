@@ -15,7 +15,12 @@ from mneme_server.edge.grpc.service import Needs, Service
 from mneme_server.features.events.recording import RecordEvents
 from mneme_server.features.otlp.ingest_worker import JOB, TelemetryWorker
 from mneme_server.features.otlp.intake import TakeTelemetry
-from mneme_server.features.otlp.service import LogsServicer, MetricsServicer, TraceServicer
+from mneme_server.features.otlp.service import (
+    LogsServicer,
+    MetricsServicer,
+    TraceServicer,
+    items_in,
+)
 from mneme_server.features.otlp.settings import TelemetrySettings
 from mneme_server.features.otlp.store import FORGETS
 
@@ -25,12 +30,12 @@ NEEDS = Needs(
         f"opentelemetry.proto.{name}"
         for name in ("trace.v1.Span", "logs.v1.LogRecord", "metrics.v1.Metric")
     ),
+    items=items_in,
 )
 """What every method of these services needs: their schemas are not Mneme's and cannot say it."""
 
 
 def _build(host: Host) -> Parts:
-    foreground = host.runtime.foreground
     settings = host.settings(TelemetrySettings)
     take = TakeTelemetry(
         host.tenants,
@@ -38,14 +43,10 @@ def _build(host: Host) -> Parts:
         settings.otlp_wait_seconds,
         settings.otlp_inbox_bytes,
     )
-    worker = TelemetryWorker(
-        host.tenants.open, host.get(RecordEvents), foreground, settings.otlp_wait_seconds
-    )
+    worker = TelemetryWorker(host.tenants.open, host.get(RecordEvents), settings.otlp_wait_seconds)
     servicers = {
-        trace_service_pb2.DESCRIPTOR.services_by_name["TraceService"]: TraceServicer(
-            take, foreground
-        ),
-        logs_service_pb2.DESCRIPTOR.services_by_name["LogsService"]: LogsServicer(take, foreground),
+        trace_service_pb2.DESCRIPTOR.services_by_name["TraceService"]: TraceServicer(take),
+        logs_service_pb2.DESCRIPTOR.services_by_name["LogsService"]: LogsServicer(take),
         metrics_service_pb2.DESCRIPTOR.services_by_name["MetricsService"]: MetricsServicer(),
     }
     return Parts(

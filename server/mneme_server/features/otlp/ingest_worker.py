@@ -15,7 +15,6 @@ from mneme_server.common.keyed_locks import KeyedLocks
 from mneme_server.common.pages import parts
 from mneme_server.engine.corpus.forgetting import Items
 from mneme_server.engine.corpus.tenant import OpenTenant
-from mneme_server.engine.scheduling.foreground import Foreground, Shift
 from mneme_server.engine.scheduling.turns import MOST_ATTEMPTS, TenantWorker, retry_delay_s
 from mneme_server.features.events.model import EventReceipt, NewEvent
 from mneme_server.features.events.store.events import SqlEvents
@@ -56,7 +55,6 @@ class TelemetryWorker(TenantWorker):
     Args:
         open_tenant: lends a tenant's memory.
         record: records events.
-        foreground: the calls that it gives way to.
         wait_s: how long a call without texts waits for log records that bring them, in seconds.
     """
 
@@ -64,14 +62,12 @@ class TelemetryWorker(TenantWorker):
         self,
         open_tenant: Callable[[str], AbstractContextManager[OpenTenant]],
         record: RecordsEvents,
-        foreground: Foreground,
         wait_s: float,
     ) -> None:
         super().__init__("telemetry", thread="telemetry")
         self._open_tenant = open_tenant
         self._record = record
         self._wait_us = int(wait_s * MICROSECONDS)
-        self._shift = Shift(foreground.give_way)
         self._making = KeyedLocks[str]()  # Held, by tenant, while events are made.
 
     def step(self, tenant_id: str) -> int | None:
@@ -88,7 +84,7 @@ class TelemetryWorker(TenantWorker):
                 known = unit.get(SqlKnownSpans).of_traces(traces, _CONTEXT)
             if lost:
                 self._put_off_lost(tenant, lost)
-            self._shift.step()
+            self.give_way()
             due = _with_texts(due, beside)
             ids = {row.id for row in due}
             waiting = [row for row in beside if row.id not in ids]

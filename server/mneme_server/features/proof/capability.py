@@ -62,7 +62,6 @@ def _build(host: Host) -> Parts:
         server=host.get(ServerInfo).version,
         model={"id": model.model_id, "dimensions": model.dimensions},
         kept=CertificateLimits(settings.certificates_kept, settings.certificates_bytes),
-        foreground=host.runtime.foreground,
     )
     recalling = recall_service_pb2.DESCRIPTOR.services_by_name["RecallService"]
     proving = proof_service_pb2.DESCRIPTOR.services_by_name["ProofService"]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from mneme.proof.certificates import FORMAT, certificate_text, signed_bytes
 
+from mneme_server.common import turns
 from mneme_server.common.canonical import Json, base64_text, canonical_json, whole_numbers
 from mneme_server.common.clock import now_us, rfc3339
 from mneme_server.common.errors import FailedPrecondition, NotFound, Unavailable
@@ -22,7 +23,6 @@ from mneme_server.common.texts import composed
 from mneme_server.engine.corpus.document import DocumentFilter, MemoryView, ids_by_kind
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
-from mneme_server.engine.scheduling.foreground import Foreground, Size
 from mneme_server.features.causal.store.edges import SqlEdges
 from mneme_server.features.proof.heads import Heads, LogHead
 from mneme_server.features.proof.keys import KeyRing
@@ -169,7 +169,6 @@ class RecallWithCertificate:
     server: str
     model: Mapping[str, Json]
     kept: CertificateLimits
-    foreground: Foreground
     dropped: DroppedCertificates = field(default_factory=DroppedCertificates)
 
     def certify(self, tenant_id: str, query: CertifiedQuery, *, keep: bool = True) -> Certified:
@@ -211,7 +210,7 @@ class RecallWithCertificate:
 
     def _made(self, tenant_id: str, tenant: OpenTenant, asked: _RecallRun) -> Certified:
         def made(unit: CorpusUnit, head: LogHead) -> Certified:
-            with self.foreground.computing(Size.SMALL):
+            with turns.computing():
                 return self._certified(tenant_id, unit, head, asked)
 
         return self.heads.signed(tenant_id, tenant, made)

@@ -22,7 +22,6 @@ def _build(host: Host) -> Parts:
     recall = Recall(
         host.tenants,
         runtime.questions,
-        runtime.foreground,
         runtime.asking,
         reranker,
         model_id=runtime.model.model_id,

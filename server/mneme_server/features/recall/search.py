@@ -9,6 +9,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from mneme_server.common import turns
 from mneme_server.common.begun import Begun, repeatable
 from mneme_server.engine.corpus.document import MemoryKind
 from mneme_server.engine.corpus.ports import (
@@ -19,7 +20,6 @@ from mneme_server.engine.corpus.ports import (
     Selection,
 )
 from mneme_server.engine.corpus.tenant import TenantsAtOnce
-from mneme_server.engine.scheduling.foreground import Foreground, Size
 from mneme_server.features.recall.answer import (
     Rerank,
     answer_of,
@@ -54,9 +54,6 @@ from mneme_server.features.recall.sessions import search_sessions
 _Embedding: TypeAlias = Callable[[], Matrix | None]
 LEXICAL_HALF = 10.0
 """BM25 at which the score of a LEXICAL result is 0.5."""
-LONG_QUERY = 500
-"""Characters of a query beyond which it counts as large: it has a hundred words and more to search
-by, and takes the embedding model many times as long as a question does."""
 
 
 class DeferrableEmbedder(Protocol):
@@ -86,7 +83,6 @@ class Recall:
 
     tenants: TenantsAtOnce
     embedder: QueryEmbedder
-    foreground: Foreground
     soon: DeferrableEmbedder | None = None
     reranker: DeferredReranker | None = None
     model_id: str = ""
@@ -104,14 +100,13 @@ class Recall:
         """
         if _parts_of(query.filter.kinds):  # Two sessions that ended alike are two sessions.
             query = replace(query, every_copy=True)
-        size = Size.SMALL if len(query.text) <= LONG_QUERY else Size.LARGE
         open_tenant = self.tenants.open_at_once if query.at_once else self.tenants.open
         with open_tenant(tenant_id) as tenant:
             begun = repeatable(self._begin_embedding(query))  # Before it stands in line.
-            embedding = partial(self.foreground.wait_outside, begun, size)
-            order = self._reranker(query, size)
+            embedding = partial(turns.outside, begun)
+            order = self._reranker(query)
             question = Question(query.text, query.filter, begun)
-            with tenant.searching(question) as corpus, self.foreground.computing(size):
+            with tenant.searching(question) as corpus, turns.computing():
                 return self._answer(corpus, query, embedding, order)
 
     def _answer(
@@ -146,11 +141,11 @@ class Recall:
         embedder = self.soon if self.soon is not None and can_do_without else self.embedder
         return embedder.begin([query.text])
 
-    def _reranker(self, query: RecallQuery, size: Size) -> Rerank | None:
+    def _reranker(self, query: RecallQuery) -> Rerank | None:
         if self.reranker is None or not query.rerank or query.mode != RecallMode.HYBRID:
             return None
         order = partial(self.reranker.order, query.text)
-        return lambda texts: self.foreground.wait_outside(partial(order, texts), size)
+        return lambda texts: turns.outside(partial(order, texts))
 
     def _confidence(
         self, corpus: CorpusSearch, query: RecallQuery, selection: Selection

@@ -12,7 +12,6 @@ from mneme_server.common import deadline
 from mneme_server.common.errors import Reason, ResourceExhausted
 from mneme_server.common.fairness import FairGate
 from mneme_server.engine.corpus.tenant import OpenTenants
-from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.events.history import Column, HistoryFilter, HistoryReader
 from mneme_server.features.events.store.history import SqlHistory
 from mneme_server.features.reflect import (
@@ -112,11 +111,9 @@ class Analyses:
         tenants: the tenants' memories.
         prices: what tokens cost.
         patience_s: how long an analysis waits for others of its tenant to end, in seconds.
-        foreground: the calls that reading the record takes turns with.
     """
 
     tenants: OpenTenants
-    foreground: Foreground
     prices: PriceTable = field(default_factory=PriceTable)
     patience_s: float = _PATIENCE_S
     _turns: _AnalysisTurns = field(init=False)
@@ -141,7 +138,7 @@ class Analyses:
             self._turns.turn(tenant_id),
             tenant.read() as unit,
         ):
-            history = load(unit.get(SqlHistory), filter_, plan.columns, self.foreground)
+            history = load(unit.get(SqlHistory), filter_, plan.columns)
             deadline.check()
             findings = plan.run(history, unit.get(SqlHistory))
         return AnalysisReport(

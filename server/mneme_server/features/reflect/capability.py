@@ -13,7 +13,7 @@ from mneme_server.features.reflect.settings import AnalysisSettings, read_prices
 
 def _build(host: Host) -> Parts:
     prices = read_prices(host.settings(AnalysisSettings).model_prices)
-    analyses = Analyses(host.tenants, host.runtime.foreground, prices)
+    analyses = Analyses(host.tenants, prices)
     return Parts(
         services=[
             Service(

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.common import deadline
+from mneme_server.common import deadline, turns
 from mneme_server.common.masking import NO_MESSAGE, template_of
-from mneme_server.engine.scheduling.foreground import Foreground, Size
 from mneme_server.features.events.event_types import ERROR_TYPES
 from mneme_server.features.events.history import Column, HistoryFilter, HistoryReader, SessionRow
 from mneme_server.features.events.model import Severity, outcome_of
@@ -135,14 +134,13 @@ def load(
     reader: HistoryReader,
     filter_: HistoryFilter,
     wanted: Sequence[Column],
-    foreground: Foreground,
 ) -> History:
     """Read the record.
 
     Sessions count when one of their events matches, or, where they have none at all in range, when
     they started in it.
     """
-    return _Loader(reader, filter_, (*_BASE, *wanted), foreground).load()
+    return _Loader(reader, filter_, (*_BASE, *wanted)).load()
 
 
 class _Loader:
@@ -151,9 +149,7 @@ class _Loader:
         reader: HistoryReader,
         filter_: HistoryFilter,
         columns: Sequence[Column],
-        foreground: Foreground,
     ) -> None:
-        self._foreground = foreground
         self._reader = reader
         self._filter = filter_
         self._columns = columns
@@ -165,7 +161,7 @@ class _Loader:
         known = _FilteredSessions(self._reader, self._filter)
         places = {session_id: i for i, session_id in enumerate(known.ids)}
         for chunk in self._reader.scan(self._filter, self._columns):
-            with self._foreground.computing(Size.LARGE):
+            with turns.computing():
                 self._take(dict(zip(self._columns, chunk, strict=True)), places)
         columns = {column: self._joined(column) for column in self._columns}
         session, time = columns.pop(Column.SESSION), columns[Column.TIME]

@@ -24,14 +24,14 @@ from mneme_server.features.skills.store.skills import SKILL_DETAILS, SqlSkills
 def _build(host: Host) -> Parts:
     runtime, recall = host.runtime, host.get(Recall)
     host.get(Experience).bring(SearchExperience(host.tenants, recall))
-    episodes = Episodes(host.tenants, runtime.writing, recall, runtime.foreground)
-    skills = Skills(host.tenants, runtime.writing, recall, runtime.foreground)
-    consolidation = Consolidation(host.tenants, runtime.writing, recall, runtime.foreground)
+    episodes = Episodes(host.tenants, runtime.writing, recall)
+    skills = Skills(host.tenants, runtime.writing, recall)
+    consolidation = Consolidation(host.tenants, runtime.writing, recall)
     return Parts(
         services=[
             Service(
                 skill_service_pb2.DESCRIPTOR.services_by_name["SkillService"],
-                SkillServicer(episodes, skills, consolidation, runtime.foreground),
+                SkillServicer(episodes, skills, consolidation),
             )
         ],
         offers=[episodes, skills, consolidation],

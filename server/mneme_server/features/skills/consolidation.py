@@ -8,16 +8,14 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from functools import partial
 
 import numpy as np
 
-from mneme_server.common import deadline
+from mneme_server.common import deadline, turns
 from mneme_server.common.clock import later_us, now_us
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
-from mneme_server.engine.scheduling.foreground import Foreground, Size
 from mneme_server.features.context.words import ended, folded, words_of
 from mneme_server.features.events.store.history import SqlActivity
 from mneme_server.features.recall.search import Recall
@@ -103,7 +101,6 @@ class Consolidation:
     tenants: OpenTenants
     embedder: TextEmbedder
     recall: Recall
-    foreground: Foreground
 
     def run(
         self,
@@ -125,7 +122,7 @@ class Consolidation:
         with self.tenants.open(tenant_id) as tenant:
             read = self._read(tenant, filter_)
             groups, count = self._groups(tenant, read, min_attempts, min_reward)
-            with self.foreground.computing(Size.LARGE):
+            with turns.computing():
                 findings = compared(groups)
                 names = _names(groups, read.episodes)
             while True:
@@ -186,8 +183,7 @@ class Consolidation:
         # In the order of time, so that what comes later joins what was there before.
         in_order = np.ascontiguousarray(read.vectors[::-1])
         least = self.recall.scale.of_usual(SAME_TASK)
-        turn = partial(self.foreground.computing, Size.LARGE)
-        groups = groups_of(in_order, least, turn)[::-1]
+        groups = groups_of(in_order, least, turns.computing)[::-1]
         worked = [one.success and one.reward >= min_reward for one in read.episodes]
         found = []
         for number in range(int(groups.max()) + 1):

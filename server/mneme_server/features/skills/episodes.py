@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from mneme_server.common import deadline
+from mneme_server.common import deadline, turns
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists, NotFound
 from mneme_server.common.identity import new_id
@@ -16,7 +16,6 @@ from mneme_server.engine.corpus.imports import ImportReport, OnConflict, import_
 from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
-from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.memory.store import SqlMemories
 from mneme_server.features.recall.model import RecallAnswer, RecallQuery
 from mneme_server.features.recall.search import Recall
@@ -48,7 +47,6 @@ class Episodes:
     tenants: OpenTenants
     embedder: TextEmbedder
     recall: Recall
-    foreground: Foreground
 
     def store(self, tenant_id: str, given: NewEpisode) -> Episode:
         """Store the attempt; what was left out is taken from its session's record.
@@ -97,7 +95,7 @@ class Episodes:
     ) -> tuple[Sequence[Episode], int]:
         """Return episodes, latest first, after (occurred_us, id); and how many match."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            page = self.foreground.read_page(
+            page = turns.read_page(
                 partial(unit.get(SqlEpisodes).page, filter_),
                 after,
                 limit,

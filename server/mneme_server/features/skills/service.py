@@ -14,7 +14,6 @@ from mneme_server.edge.grpc.records import named_only
 from mneme_server.edge.grpc.schema_options import named_fields
 from mneme_server.edge.grpc.validation import validate
 from mneme_server.engine.corpus.imports import OnConflict
-from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.skills import messages as convert
 from mneme_server.features.skills.comparison import summarize_critiques
 from mneme_server.features.skills.consolidation import Consolidation
@@ -31,12 +30,10 @@ class SkillServicer:
         episodes: Episodes,
         skills: Skills,
         consolidation: Consolidation,
-        foreground: Foreground,
     ) -> None:
         self._consolidation = consolidation
         self._episodes = episodes
         self._skills = skills
-        self._foreground = foreground
 
     def StoreEpisode(
         self, request: episode_pb2.StoreEpisodeRequest, call: Call
@@ -63,9 +60,7 @@ class SkillServicer:
         found, total = self._episodes.page(
             call.tenant, convert.episode_filter(request.filter), key, pages.size + 1
         )
-        page, token = pages.fit(
-            found, convert.episode, lambda last: (last.occurred_us, last.id), self._foreground
-        )
+        page, token = pages.fit(found, convert.episode, lambda last: (last.occurred_us, last.id))
         return episode_pb2.ListEpisodesResponse(
             episodes=page, next_page_token=token, total_size=total
         )
@@ -168,7 +163,7 @@ class SkillServicer:
         found, total = self._skills.page(
             call.tenant, convert.skill_filter(request.filter), key, pages.size + 1
         )
-        page, token = pages.fit(found, convert.skill, lambda last: (last.name,), self._foreground)
+        page, token = pages.fit(found, convert.skill, lambda last: (last.name,))
         return skill_service_pb2.ListSkillsResponse(
             skills=page, next_page_token=token, total_size=total
         )

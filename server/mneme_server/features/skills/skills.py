@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from mneme_server.common import deadline
+from mneme_server.common import deadline, turns
 from mneme_server.common.clock import later_us, now_us
 from mneme_server.common.errors import (
     AlreadyExists,
@@ -20,7 +20,6 @@ from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.ports import TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
-from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.recall.model import RecallAnswer, RecallQuery
 from mneme_server.features.recall.search import Recall
 from mneme_server.features.skills.links import circle_closed_by
@@ -47,7 +46,6 @@ class Skills:
     tenants: OpenTenants
     embedder: TextEmbedder
     recall: Recall
-    foreground: Foreground
 
     def create(self, tenant_id: str, given: Skill) -> Skill:
         """Save the skill; an empty id is made. The same content again changes nothing.
@@ -122,7 +120,7 @@ class Skills:
     ) -> tuple[Sequence[Skill], int]:
         """Return skills by name, after that name; and how many match."""
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
-            page = self.foreground.read_page(
+            page = turns.read_page(
                 partial(unit.get(SqlSkills).page, filter_), after, limit, lambda one: (one.name,)
             )
             return page, unit.get(SqlSkills).count(filter_)

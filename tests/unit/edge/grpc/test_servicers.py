@@ -26,7 +26,6 @@ from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.interceptors.errors import map_errors
 from mneme_server.edge.grpc.methods import methods_of
 from mneme_server.edge.grpc.validation import check_rules
-from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.admin.ports import ServerInfo
 from mneme_server.features.learn.model import LESSON
 from mneme_server.features.recall.model import RecallAnswer, RecallOutcome, RecallQuery
@@ -114,7 +113,6 @@ def failing(method: MethodDescriptor, error: BaseException) -> Any:
     servicer: Any = next(one for one in classes if hasattr(one, method.name))
     given = {
         "server": ServerInfo("1.2.3", "some-model", 384, 1_700_000_000_123_456),
-        "foreground": Foreground(),
         "kinds": tenant_schema().kinds.by_name,
     }
     return servicer(

@@ -6,7 +6,9 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from mneme_server.common.turns import computing
 from mneme_server.engine.scheduling import turns
+from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.engine.scheduling.turns import TenantWorker
 
 LONG_S = 20.0
@@ -76,3 +78,30 @@ def test_a_tenant_that_is_woken_during_its_slow_step_has_the_next_one_after_it(
         assert worker.stepped.acquire(timeout=LONG_S)
     assert worker.done == ["a", "b", "slow", "slow"]
     assert not worker.twice
+
+
+def test_a_step_gives_way_to_calls_and_computes_in_a_large_turn() -> None:
+    foreground, large, hurried = Foreground(), list[bool](), threading.Event()
+
+    class Computing(TenantWorker):
+        def step(self, tenant_id: str) -> int | None:
+            with foreground.active():
+                threading.Timer(0.05, hurry).start()
+                self.give_way()
+                assert hurried.is_set()
+            with computing():
+                large.append(not foreground._large._free)
+            done.set()
+            return None
+
+    def hurry() -> None:
+        hurried.set()
+
+    done = threading.Event()
+    worker = Computing("test", thread="test-worker")
+    worker.give_way_to(foreground)
+    worker.start()
+    worker.wake("a")
+    assert done.wait(LONG_S)
+    worker.stop()
+    assert large == [True]

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from mneme_server.common.errors import Aborted, FailedPrecondition
 from mneme_server.engine.corpus.ports import Matrix
-from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.learn.lessons import Lessons
 from mneme_server.features.learn.model import Lesson
 from mneme_server.features.learn.usage import Usage
@@ -60,7 +59,7 @@ def embedder() -> Interrupted:
 
 @pytest.fixture
 def lessons(embedder: Interrupted) -> Lessons:
-    lessons = Lessons(cast("Any", Shelf()), embedder, mock.Mock(), Usage(), Foreground())
+    lessons = Lessons(cast("Any", Shelf()), embedder, mock.Mock(), Usage())
     lessons.create("t", Lesson(id="l", title="T", content="C", category="general"))
     return lessons
 

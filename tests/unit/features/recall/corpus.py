@@ -16,7 +16,6 @@ from mneme_server.engine.corpus.document import CONTEXT_DOCUMENTS, Document, Mem
 from mneme_server.engine.corpus.ports import Matrix, Question
 from mneme_server.engine.corpus.tenant import IndexSearch
 from mneme_server.engine.index.tenant_index import TenantIndex
-from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.context.model import SESSION
 from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.learn.model import LESSON
@@ -63,7 +62,7 @@ class Corpus:
         return self._add(text, "", kind=LESSON, **more)
 
     def recall(self, text: str, **more: Any) -> RecallAnswer:
-        return Recall(self, self._embedder, Foreground()).search(
+        return Recall(self, self._embedder).search(
             "tenant", RecallQuery(text, confidence=True, **more)
         )  # type: ignore[arg-type]
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.events.event_types import EventType
 from mneme_server.features.events.history import Column, EventFact, HistoryFilter, SessionRow
 from mneme_server.features.events.model import SessionStatus, Severity
@@ -103,7 +102,7 @@ class Record:
 
     def history(self, *columns: Column, **filter_: Any) -> History:
         """Read it as an analysis does."""
-        return load(self, HistoryFilter(**filter_), columns, Foreground())
+        return load(self, HistoryFilter(**filter_), columns)
 
     # The port.
 

@@ -7,7 +7,6 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.events.event_types import EventType
 from mneme_server.features.events.history import HistoryFilter
 from mneme_server.features.reflect.analyses import Analyses
@@ -22,7 +21,7 @@ _NONSENSE = re.compile(
 
 
 def every_analysis(record: Record) -> list[AnalysisReport]:
-    analyses = Analyses(Tenants(record), Foreground())
+    analyses = Analyses(Tenants(record))
     return [analyses.run("t", params, HistoryFilter(), 10) for params in EVERY]
 
 

@@ -13,7 +13,6 @@ from mneme_server.edge.grpc.batches import Batches, BatchLimits
 from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.errors import fields
 from mneme_server.edge.grpc.paging import Pages
-from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.learning.imports.experience_import import ImportExperience
 from mneme_server.features.learning.messages import imports, steps
 from mneme_server.features.learning.model import TrajectoryInput
@@ -35,13 +34,11 @@ class ExperienceCalls:
         trajectories: Trajectories,
         imports: ImportExperience,
         watchdog: Watchdog,
-        foreground: Foreground,
     ) -> None:
         self._record = record
         self._trajectories = trajectories
         self._imports = imports
         self._watchdog = watchdog
-        self._foreground = foreground
 
     def Feedback(self, request: pb.FeedbackRequest, call: Call) -> pb.FeedbackResponse:
         """Tell what came of an action."""
@@ -131,9 +128,7 @@ class ExperienceCalls:
         found = self._trajectories.page(
             call.tenant, request.session_id, after[0] if after else None, pages.size + 1
         )
-        page, token = pages.fit(
-            found, steps.recorded_trajectory, lambda last: (last.first,), self._foreground
-        )
+        page, token = pages.fit(found, steps.recorded_trajectory, lambda last: (last.first,))
         return pb.ListTrajectoriesResponse(trajectories=page, next_page_token=token)
 
     def ImportExperience(

@@ -9,7 +9,6 @@ import structlog
 
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import MnemeError, NotFound, Unavailable
-from mneme_server.engine.scheduling.foreground import Foreground, Shift
 from mneme_server.engine.scheduling.turns import TenantWorker, retry_delay_s
 from mneme_server.features.learning.sessions.live_session import PART, LiveSession, Tenant
 from mneme_server.features.learning.sessions.open_sessions import OpenSessions, TrainingQuota
@@ -28,7 +27,6 @@ class LearningWorker(TenantWorker):
         open_tenant: lends a tenant.
         sessions: those in memory.
         quota: says whether a tenant's sessions may go on learning.
-        foreground: the calls, which go first.
     """
 
     everywhere = inherits = True
@@ -38,13 +36,11 @@ class LearningWorker(TenantWorker):
         open_tenant: Callable[[str], AbstractContextManager[Tenant]],
         sessions: OpenSessions,
         quota: TrainingQuota,
-        foreground: Foreground,
     ) -> None:
         super().__init__("learning", "learning")
         self._open_tenant = open_tenant
         self._sessions = sessions
         self._quota = quota
-        self._shift = Shift(foreground.give_way)
         # Sessions that failed to learn, by tenant: how often, and when to try again.
         self._failed: dict[str, dict[str, tuple[int, int]]] = {}
 
@@ -109,7 +105,7 @@ class LearningWorker(TenantWorker):
 
     def _learn(self, tenant: Tenant, live: LiveSession) -> bool:
         """Learn a part; tell whether there is more."""
-        self._shift.step()
+        self.give_way()
         with live.telling:
             if live.gone:
                 return False

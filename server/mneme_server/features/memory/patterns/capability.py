@@ -16,13 +16,12 @@ from mneme_server.features.memory.search import SearchMemories
 
 
 def _build(host: Host) -> Parts:
-    foreground = host.runtime.foreground
     usage, kept = PatternUsage(), KeptMatchers()
     host.runtime.before_closing(usage.write)
-    patterns = Patterns(host.tenants, host.get(SearchMemories), usage, foreground, kept)
+    patterns = Patterns(host.tenants, host.get(SearchMemories), usage, kept)
     descriptor = memory_service_pb2.DESCRIPTOR.services_by_name["MemoryService"]
     return Parts(
-        calls=[Service(descriptor, PatternCalls(patterns, foreground))],
+        calls=[Service(descriptor, PatternCalls(patterns))],
         offers=[patterns, kept],
         figures=[Figure("patterns", lambda unit: unit.get(SqlPatterns).count())],
         jobs={"pattern-usage": usage.writer(host.tenants)},

@@ -7,13 +7,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mneme_server.common import deadline
+from mneme_server.common import deadline, turns
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import AlreadyExists, NotFound, Reason, ResourceExhausted
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
-from mneme_server.engine.scheduling.foreground import Foreground, Size
 from mneme_server.engine.scheduling.turns import TenantWorker
 from mneme_server.engine.tenants.count_buffer import CountBuffer
 from mneme_server.features.memory.model import Memory, MemoryFilter, MemoryPart
@@ -57,7 +56,6 @@ class Patterns:
     tenants: OpenTenants
     search_memories: SearchMemories
     usage: PatternUsage
-    foreground: Foreground
     kept: KeptMatchers = field(default_factory=KeptMatchers)
 
     def store(self, tenant_id: str, given: Pattern) -> Pattern:
@@ -185,7 +183,7 @@ class Patterns:
         searched, after = 0, ""
         with self.tenants.open(asked.tenant_id) as tenant, tenant.read() as unit:
             while True:
-                with self.foreground.computing(Size.LARGE):
+                with turns.piece():
                     part = unit.get(SqlMemories).texts(asked.filter_, what, after, _PART)
                     places = matcher.matching(part.joined) if part.count else ()
                     if places:

@@ -9,7 +9,6 @@ from mneme_server.common.errors import InvalidArgument
 from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.errors import fields
 from mneme_server.edge.grpc.paging import Pages
-from mneme_server.engine.scheduling.foreground import Foreground
 from mneme_server.features.memory.messages import memory_filter
 from mneme_server.features.memory.patterns import messages as convert
 from mneme_server.features.memory.patterns.patterns import Patterns
@@ -18,9 +17,8 @@ from mneme_server.features.memory.patterns.patterns import Patterns
 class PatternCalls:
     """Serves what `mneme.v1.MemoryService` says of patterns."""
 
-    def __init__(self, patterns: Patterns, foreground: Foreground) -> None:
+    def __init__(self, patterns: Patterns) -> None:
         self._patterns = patterns
-        self._foreground = foreground
 
     def StorePattern(self, request: pb.StorePatternRequest, call: Call) -> pb.StorePatternResponse:
         """Store a pattern."""
@@ -41,7 +39,6 @@ class PatternCalls:
             [one.pattern for one in found],
             convert.pattern,
             lambda last: (last.name,),
-            self._foreground,
         )
         return pb.ListPatternsResponse(patterns=page, next_page_token=token, total_size=total)
 
@@ -87,7 +84,5 @@ class PatternCalls:
             one = self._patterns.get(call.tenant, request.name)
             return pb.GetPatternStatsResponse(stats=[convert.stats(one)])
         found, _ = self._patterns.page(call.tenant, after[0] if after else "", pages.size + 1)
-        page, token = pages.fit(
-            found, convert.stats, lambda last: (last.pattern.name,), self._foreground
-        )
+        page, token = pages.fit(found, convert.stats, lambda last: (last.pattern.name,))
         return pb.GetPatternStatsResponse(stats=page, next_page_token=token)
