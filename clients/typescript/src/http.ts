@@ -11,6 +11,7 @@ import type { Connection } from "./caller.js";
 import { identified, tenantOf } from "./caller-headers.js";
 import { ConfigurationError } from "./errors.js";
 import { Freshness } from "./freshness.js";
+import type { AllMethods } from "./gen/services/all.js";
 import {
   type AnyMethods,
   type Connected,
@@ -35,7 +36,7 @@ export { toDate, toMilliseconds } from "./time.js";
 
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 /** What does the same as an RPC whose requests are a stream, which HTTP does not carry. */
-const INSTEAD: Readonly<Record<string, string>> = {
+const INSTEAD: Readonly<Partial<Record<Capitalize<keyof AllMethods>, string>>> = {
   StreamEvents: "recordEvents",
   InsertMemories: "insertMemory",
   RecordTrajectories: "recordExperience",
@@ -184,7 +185,7 @@ function transportOf(place: Place, freshness: Freshness, timeoutMs: number | und
  */
 function requireOneRequest(method: DescMethod): void {
   if (method.methodKind === "client_streaming" || method.methodKind === "bidi_streaming") {
-    const instead = INSTEAD[method.name];
+    const instead = INSTEAD[method.name as keyof typeof INSTEAD];
     throw new ConnectError(
       `${method.name} takes a stream of requests, which needs gRPC` +
         `${instead ? `; over HTTP there is ${instead}` : ""}`,

@@ -3,7 +3,14 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:net";
 import { after, before, test } from "node:test";
-import { ConfigurationError, createMneme, MnemeError } from "@mneme/client/http";
+import {
+  ConfigurationError,
+  createMneme,
+  createMnemeOf,
+  eventMethods,
+  MnemeError,
+  recallMethods,
+} from "@mneme/client/http";
 import { Server } from "./support/server.js";
 
 let server: Server;
@@ -31,6 +38,23 @@ test("what is written is read, and an error has its reason", async () => {
     assert.deepEqual([error.code, error.reason], ["NOT_FOUND", "NOT_FOUND"]);
     return true;
   });
+});
+
+test("a client of two services has their methods and walks, and reads its own writes", async () => {
+  const apiKey = await server.newKey();
+  const client = createMnemeOf([eventMethods, recallMethods], { url: server.httpAddress, apiKey });
+  const text = "the cents are lost in rounding";
+  await client.recordEvents({ events: [{ sessionId: "s", eventType: "message", text }] });
+  const { results } = await client.recall({ query: "lost cents" });
+  assert.equal(results[0]?.text, text);
+  const texts: string[] = [];
+  for await (const event of client.iterEvents({ pageSize: 1 })) texts.push(event.text);
+  assert.deepEqual(texts, [text]);
+  assert.ok(!("createLesson" in client));
+  // @ts-expect-error: lessons are another service's.
+  client.createLesson;
+  client.close();
+  await assert.rejects(client.recall({ query: "lost cents" }), failing("CANCELLED"));
 });
 
 test("a watch sees what is recorded, and goes on when the server was restarted", async () => {
